@@ -86,7 +86,8 @@ def main():
     folder = sys.argv[1]
     tally = Tally()
     read(tally, folder, "ctest", read_ctest)
-    read(tally, folder, "e2e", read_pytest)
+    for stem in ("e2e", "page"):
+        read(tally, folder, stem, read_pytest)
     shown = set()
     for name, details in tally.failed:
         print(f"FAILED {name}")

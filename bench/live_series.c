@@ -155,8 +155,7 @@ static void mark(struct seep_ledger *ledger, uint64_t now_ns)
 
 	if (now_ns < starts_ns[0] + age_ns)
 		return;
-	epoch = seep_ledger_mark(ledger, now_ns);
-	if (epoch < EPOCHS_MAX)
+	if (seep_ledger_mark(ledger, NULL, now_ns, &epoch, NULL) == 0 && epoch < EPOCHS_MAX)
 		starts_ns[epoch] = now_ns;
 	age_ns *= 2;
 }

@@ -114,11 +114,10 @@ static void budget_done(struct seep_budget *budget)
 
 int seep_budgets_add(struct seep_budgets *budgets, const char *text, struct seep_error *err)
 {
-	char *copy = seep_xstrdup(text);
+	SEEP_FREED char *copy = seep_xstrdup(text);
 	struct seep_budget budget = { .text = seep_xstrdup(text) };
 	int rc = parse(&budget, copy, err);
 
-	free(copy);
 	if (rc < 0) {
 		seep_error_prefix(err, "'%.*s'", SHOWN_BYTES, budget.text);
 		budget_done(&budget);

@@ -45,8 +45,7 @@ static enum whether is_frame_in_place(const struct checker *c, uint32_t index)
 {
 	const struct seep_profile_frame *frame = &c->profile->frames[index];
 	const char *path = seep_profile_frame_path(c->profile, frame);
-	enum whether is;
-	char *name;
+	SEEP_FREED char *name = NULL;
 
 	if (c->budget->place == SEEP_PLACE_MODULE)
 		return path && (is_called(c, seep_path_base(path)) || is_called(c, path));
@@ -54,9 +53,7 @@ static enum whether is_frame_in_place(const struct checker *c, uint32_t index)
 	if (!frame->function)
 		return c->sites->of_frame[index].own ? PERHAPS : NO;
 	name = seep_function_short_name(frame->function);
-	is = is_called(c, frame->function) || is_called(c, name);
-	free(name);
-	return is;
+	return is_called(c, frame->function) || is_called(c, name);
 }
 
 static void find_place(struct checker *c)
@@ -72,15 +69,15 @@ static void find_place(struct checker *c)
 static enum whether is_in_place(const struct checker *c, const struct seep_profile_context *context)
 {
 	bool perhaps;
-	uint32_t first, end;
+	struct seep_stack_part part;
 
 	if (!c->in_place)
 		return YES;
 	if (!context || context->stack_count == 0)
 		return PERHAPS;
 	perhaps = context->damaged || context->truncated || context->cut;
-	seep_sites_trim(c->sites, context->stack, context->stack_count, &first, &end);
-	for (uint32_t i = 0; i < end; i++) {
+	part = seep_sites_trim(c->sites, context->stack, context->stack_count);
+	for (uint32_t i = 0; i < part.end; i++) {
 		const unsigned char is = c->in_place[context->stack[i].frame];
 
 		if (is == YES)
@@ -178,7 +175,7 @@ static void count_contexts(struct checker *c)
 			c->outcome->has_place |= is == YES;
 			if (is != NO)
 				add(is == YES ? &stack.value : &c->unsure, value_of(c, context));
-			if (is == YES)
+			if (is == YES && c->budget->measure < SEEP_MEASURE_COUNT)
 				add(&stack.blocks,
 				    (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
 			at = groups->next[at];
@@ -232,9 +229,9 @@ static const char *told(const struct seep_profile *profile, const char *const *c
 /* Why figures may be wrong, or NULL. */
 static const char *doubt_of(const struct checker *c, const struct seep_budget_plan *plan)
 {
-	static const char *const wrong[] = { "ledger-damaged",	"ledger-cut", "no-memory",
-					     "own-allocator",	"unaligned",  "page-map",
-					     "bound-elsewhere", "in-doubt",   NULL };
+	static const char *const wrong[] = { "ledger-cut", "no-memory", "own-allocator",
+					     "unaligned",  "page-map",	"bound-elsewhere",
+					     "in-doubt",   NULL };
 	/* Else all is counted, though without stacks. */
 	static const char *const nothing[] = { "ledger-full", "ledger-refused", "no-space",
 					       "no-allocations", NULL };
@@ -263,6 +260,15 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 		why = "operations are counted in part: the process died, or a signal handler left "
 		      "them";
 	return why;
+}
+
+/* 0; or why nothing can be said at all, for or against. */
+static int find_damage(const struct seep_profile *profile, struct seep_error *why)
+{
+	static const char *const codes[] = { SEEP_UNSEEN_DAMAGED, NULL };
+	const char *damage = told(profile, codes);
+
+	return damage ? seep_fail(why, SEEP_ENOTFOUND, "%s", damage) : 0;
 }
 
 /* 0; or why the figure is not known. */
@@ -297,6 +303,26 @@ const char *seep_budget_program(const struct seep_profile *profile)
 	return profile->process.exe ? seep_path_base(profile->process.exe) : "";
 }
 
+static uint64_t figure_of(const struct checker *before, struct seep_baseline_item *item)
+{
+	struct seep_budget_outcome outcome = { 0 };
+	struct seep_baseline_figure *figure;
+	struct checker c = *before;
+
+	for (size_t i = 0; i < item->figure_count; i++)
+		if (strcmp(item->figures[i].budget, before->budget->text) == 0)
+			return item->figures[i].value;
+	c.outcome = &outcome;
+	measure(&c);
+	item->figures = seep_xgrow(item->figures, &item->figure_capacity, item->figure_count + 1,
+				   sizeof(*item->figures));
+	figure = &item->figures[item->figure_count++];
+	figure->budget = seep_xstrdup(before->budget->text);
+	figure->value = outcome.value;
+	seep_budget_outcome_done(&outcome);
+	return figure->value;
+}
+
 /* The largest figure of the same program: 0, or why that is not known. */
 static int look_at_baseline(const struct checker *c, const struct seep_budget_plan *plan,
 			    struct seep_error *why)
@@ -305,24 +331,22 @@ static int look_at_baseline(const struct checker *c, const struct seep_budget_pl
 	bool found = false;
 
 	for (size_t i = 0; i < plan->baseline->count; i++) {
-		const struct seep_budget_side *side = &plan->baseline->items[i];
-		struct seep_budget_outcome outcome = { 0 };
-		struct checker before = { .budget = c->budget,
-					  .profile = side->profile,
-					  .sites = side->sites,
-					  .outcome = &outcome };
+		struct seep_baseline_item *item = &plan->baseline->items[i];
+		const struct checker before = { .budget = c->budget,
+						.profile = item->side.profile,
+						.sites = item->side.sites };
+		uint64_t value;
 
-		if (strcmp(seep_budget_program(side->profile), program) != 0)
+		if (strcmp(seep_budget_program(before.profile), program) != 0)
 			continue;
 		found = true;
-		if (find_unknown(&before, plan, why) < 0) {
+		if (find_damage(before.profile, why) < 0 || find_unknown(&before, plan, why) < 0) {
 			seep_error_prefix(why, "of the baseline");
 			return -SEEP_ENOTFOUND;
 		}
-		measure(&before);
-		if (outcome.value > c->outcome->base)
-			c->outcome->base = outcome.value;
-		seep_budget_outcome_done(&outcome);
+		value = figure_of(&before, item);
+		if (value > c->outcome->base)
+			c->outcome->base = value;
 	}
 	return found ? 0
 		     : seep_fail(why, SEEP_ENOTFOUND,
@@ -368,10 +392,11 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 		.known = budget->is_relative ? NULL : plan->baseline,
 		.outcome = &outcome,
 	};
-	int rc = 0;
+	int rc = find_damage(side->profile, &outcome.why);
 
-	measure(&c);
-	if (budget->is_relative)
+	if (rc == 0)
+		measure(&c);
+	if (rc == 0 && budget->is_relative)
 		rc = look_at_baseline(&c, plan, &outcome.why);
 	outcome.limit = limit_of(budget, outcome.base);
 	if (rc == 0 && outcome.value > outcome.limit) {
@@ -420,13 +445,19 @@ void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side 
 			know(&baseline->growing, profile->contexts[i].hash);
 	baseline->items = seep_xgrow(baseline->items, &baseline->capacity, baseline->count + 1,
 				     sizeof(*baseline->items));
-	baseline->items[baseline->count++] = side;
+	baseline->items[baseline->count++] = (struct seep_baseline_item){ .side = side };
 }
 
 void seep_baseline_done(struct seep_baseline *baseline)
 {
-	for (size_t i = 0; i < baseline->count; i++)
-		seep_budget_side_done(&baseline->items[i]);
+	for (size_t i = 0; i < baseline->count; i++) {
+		struct seep_baseline_item *item = &baseline->items[i];
+
+		for (size_t k = 0; k < item->figure_count; k++)
+			free(item->figures[k].budget);
+		free(item->figures);
+		seep_budget_side_done(&item->side);
+	}
 	free(baseline->items);
 	seep_idtable_done(&baseline->leaks);
 	seep_idtable_done(&baseline->growing);

@@ -23,9 +23,22 @@ struct seep_budget_side {
 	struct seep_sites *sites;
 };
 
+/* What one of a baseline has of a budget, which many recordings are compared with. */
+struct seep_baseline_figure {
+	char *budget; /* as it was written */
+	uint64_t value;
+};
+
+struct seep_baseline_item {
+	struct seep_budget_side side;
+	struct seep_baseline_figure *figures;
+	size_t figure_count;
+	size_t figure_capacity;
+};
+
 /* Earlier recordings. Zeroed is none. */
 struct seep_baseline {
-	struct seep_budget_side *items;
+	struct seep_baseline_item *items;
 	size_t count;
 	size_t capacity;
 	struct seep_idtable leaks; /* the hashes of all, 0 for each */
@@ -33,9 +46,9 @@ struct seep_baseline {
 };
 
 struct seep_budget_plan {
-	const struct seep_baseline *baseline;
-	bool is_child; /* it is one of the other processes of a run */
-	bool is_alone; /* those do not matter, recorded or not */
+	struct seep_baseline *baseline; /* remembers what it was asked for */
+	bool is_child;			/* it is one of the other processes of a run */
+	bool is_alone;			/* those do not matter, recorded or not */
 };
 
 /* A call stack with a part of what counts. */

@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/counts.h"
 
+#include "core/bits.h"
+
 const char *const seep_measure_names[SEEP_BY_COUNT + 1] = {
 	[SEEP_BY_LIVE] = "live",	   [SEEP_BY_PEAK] = "peak", [SEEP_BY_ALLOCS] = "allocs",
 	[SEEP_BY_TEMPORARY] = "temporary", [SEEP_BY_LOST] = "lost", [SEEP_BY_GROWTH] = "growth",
 };
 
+static const struct {
+	int value, blocks;
+} figures[SEEP_MEASURE_COUNT] = {
+	[SEEP_BY_LIVE] = { SEEP_FIGURE_live_bytes, SEEP_FIGURE_live_blocks },
+	[SEEP_BY_PEAK] = { SEEP_FIGURE_peak_bytes, SEEP_FIGURE_peak_blocks },
+	[SEEP_BY_ALLOCS] = { SEEP_FIGURE_allocs, SEEP_FIGURE_allocs },
+	[SEEP_BY_TEMPORARY] = { SEEP_FIGURE_temporary, SEEP_FIGURE_temporary },
+};
+
 bool seep_measure_is_bytes(enum seep_measure measure)
 {
-	return measure == SEEP_BY_LIVE || measure == SEEP_BY_PEAK;
+	return figures[measure].value != figures[measure].blocks;
+}
+
+bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure)
+{
+	return seep_profile_knows(profile, seep_figure_names[figures[measure].value]);
 }
 
 struct seep_unit_text seep_measure_text(int64_t value, enum seep_measure measure)
@@ -22,51 +38,27 @@ struct seep_unit_text seep_measure_text(int64_t value, enum seep_measure measure
 
 int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure measure)
 {
-	switch (measure) {
-	case SEEP_BY_PEAK:
-		return counts->peak_bytes;
-	case SEEP_BY_ALLOCS:
-		return counts->allocs;
-	case SEEP_BY_TEMPORARY:
-		return counts->temporary;
-	case SEEP_BY_LIVE:
-	case SEEP_MEASURE_COUNT:
-		break;
-	}
-	return counts->live_bytes;
+	return counts->figures[figures[measure].value];
 }
 
 int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure)
 {
-	if (measure == SEEP_BY_LIVE)
-		return counts->live_blocks;
-	return measure == SEEP_BY_PEAK ? counts->peak_blocks : seep_counts_value(counts, measure);
+	return counts->figures[figures[measure].blocks];
 }
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
 {
-	for (size_t i = 0; i < SEEP_COUNTS_FIGURES; i++)
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
 		seep_counts_sum(&sum->figures[i], more->figures[i]);
-}
-
-static int64_t figure(uint64_t value)
-{
-	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
 struct seep_counts seep_counts_of(const struct seep_profile_context *context)
 {
-	return (struct seep_counts){
-		.allocs = figure(context->allocs),
-		.alloc_bytes = figure(context->alloc_bytes),
-		.frees = figure(context->frees),
-		.freed_bytes = figure(context->freed_bytes),
-		.live_blocks = figure(context->live_blocks),
-		.live_bytes = figure(context->live_bytes),
-		.peak_blocks = figure(context->peak_blocks),
-		.peak_bytes = figure(context->peak_bytes),
-		.temporary = figure(context->temporary),
-	};
+	struct seep_counts counts;
+
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		counts.figures[i] = (int64_t)core_smaller(context->figures[i], INT64_MAX);
+	return counts;
 }
 
 int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure)

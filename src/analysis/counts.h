@@ -10,23 +10,8 @@
 #include "base/units.h"
 #include "profile/profile.h"
 
-enum { SEEP_COUNTS_FIGURES = 9 };
-
 struct seep_counts {
-	union {
-		struct {
-			int64_t allocs;
-			int64_t alloc_bytes;
-			int64_t frees;
-			int64_t freed_bytes;
-			int64_t live_blocks;
-			int64_t live_bytes;
-			int64_t peak_blocks; /* at the process's peak */
-			int64_t peak_bytes;
-			int64_t temporary;
-		};
-		int64_t figures[SEEP_COUNTS_FIGURES];
-	};
+	SEEP_FIGURE_MEMBERS(int64_t, SEEP_FIGURE_OF_SUM);
 };
 
 /* What a report is ordered by. */
@@ -43,6 +28,9 @@ enum { SEEP_BY_LOST = SEEP_MEASURE_COUNT, SEEP_BY_GROWTH, SEEP_BY_COUNT };
 
 /* What people type for each; then NULL. */
 extern const char *const seep_measure_names[SEEP_BY_COUNT + 1];
+
+/* Is it known what @measure counts? Not all of it is, of what other tools made. */
+bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure);
 
 /* Whether its figures are bytes (else: a number of allocations). */
 bool seep_measure_is_bytes(enum seep_measure measure);

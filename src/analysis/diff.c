@@ -19,7 +19,8 @@ int64_t seep_diff_change(const struct seep_diff *diff, const struct seep_counts 
 	       seep_counts_value(&counts[BEFORE], diff->measure);
 }
 
-int64_t seep_diff_block_change(const struct seep_diff *diff, const struct seep_counts counts[2])
+/* The same of the blocks that belong to it. */
+static int64_t block_change(const struct seep_diff *diff, const struct seep_counts counts[2])
 {
 	return seep_counts_blocks(&counts[AFTER], diff->measure) -
 	       seep_counts_blocks(&counts[BEFORE], diff->measure);
@@ -69,7 +70,7 @@ static enum seep_diff_verdict judge(const struct seep_diff *diff, const struct s
 	if (!has_any(diff, &row->counts[AFTER]))
 		return SEEP_DIFF_GONE;
 	if (change == 0)
-		change = seep_diff_block_change(diff, row->counts);
+		change = block_change(diff, row->counts);
 	return change == 0 ? SEEP_DIFF_SAME : change > 0 ? SEEP_DIFF_GROWN : SEEP_DIFF_SHRUNK;
 }
 
@@ -88,8 +89,7 @@ static int by_change(const void *left, const void *right, void *user)
 	int order = compare(seep_diff_change(diff, a->counts), seep_diff_change(diff, b->counts));
 
 	if (order == 0)
-		order = compare(seep_diff_block_change(diff, a->counts),
-				seep_diff_block_change(diff, b->counts));
+		order = compare(block_change(diff, a->counts), block_change(diff, b->counts));
 	return order ? order : (a->key > b->key) - (a->key < b->key);
 }
 
@@ -109,8 +109,8 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 				enum seep_measure measure)
 {
 	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
-	int64_t *most = seep_xcalloc((size_t)before->context_count + after->context_count,
-				     sizeof(*most));
+	SEEP_FREED int64_t *most =
+		seep_xcalloc((size_t)before->context_count + after->context_count, sizeof(*most));
 	struct seep_idtable table;
 
 	*diff = (struct seep_diff){ .profiles = { before, after }, .measure = measure };
@@ -127,7 +127,6 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 		diff->rows[i].verdict = judge(diff, &diff->rows[i]);
 	keep_changed(diff);
 	seep_idtable_done(&table);
-	free(most);
 	return diff;
 }
 
@@ -197,7 +196,7 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 				 uint32_t count)
 {
 	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
-	int64_t *most = seep_xcalloc(groups->count, sizeof(*most));
+	SEEP_FREED int64_t *most = seep_xcalloc(groups->count, sizeof(*most));
 
 	*diff = (struct seep_diff){
 		.profiles = { NULL, profile },
@@ -229,7 +228,6 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 	}
 	judge_held(diff);
 	keep_changed(diff);
-	free(most);
 	return diff;
 }
 
@@ -237,8 +235,9 @@ void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *bloc
 			   uint32_t max)
 {
 	const struct seep_profile *profile = diff->profiles[AFTER];
-	uint32_t *row_of_group = seep_xcalloc(profile->context_count + 1u, sizeof(*row_of_group));
-	size_t *capacities = seep_xcalloc(diff->count, sizeof(*capacities));
+	SEEP_FREED uint32_t *row_of_group = seep_xcalloc(profile->context_count + 1u,
+							 sizeof(*row_of_group));
+	SEEP_FREED size_t *capacities = seep_xcalloc(diff->count, sizeof(*capacities));
 
 	for (uint32_t i = 0; i < diff->count; i++)
 		row_of_group[diff->rows[i].key + 1] = i + 1;
@@ -256,8 +255,6 @@ void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *bloc
 		to->blocks[to->block_count++] = (struct seep_diff_block){ blocks[i].address,
 									  blocks[i].size };
 	}
-	free(capacities);
-	free(row_of_group);
 }
 
 void seep_diff_free(struct seep_diff *diff)

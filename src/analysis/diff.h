@@ -85,9 +85,8 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *blocks, uint64_t count,
 			   uint32_t max);
 
-/* After less before, in the measure; and the blocks that belong to it. */
+/* After less before, in the measure. */
 int64_t seep_diff_change(const struct seep_diff *diff, const struct seep_counts counts[2]);
-int64_t seep_diff_block_change(const struct seep_diff *diff, const struct seep_counts counts[2]);
 
 /* NULL is a no-op. */
 void seep_diff_free(struct seep_diff *diff);

@@ -22,16 +22,15 @@ static void add_context(struct seep_flat *flat, const struct seep_sites *sites,
 	const int64_t value = seep_counts_value(&counts, measure);
 	const int64_t blocks = seep_counts_blocks(&counts, measure);
 	struct seep_flat_row *blamed = &flat->unnamed;
-	uint32_t first;
-	uint32_t end;
+	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
+							    context->stack_count);
 
-	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-	if (end > 0)
-		blamed = &flat->rows[sites->of_frame[context->stack[first].frame].function];
+	if (part.end > 0)
+		blamed = &flat->rows[sites->of_frame[context->stack[part.first].frame].function];
 	else
 		add(blamed, value, blocks);
 	seep_counts_sum(&blamed->self, value);
-	for (uint32_t i = 0; stamps != NULL && i < end; i++) {
+	for (uint32_t i = 0; stamps != NULL && i < part.end; i++) {
 		const uint32_t function = sites->of_frame[context->stack[i].frame].function;
 
 		if (stamps[function] != stamp)
@@ -45,7 +44,9 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 {
 	const struct seep_profile *profile = sites->profile;
 	struct seep_flat *flat = seep_xcalloc(1, sizeof(*flat));
-	uint32_t *stamps = inclusive ? seep_xcalloc(sites->function_count, sizeof(*stamps)) : NULL;
+	SEEP_FREED uint32_t *stamps = inclusive
+					      ? seep_xcalloc(sites->function_count, sizeof(*stamps))
+					      : NULL;
 
 	flat->rows = seep_xcalloc(sites->function_count, sizeof(*flat->rows));
 	flat->count = sites->function_count;
@@ -55,7 +56,6 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 	}
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		add_context(flat, sites, &profile->contexts[i], measure, stamps, i + 1);
-	free(stamps);
 	return flat;
 }
 

@@ -8,16 +8,12 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/xalloc.h"
 
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
-
-static bool starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
 /* Past the bracket that @text opens with, or the end when it is never closed. */
@@ -46,7 +42,7 @@ static const char *skip_symbol(const char *text)
 	};
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++)
-		if (starts_with(text, symbols[i]))
+		if (seep_begins_with(text, symbols[i]))
 			return text + strlen(symbols[i]);
 	return *text != '\0' && strchr("+-*/%^&|~!=<>,", *text) != NULL ? text + 1 : text;
 }
@@ -62,33 +58,33 @@ static const char *skip_operator(const char *text)
 		return text;
 	}
 	text = skip_symbol(text);
-	return starts_with(text, " <") ? skip_bracket(text + 1) : text; /* operator< <int> */
+	return seep_begins_with(text, " <") ? skip_bracket(text + 1) : text; /* operator< <int> */
 }
 
 static bool is_operator(const char *function, const char *at)
 {
-	return starts_with(at, "operator") && !is_word(at[strlen("operator")]) &&
+	return seep_begins_with(at, "operator") && !is_word(at[strlen("operator")]) &&
 	       (at == function || !is_word(at[-1]));
 }
 
 static bool is_unnamed_scope(const char *at)
 {
-	return starts_with(at, "(anonymous ") || starts_with(at, "('lambda");
+	return seep_begins_with(at, "(anonymous ") || seep_begins_with(at, "('lambda");
 }
 
 /* Go: "runtime.(*mheap).grow". */
 static bool is_receiver(const char *function, const char *at)
 {
-	return starts_with(at, "(*") && at > function && at[-1] == '.';
+	return seep_begins_with(at, "(*") && at > function && at[-1] == '.';
 }
 
 /* Past a lambda's or local class's owner: "f(int)::{lambda()#1}::operator()" has two parameters. */
 static const char *skip_parameters(const char *text)
 {
 	text = skip_bracket(text);
-	while (starts_with(text, " const") || starts_with(text, " volatile"))
+	while (seep_begins_with(text, " const") || seep_begins_with(text, " volatile"))
 		text += strcspn(text + 1, " :") + 1;
-	return starts_with(text, "::") ? text + 2 : NULL;
+	return seep_begins_with(text, "::") ? text + 2 : NULL;
 }
 
 struct seep_name_part seep_function_name(const char *function)
@@ -168,7 +164,7 @@ static void replace_all(char *text, const char *from, const char *to)
 	char *out = text;
 
 	while (*text != '\0') {
-		if (starts_with(text, from)) {
+		if (seep_begins_with(text, from)) {
 			memcpy(out, to, strlen(to));
 			out += strlen(to);
 			text += strlen(from);
@@ -224,23 +220,10 @@ void seep_function_drop_arguments(char *name)
 	*out = '\0';
 }
 
-static bool part_starts(struct seep_name_part name, const char *text)
-{
-	return name.bytes >= strlen(text) && memcmp(name.text, text, strlen(text)) == 0;
-}
-
 static bool is_among(struct seep_name_part name, const char *const *names)
 {
 	for (; *names != NULL; names++)
 		if (strlen(*names) == name.bytes && memcmp(name.text, *names, name.bytes) == 0)
-			return true;
-	return false;
-}
-
-static bool starts_among(struct seep_name_part name, const char *const *prefixes)
-{
-	for (; *prefixes != NULL; prefixes++)
-		if (part_starts(name, *prefixes))
 			return true;
 	return false;
 }
@@ -253,9 +236,9 @@ static const char *self_type(struct seep_name_part name)
 	while (*at == '&' || *at == '*' || *at == '[' || *at == '(')
 		at++;
 	for (;;) {
-		if (starts_with(at, "mut ") || starts_with(at, "dyn "))
+		if (seep_begins_with(at, "mut ") || seep_begins_with(at, "dyn "))
 			at += 4;
-		else if (starts_with(at, "const "))
+		else if (seep_begins_with(at, "const "))
 			at += 6;
 		else
 			return at;
@@ -274,21 +257,19 @@ bool seep_function_is_library(const char *function)
 	const char *self;
 	const char *trait;
 
-	if (starts_among(name, prefixes))
+	if (seep_begins_among(name.text, prefixes))
 		return true;
-	if (!part_starts(name, "<"))
+	if (*name.text != '<')
 		return false;
 	self = self_type(name);
 	trait = strstr(self, " as ");
 	if (self > end || (trait != NULL && trait + 4 > end))
 		return false;
 	if (trait == NULL)
-		return starts_among((struct seep_name_part){ self, (size_t)(end - self) },
-				    prefixes);
+		return seep_begins_among(self, prefixes);
 	/* A type without a path is built in, or a parameter. */
-	return starts_among((struct seep_name_part){ trait + 4, (size_t)(end - trait - 4) },
-			    prefixes) &&
-	       (starts_among((struct seep_name_part){ self, (size_t)(end - self) }, prefixes) ||
+	return seep_begins_among(trait + 4, prefixes) &&
+	       (seep_begins_among(self, prefixes) ||
 		memmem(self, (size_t)(trait - self), "::", 2) == NULL);
 }
 
@@ -304,7 +285,7 @@ bool seep_function_is_allocator(const char *function)
 	};
 	const struct seep_name_part name = seep_function_name(function);
 
-	return part_starts(name, "operator new") || is_among(name, names);
+	return seep_begins_with(name.text, "operator new") || is_among(name, names);
 }
 
 bool seep_function_is_startup(const char *function)

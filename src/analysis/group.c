@@ -32,8 +32,6 @@ static uint64_t hash_candidate(const struct grouper *g, const struct candidate *
 
 	if (g->by_thread && c->context->thread != NULL)
 		hash = seep_hash_text(hash, c->context->thread);
-	if (c->context->scope != NULL)
-		hash = seep_hash_text(hash, c->context->scope);
 	for (uint32_t i = 0; i < c->count; i++)
 		hash = seep_hash_mix(hash, g->sites->of_frame[c->stack[i].frame].line);
 	return hash;
@@ -59,8 +57,7 @@ static bool belongs(const struct grouper *g, const struct seep_group *group,
 	return a->kind == b->kind && a->truncated == b->truncated && a->cut == b->cut &&
 	       a->no_stack == b->no_stack && a->other == b->other &&
 	       (!g->by_thread || seep_text_equal(a->thread, b->thread)) &&
-	       seep_text_equal(a->scope, b->scope) && group->stack_count == c->count &&
-	       same_lines(g, group, c);
+	       group->stack_count == c->count && same_lines(g, group, c);
 }
 
 static void set_stack(struct grouper *g, struct seep_group *group, const struct candidate *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that a reader could not tell apart, summed: same kind, scope, thread if asked for, and
+ * Contexts that a reader could not tell apart, summed: same kind, thread if asked for, and
  * the same functions and lines all the way out. The addresses may differ (an unrolled loop, two
  * copies of an inlined call), and so may how deep a recursion went.
  */
@@ -12,8 +12,7 @@
 #include "base/arena.h"
 
 struct seep_group {
-	uint32_t
-		context; /* index of the first of them: kind, thread, scope and flags are its own */
+	uint32_t context;	/* index of the first of them: kind, thread and flags are its own */
 	uint32_t context_count; /* the others follow in seep_groups.next */
 	uint32_t stack_count;
 	/* The one with the deepest recursion, folded. */

@@ -52,6 +52,7 @@ struct seep_growth {
 	uint64_t before_ns; /* the reading before the last */
 	uint64_t next_ages_ns;
 	uint32_t readings;
+	bool damaged;	   /* the ledger is: nothing is said */
 	struct seen *seen; /* by context id */
 	uint32_t count;
 	uint32_t track_count;
@@ -218,6 +219,7 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 		growth->first_ns = now_ns;
 	growth->before_ns = growth->now_ns;
 	growth->now_ns = now_ns;
+	growth->damaged |= seep_profile_says(profile, SEEP_UNSEEN_DAMAGED);
 	make_room(growth, profile);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
@@ -294,7 +296,7 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 {
 	const struct seen *seen = id < growth->count ? &growth->seen[id] : NULL;
 
-	if (!seen)
+	if (!seen || growth->damaged)
 		return false;
 	if (is_growing(growth, seen, ret_growth))
 		return true;
@@ -326,7 +328,8 @@ bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 
 static bool is_known(const struct seep_growth *growth)
 {
-	return growth->readings > 0 && growth->now_ns - growth->first_ns >= growth->after_ns;
+	return !growth->damaged && growth->readings > 0 &&
+	       growth->now_ns - growth->first_ns >= growth->after_ns;
 }
 
 struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth)
@@ -371,33 +374,27 @@ void seep_growth_list_done(struct seep_growth_list *list)
 	*list = (struct seep_growth_list){ 0 };
 }
 
-static int by_id(const void *key, const void *item)
-{
-	const uint32_t id = *(const uint32_t *)key;
-	const uint32_t other = ((const struct seep_growth_item *)item)->id;
-
-	return (id > other) - (id < other);
-}
-
 void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile)
 {
+	if (seep_profile_says(profile, SEEP_UNSEEN_DAMAGED))
+		return;
 	profile->growth_after_ns = list->after_ns;
 	if (list->is_full)
 		seep_profile_add_unseen(profile, "growth-full",
 					"growth was followed for %d call stacks only", TRACKS_MAX);
-	for (uint32_t i = 0; i < profile->context_count && list->count > 0; i++) {
-		struct seep_profile_context *context = &profile->contexts[i];
-		const struct seep_growth_item *item = bsearch(&context->id, list->items,
-							      list->count, sizeof(*item), by_id);
-		char *evidence;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct seep_growth_item *item = &list->items[i];
+		const uint32_t place = seep_profile_context_of(profile, item->id);
+		struct seep_profile_context *context;
+		SEEP_FREED char *evidence = NULL;
 
-		if (!item)
+		if (place == 0)
 			continue;
+		context = &profile->contexts[place - 1];
 		context->growth = seep_profile_calloc(profile, 1, sizeof(*context->growth));
 		*context->growth = item->growth;
 		evidence = seep_growth_evidence(profile, context, context->growth);
 		context->growth->evidence = seep_profile_strdup(profile, evidence);
-		free(evidence);
 	}
 }
 

@@ -79,9 +79,8 @@ char *seep_growth_evidence(const struct seep_profile *profile,
 			   const struct seep_profile_context *context,
 			   const struct seep_profile_growth *growth)
 {
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, EVIDENCE_BYTES_MAX);
 
-	seep_strbuf_init(&text, EVIDENCE_BYTES_MAX);
 	if (growth->verdict == SEEP_GROWTH_GROWING)
 		say_growth(&text, profile, context, growth);
 	else

@@ -50,11 +50,10 @@ static unsigned judge_stack(const struct seep_sites *sites,
 {
 	const struct seep_profile *profile = sites->profile;
 	unsigned verdict = 0;
-	uint32_t first;
-	uint32_t end;
+	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
+							    context->stack_count);
 
-	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-	for (uint32_t i = 0; i < end; i++) {
+	for (uint32_t i = 0; i < part.end; i++) {
 		const uint32_t module = profile->frames[context->stack[i].frame].module;
 
 		verdict |= of_module[module <= profile->module_count ? module : 0];
@@ -65,22 +64,22 @@ static unsigned judge_stack(const struct seep_sites *sites,
 /* @was: by place, the former index of the context there, of all contexts. */
 static void renumber(struct seep_profile *profile, const uint32_t *was, uint32_t count)
 {
-	uint32_t *place_of = seep_xcalloc((size_t)count + 1, sizeof(*place_of)); /* index + 1 */
+	/* index + 1 */
+	SEEP_FREED uint32_t *place_of = seep_xcalloc((size_t)count + 1, sizeof(*place_of));
 
 	for (uint32_t i = 0; i < count; i++)
 		place_of[was[i] + 1] = i + 1;
 	for (uint32_t i = 0; i < profile->leak_count; i++)
 		profile->leaks[i].context = place_of[profile->leaks[i].context];
-	free(place_of);
 }
 
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
 {
 	/* [0]: frames of no module. */
-	unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
+	SEEP_FREED unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
 	const uint32_t count = profile->context_count + profile->left_out_count;
-	uint32_t *was = seep_xcalloc(count, sizeof(*was));
+	SEEP_FREED uint32_t *was = seep_xcalloc(count, sizeof(*was));
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -105,8 +104,6 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	renumber(profile, was, count);
 	profile->left_out_count += profile->context_count - kept;
 	profile->context_count = kept;
-	free(was);
-	free(of_module);
 }
 
 enum { CANDIDATES = 5, CANDIDATES_BYTES_MAX = 512 };
@@ -120,18 +117,18 @@ struct candidates {
 static struct candidates modules_of(const struct seep_sites *sites)
 {
 	const struct seep_profile *profile = sites->profile;
-	struct seep_ranked *ranked = seep_xcalloc(profile->module_count, sizeof(*ranked));
+	SEEP_FREED struct seep_ranked *ranked = seep_xcalloc(profile->module_count,
+							     sizeof(*ranked));
 	struct candidates found = { seep_xcalloc(profile->module_count, sizeof(char *)), 0 };
 
 	for (uint32_t i = 0; i < profile->module_count; i++)
 		ranked[i].index = i;
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
-		uint32_t first;
-		uint32_t end;
+		const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
+								    context->stack_count);
 
-		seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-		for (uint32_t k = 0; k < end; k++) {
+		for (uint32_t k = 0; k < part.end; k++) {
 			const uint32_t m = profile->frames[context->stack[k].frame].module;
 
 			if (m > 0 && m <= profile->module_count)
@@ -145,7 +142,6 @@ static struct candidates modules_of(const struct seep_sites *sites)
 		if (path != NULL)
 			found.names[found.count++] = seep_path_base(path);
 	}
-	free(ranked);
 	return found;
 }
 
@@ -164,27 +160,23 @@ static int fail_unknown(const char *what, const char *glob, const struct candida
 			struct seep_error *err)
 {
 	struct core_nearest nearest;
-	struct seep_strbuf list;
+	SEEP_STRBUF(list, CANDIDATES_BYTES_MAX);
 	const char *near;
-	int ret;
 
 	core_nearest_init(&nearest, glob);
 	for (uint32_t i = 0; i < known->count; i++)
 		core_nearest_offer(&nearest, known->names[i]);
 	near = core_nearest_word(&nearest);
-	seep_strbuf_init(&list, CANDIDATES_BYTES_MAX);
 	for (uint32_t i = 0; i < known->count && i < CANDIDATES; i++)
 		seep_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", known->names[i]);
 	if (known->count > CANDIDATES)
 		seep_strbuf_addf(&list, " and %u more", known->count - CANDIDATES);
-	ret = seep_fail(err, SEEP_EUSAGE, "no %s of any stack matches \"%s\"%s%s%s%s%s", what, glob,
-			near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
-			known->count > 0
-				? (near ? " The most frequent are " : "; the most frequent are ")
-				: "",
-			list.text);
-	seep_strbuf_done(&list);
-	return ret;
+	return seep_fail(err, SEEP_EUSAGE, "no %s of any stack matches \"%s\"%s%s%s%s%s", what,
+			 glob, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+			 known->count > 0
+				 ? (near ? " The most frequent are " : "; the most frequent are ")
+				 : "",
+			 list.text);
 }
 
 static int check_globs(const struct seep_keep_globs *globs, const char *what,

@@ -26,8 +26,6 @@ static const struct {
 				      "of a thread, whose vector of thread-local storage it is" },
 	[SCAN_RULE_INTERIOR] = { "interior", "into its middle" },
 	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its begin with low bits set" },
-	[SCAN_RULE_LATE_FRAME] = { "late-frame",
-				   "in a frame newer than the thread's last allocation" },
 	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its begin with other upper bits" },
 	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its begin" },
 };

@@ -61,12 +61,11 @@ void seep_live_free(struct seep_live *live)
 static void tell(struct seep_live *live, const struct seep_live_process *process, const char *what)
 {
 	const char *exe = process->profile->process.exe;
-	char *before = live->news;
+	SEEP_FREED char *before = live->news;
 
 	live->news = seep_xasprintf("%s%s%s (pid %u) %s", before ? before : "", before ? "; " : "",
 				    exe ? seep_path_base(exe) : "a process",
 				    process->profile->process.pid, what);
-	free(before);
 }
 
 /* In the arrays by context. */
@@ -172,8 +171,9 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 {
 	struct seep_procfs_stat stat;
 	struct seep_error err = { 0 };
+	uint32_t pid;
 	/* Before it is read: what is read of a dead one is its last state. */
-	const bool runs = seep_ledger_live_runs(process->ledger);
+	const bool runs = seep_ledger_live_runs(process->ledger, &pid);
 	const bool replaced = runs && seep_ledger_live_is_replaced(process->ledger);
 	int r;
 
@@ -198,8 +198,7 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 		for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
 			process->recent[i] = process->profile->totals.live_bytes;
 	}
-	process->threads = seep_procfs_stat(process->profile->process.pid, &stat) ? stat.threads
-										  : 0;
+	process->threads = seep_procfs_stat(pid, &stat) ? stat.threads : 0;
 	seep_growth_observe(process->growth, process->profile, now_ns);
 	tell_grown(live, process);
 	if (replaced && !process->replaced)
@@ -524,7 +523,7 @@ uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *ch
 		       struct seep_live_line *ret_lines)
 {
 	const bool filtered = choice->filter && choice->filter[0];
-	struct seep_ranked *ranked;
+	SEEP_FREED struct seep_ranked *ranked = NULL;
 	uint32_t count = 0, all = 0;
 
 	for (uint32_t p = 0; p < live->count; p++)
@@ -556,7 +555,6 @@ uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *ch
 			index -= live->processes[p++]->profile->context_count;
 		ret_lines[k] = seep_live_line(live, live->processes[p], index);
 	}
-	free(ranked);
 	return top;
 }
 
@@ -581,11 +579,5 @@ void seep_live_name(const struct seep_live *live, struct seep_live_process *proc
 const struct seep_profile_frame *seep_live_blamed(const struct seep_live_process *process,
 						  uint32_t index)
 {
-	const struct seep_profile_context *context = &process->profile->contexts[index];
-	uint32_t first, end;
-
-	if (context->stack_count == 0)
-		return NULL;
-	seep_sites_trim(process->sites, context->stack, context->stack_count, &first, &end);
-	return &process->profile->frames[context->stack[first].frame];
+	return seep_sites_blamed(process->sites, &process->profile->contexts[index]);
 }

@@ -192,27 +192,37 @@ static uint32_t without_runtime(const struct seep_sites *sites,
 	return seep_sites_plumbing(sites, stack, count) < end ? end : count;
 }
 
-void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
-		     uint32_t count, uint32_t *ret_first, uint32_t *ret_end)
+struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
+				       const struct seep_profile_stack_entry *stack, uint32_t count)
 {
-	const struct seep_site *of_frame = sites->of_frame;
-	uint32_t end = without_startup(sites, stack, count);
+	struct seep_stack_part part = { .end = without_startup(sites, stack, count) };
 	uint32_t first;
 	bool own = false;
 
-	if (end < count)
-		end = without_runtime(sites, stack, end);
-	*ret_end = end;
-	first = seep_sites_plumbing(sites, stack, end);
-	*ret_first = first < end ? first : 0;
-	for (; first < end; first++) {
-		const struct seep_site *site = &of_frame[stack[first].frame];
+	if (part.end < count)
+		part.end = without_runtime(sites, stack, part.end);
+	first = seep_sites_plumbing(sites, stack, part.end);
+	part.first = first < part.end ? first : 0;
+	for (; first < part.end; first++) {
+		const struct seep_site *site = &sites->of_frame[stack[first].frame];
 
 		if (!site->plumbing && is_named(sites, &stack[first])) {
 			if (site->own || !own)
-				*ret_first = first;
-			return;
+				part.first = first;
+			return part;
 		}
 		own |= site->own;
 	}
+	return part;
+}
+
+const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,
+						   const struct seep_profile_context *context)
+{
+	struct seep_stack_part part;
+
+	if (context->stack_count == 0)
+		return NULL;
+	part = seep_sites_trim(sites, context->stack, context->stack_count);
+	return &sites->profile->frames[context->stack[part.first].frame];
 }

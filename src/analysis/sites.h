@@ -31,27 +31,32 @@ struct seep_sites {
 	uint32_t function_count;
 };
 
-/* NULL is a text of its own. */
-static inline bool seep_text_equal(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* @profile must outlive the sites. Linear in the frames of all stacks. Never fails. */
 struct seep_sites *seep_sites_new(const struct seep_profile *profile);
 
 /* NULL is a no-op. */
 void seep_sites_free(struct seep_sites *sites);
 
+/* Entries of a stack, from the first one up to the end. */
+struct seep_stack_part {
+	uint32_t first;
+	uint32_t end;
+};
+
 /*
- * The part of a stack worth reading: [*ret_first, *ret_end) of its entries. First is the function
+ * The part of a stack worth reading. First is the function
  * to blame: the innermost with a name that is not plumbing; without such a one the innermost that
  * is not plumbing, and 0 when all are. Code of the system does not take the blame from the
  * program's own code that has no name. End leaves out what comes before main or a thread's
  * function. Both are 0 for an empty stack.
  */
-void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
-		     uint32_t count, uint32_t *ret_first, uint32_t *ret_end);
+struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
+				       const struct seep_profile_stack_entry *stack,
+				       uint32_t count);
+
+/* The function to blame for @context; NULL: it has no stack. */
+const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,
+						   const struct seep_profile_context *context);
 
 /* How many of the innermost entries of @stack are plumbing, or stand inside an allocator. */
 uint32_t seep_sites_plumbing(const struct seep_sites *sites,

@@ -2,8 +2,7 @@
 #include "analysis/suppressions.h"
 
 #include "analysis/runtime_blocks.h"
-#include "analysis/suppression_match.h"
-#include "analysis/suppression_read.h"
+#include "analysis/suppression_rule.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
@@ -69,15 +68,11 @@ int seep_suppressions_add(struct seep_suppressions *suppressions, const char *te
 int seep_suppressions_read(struct seep_suppressions *suppressions, const char *path,
 			   struct seep_error *err)
 {
-	char *text;
+	SEEP_FREED char *text = NULL;
 	size_t bytes;
 	int r = seep_file_read(path, FILE_MAX_BYTES, &text, &bytes, err);
 
-	if (r < 0)
-		return r;
-	r = seep_suppressions_add(suppressions, text, bytes, path, err);
-	free(text);
-	return r;
+	return r < 0 ? r : seep_suppressions_add(suppressions, text, bytes, path, err);
 }
 
 void seep_suppressions_begin(struct seep_suppressions *suppressions,
@@ -223,8 +218,7 @@ static bool add_frame(struct seep_strbuf *block, const struct seep_profile *prof
 {
 	const char *name = frame->function ? frame->function : "";
 	const char *path = seep_profile_frame_path(profile, frame);
-	char *any;
-	bool says;
+	SEEP_FREED char *any = NULL;
 
 	if (!*name)
 		return add_name(block, "obj", path && *path ? path : "*");
@@ -232,20 +226,17 @@ static bool add_frame(struct seep_strbuf *block, const struct seep_profile *prof
 	if (*name != '_' || !path || !strstr(path, "/libc"))
 		return add_name(block, "fun", name);
 	any = seep_xasprintf("*%s", name + strspn(name, "_"));
-	says = add_name(block, "fun", any);
-	free(any);
-	return says;
+	return add_name(block, "fun", any);
 }
 
 char *seep_suppressions_generate(const struct seep_profile *profile,
 				 const struct seep_profile_leak *leak)
 {
 	const struct seep_profile_context *context = seep_profile_leak_context(profile, leak);
-	struct seep_strbuf block;
+	SEEP_STRBUF(block, GENERATED_MAX_BYTES);
 	unsigned lines = 1;
 	bool says = false;
 
-	seep_strbuf_init(&block, GENERATED_MAX_BYTES);
 	seep_strbuf_addf(&block,
 			 "{\n   seep-%016" PRIx64 "\n   Memcheck:Leak\n   match-leak-kinds: %s\n",
 			 leak->hash, seep_verdict_kind(leak->verdict));
@@ -266,7 +257,6 @@ char *seep_suppressions_generate(const struct seep_profile *profile,
 	seep_strbuf_adds(&block, "}\n");
 	if (says)
 		return seep_strbuf_take(&block);
-	seep_strbuf_done(&block);
 	return leak->hash ? seep_xasprintf("hash:%016" PRIx64 "\n", leak->hash)
 			  : seep_xstrdup("# a leak without a call stack\n");
 }

@@ -40,7 +40,8 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 				      const struct seep_group *group, enum seep_measure measure)
 {
 	const uint32_t count = group != NULL ? group->context_count : profile->context_count;
-	const struct seep_profile_context **contexts = seep_xcalloc(count, sizeof(void *));
+	SEEP_FREED const struct seep_profile_context **contexts = seep_xcalloc(count,
+									       sizeof(void *));
 	struct seep_threads *threads = seep_xcalloc(1, sizeof(*threads));
 	uint32_t at = group != NULL ? group->context : 0;
 	size_t capacity = 0;
@@ -63,7 +64,6 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 	if (threads->count > 1)
 		qsort_r(threads->items, threads->count, sizeof(*threads->items), by_value,
 			&measure);
-	free(contexts);
 	return threads;
 }
 

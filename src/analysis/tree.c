@@ -42,9 +42,9 @@ struct grower {
 	uint32_t *keys;	 /* by place in order: a number for what comes next; NOWHERE: nothing */
 	uint32_t *left;	 /* by context: how many entries are not added yet, the innermost */
 	const struct seep_profile_stack_entry **stacks; /* by context: recursion folded */
-	struct seep_arena *folded;			/* those that differ from the context's */
-	uint32_t *sprout_of_key;			/* valid where stamps say so */
-	uint32_t *stamps; /* node that was grown when sprout_of_key was set, + 1 */
+	struct seep_arena *arena; /* of these, and of stacks that differ from the context's */
+	uint32_t *sprout_of_key;  /* valid where stamps say so */
+	uint32_t *stamps;	  /* node that was grown when sprout_of_key was set, + 1 */
 	struct sprout *sprouts;
 	size_t sprout_capacity;
 	uint32_t sprout_count;
@@ -211,17 +211,16 @@ static void prepare_stack(struct grower *g, uint32_t index, bool whole, struct s
 {
 	const struct seep_profile_context *context = &g->sites->profile->contexts[index];
 	const struct seep_profile_stack_entry *stack;
-	uint32_t first;
-	uint32_t end;
+	struct seep_stack_part part = seep_sites_trim(g->sites, context->stack,
+						      context->stack_count);
 
-	seep_sites_trim(g->sites, context->stack, context->stack_count, &first, &end);
 	if (whole)
-		first = 0;
-	stack = first > 0 ? context->stack + first : context->stack;
-	g->left[index] = whole ? end : seep_fold(folder, &stack, end - first);
-	if (g->left[index] < end - first) {
+		part.first = 0;
+	stack = part.first > 0 ? context->stack + part.first : context->stack;
+	g->left[index] = whole ? part.end : seep_fold(folder, &stack, part.end - part.first);
+	if (g->left[index] < part.end - part.first) {
 		stack = seep_xmemdup(stack, g->left[index] * sizeof(*stack));
-		seep_arena_take(g->folded, (void *)stack);
+		seep_arena_take(g->arena, (void *)stack);
 	}
 	g->stacks[index] = stack;
 }
@@ -243,38 +242,25 @@ static void plant(struct grower *g, bool whole)
 	g->jobs[g->job_count++] = (struct job){ add_node(g, &root), 0, profile->context_count };
 }
 
-static void clear(struct grower *g)
-{
-	seep_arena_free(g->folded);
-	free(g->stacks);
-	free(g->order);
-	free(g->moved);
-	free(g->keys);
-	free(g->left);
-	free(g->sprout_of_key);
-	free(g->stamps);
-	free(g->sprouts);
-	free(g->jobs);
-}
-
 struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 				enum seep_measure measure, int64_t least)
 {
 	const size_t contexts = sites->profile->context_count;
 	const size_t keys = (size_t)sites->function_count + KEY_SPECIALS;
+	struct seep_arena *arena = seep_arena_new();
 	struct grower g = {
 		.sites = sites,
 		.tree = seep_xcalloc(1, sizeof(struct seep_tree)),
 		.measure = measure,
 		.least = least,
-		.order = seep_xcalloc(contexts, sizeof(uint32_t)),
-		.moved = seep_xcalloc(contexts, sizeof(uint32_t)),
-		.keys = seep_xcalloc(contexts, sizeof(uint32_t)),
-		.left = seep_xcalloc(contexts, sizeof(uint32_t)),
-		.stacks = seep_xcalloc(contexts, sizeof(void *)),
-		.folded = seep_arena_new(),
-		.sprout_of_key = seep_xcalloc(keys, sizeof(uint32_t)),
-		.stamps = seep_xcalloc(keys, sizeof(uint32_t)),
+		.order = seep_arena_calloc(arena, contexts, sizeof(uint32_t)),
+		.moved = seep_arena_calloc(arena, contexts, sizeof(uint32_t)),
+		.keys = seep_arena_calloc(arena, contexts, sizeof(uint32_t)),
+		.left = seep_arena_calloc(arena, contexts, sizeof(uint32_t)),
+		.stacks = seep_arena_calloc(arena, contexts, sizeof(void *)),
+		.arena = arena,
+		.sprout_of_key = seep_arena_calloc(arena, keys, sizeof(uint32_t)),
+		.stamps = seep_arena_calloc(arena, keys, sizeof(uint32_t)),
 	};
 
 	plant(&g, whole);
@@ -285,7 +271,9 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 		root_sprouts(&g, &job);
 		move_contexts(&g, &job);
 	}
-	clear(&g);
+	free(g.sprouts);
+	free(g.jobs);
+	seep_arena_free(arena);
 	return g.tree;
 }
 

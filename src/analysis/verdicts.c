@@ -171,7 +171,7 @@ static void suppress_from(struct judge *j, uint32_t *todo, uint64_t count)
  */
 static bool suppress(struct judge *j)
 {
-	uint32_t *todo = seep_xcalloc(j->result->block_count, sizeof(*todo));
+	SEEP_FREED uint32_t *todo = seep_xcalloc(j->result->block_count, sizeof(*todo));
 	uint64_t count = 0;
 
 	j->roots_changed = false;
@@ -193,7 +193,6 @@ static bool suppress(struct judge *j)
 			todo[count++] = (uint32_t)i;
 	}
 	suppress_from(j, todo, count);
-	free(todo);
 	return j->roots_changed;
 }
 
@@ -336,7 +335,7 @@ static void explain(struct judge *j, struct draft *draft)
 	struct seep_profile_leak *leak = &draft->leak;
 	const uint64_t block = draft->hinted != NO_BLOCK ? draft->hinted : draft->first;
 	unsigned rule = draft->fate.scan_rule;
-	char *evidence;
+	SEEP_FREED char *evidence = NULL;
 
 	if (block == NO_BLOCK) {
 		evidence = seep_reach_evidence(rule, draft->fate.root);
@@ -347,7 +346,6 @@ static void explain(struct judge *j, struct draft *draft)
 	}
 	leak->rule = seep_profile_strdup(j->profile, seep_scan_rule_name(rule));
 	leak->evidence = seep_profile_strdup(j->profile, evidence);
-	free(evidence);
 	if (draft->fate.rule == 0)
 		return;
 	seep_suppressions_hit(j->suppressions, draft->fate.rule - 1, j->profile, leak);
@@ -386,7 +384,7 @@ static void list_blocks(struct judge *j)
 static void publish(struct judge *j)
 {
 	struct seep_profile *profile = j->profile;
-	uint32_t *order = seep_xcalloc(j->draft_count, sizeof(*order));
+	SEEP_FREED uint32_t *order = seep_xcalloc(j->draft_count, sizeof(*order));
 
 	for (size_t i = 0; i < j->draft_count; i++) {
 		struct draft *draft = &j->drafts[i];
@@ -417,7 +415,6 @@ static void publish(struct judge *j)
 			profile->leaks[i].root = j->places[draft->fate.leader - 1] + 1;
 	}
 	list_blocks(j);
-	free(order);
 }
 
 static void judge_done(struct judge *j)

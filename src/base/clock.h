@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#define SEEP_NS_PER_US 1000ull
+#define SEEP_NS_PER_MS 1000000ull
 #define SEEP_NS_PER_S 1000000000ull
 
 /* CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, ...; 0 for one that is not there. */

@@ -126,7 +126,7 @@ void seep_base64_write(FILE *out, const void *data, size_t bytes)
 
 void seep_csv_write(FILE *out, const char *text)
 {
-	char *escaped = seep_escape_dup(text ? text : "");
+	SEEP_FREED char *escaped = seep_escape_dup(text ? text : "");
 
 	(void)fputc('"', out);
 	for (const char *at = escaped; *at; at++) {
@@ -135,5 +135,4 @@ void seep_csv_write(FILE *out, const char *text)
 		(void)fputc(*at, out);
 	}
 	(void)fputc('"', out);
-	free(escaped);
 }

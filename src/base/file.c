@@ -20,9 +20,13 @@ int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_dat
 		      size_t *ret_bytes, struct seep_error *err)
 {
 	size_t capacity = FIRST_READ_BYTES;
-	char *data = seep_xmalloc(capacity);
+	SEEP_FREED char *data = seep_xmalloc(capacity);
 	size_t length = 0;
+	struct stat st;
 
+	/* One with holes may be larger than anybody would wait for. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size > max_bytes)
+		return seep_fail(err, SEEP_ELIMIT, "%s is longer than %zu bytes", name, max_bytes);
 	for (;;) {
 		ssize_t got;
 
@@ -31,21 +35,18 @@ int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_dat
 		got = read(fd, data + length, capacity - length - 1);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0) {
-			free(data);
+		if (got < 0)
 			return seep_fail_errno(err, errno, "cannot read %s", name);
-		}
 		if (got == 0)
 			break;
 		length += (size_t)got;
-		if (length > max_bytes) {
-			free(data);
+		if (length > max_bytes)
 			return seep_fail(err, SEEP_ELIMIT, "%s is longer than %zu bytes", name,
 					 max_bytes);
-		}
 	}
 	data[length] = '\0';
 	*ret_data = data;
+	data = NULL;
 	if (ret_bytes)
 		*ret_bytes = length;
 	return 0;
@@ -167,10 +168,9 @@ static char *temp_template(const char *path)
 /* A file without a name: nothing stays of it if we are killed. Not every file system has them. */
 static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
 {
-	char *folder = seep_path_folder(path);
+	SEEP_FREED char *folder = seep_path_folder(path);
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 
-	free(folder);
 	if (fd < 0)
 		return -1;
 	*ret_temp_path = seep_xasprintf("/proc/self/fd/%d", fd);

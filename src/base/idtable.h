@@ -14,8 +14,10 @@
 #ifndef SEEP_BASE_IDTABLE_H
 #define SEEP_BASE_IDTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SEEP_IDTABLE_NONE UINT32_MAX
 #define SEEP_IDTABLE_START SIZE_MAX
@@ -44,14 +46,23 @@ void seep_idtable_add(struct seep_idtable *table, uint64_t hash, uint32_t id);
 /* One step of a hash over words: mixes @word into @hash. For speed, not against floods. */
 static inline uint64_t seep_hash_mix(uint64_t hash, uint64_t word)
 {
-	/* Multiply and fold, as in wyhash: the product's halves each depend on all input bits. */
+	/*
+	 * Multiply and fold, as in wyhash: the product's halves each depend on all input bits. A
+	 * word that makes it 0 would make all alike that came before: so those stay in it.
+	 */
 	const unsigned __int128 product = (unsigned __int128)(hash ^ 0x9e3779b97f4a7c15u) *
 					  (word ^ 0xe7037ed1a0b428dbu);
 
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	return (uint64_t)product ^ (uint64_t)(product >> 64) ^ hash;
 }
 
 /* The same over a string; NULL differs from "". */
 uint64_t seep_hash_text(uint64_t hash, const char *text);
+
+/* NULL is a text of its own. */
+static inline bool seep_text_equal(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
 
 #endif

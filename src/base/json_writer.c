@@ -9,12 +9,8 @@
 #include "base/terminal.h"
 #include "base/xalloc.h"
 
-#ifndef SEEP_VERSION
-#define SEEP_VERSION "unknown"
-#endif
-
 /* Of the promise in docs/json.md. */
-enum { SCHEMA = 2 };
+enum { SCHEMA = 3 };
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -80,10 +76,10 @@ static void put_escaped(struct seep_json *json, unsigned code, bool x_follows)
 	}
 }
 
-static void put_text(struct seep_json *json, const char *text, bool is_escaped)
+static void put_text(struct seep_json *json, const char *text, size_t text_bytes, bool is_escaped)
 {
 	const char *plain = text; /* start of what needs nothing */
-	const char *end = text + strlen(text);
+	const char *end = text + text_bytes;
 
 	puts_raw(json, "\"");
 	while (text < end) {
@@ -119,7 +115,7 @@ static void begin_value(struct seep_json *json, const char *key)
 	}
 	if (key == NULL)
 		return;
-	put_text(json, key, false);
+	put_text(json, key, strlen(key), false);
 	puts_raw(json, ":");
 }
 
@@ -236,14 +232,19 @@ void seep_json_text(struct seep_json *json, const char *key, const char *text)
 		seep_json_null(json, key);
 		return;
 	}
+	seep_json_bytes(json, key, text, strlen(text));
+}
+
+void seep_json_bytes(struct seep_json *json, const char *key, const char *text, size_t bytes)
+{
 	begin_value(json, key);
-	put_text(json, text, false);
+	put_text(json, text, bytes, false);
 }
 
 void seep_json_escaped(struct seep_json *json, const char *key, const char *text)
 {
 	begin_value(json, key);
-	put_text(json, text, true);
+	put_text(json, text, strlen(text), true);
 }
 
 void seep_json_hex(struct seep_json *json, const char *key, const uint8_t *data, size_t bytes)

@@ -61,6 +61,8 @@ void seep_json_int(struct seep_json *json, const char *key, int64_t value);
 void seep_json_u64(struct seep_json *json, const char *key, uint64_t value);
 /* @text NULL: null. */
 void seep_json_text(struct seep_json *json, const char *key, const char *text);
+/* The same of text, not NULL, that may have bytes of zero. */
+void seep_json_bytes(struct seep_json *json, const char *key, const char *text, size_t bytes);
 /* The same of text, not NULL, that is escaped for terminals already: a backslash is one. */
 void seep_json_escaped(struct seep_json *json, const char *key, const char *text);
 /* Bytes as lower-case hexadecimal digits; null when @bytes is 0. */

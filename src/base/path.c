@@ -77,13 +77,10 @@ char *seep_path_normal(const char *path)
 
 bool seep_path_is_same(const char *a, const char *b)
 {
-	char *first = seep_path_folder(a), *second = seep_path_folder(b);
-	bool is = strcmp(seep_path_base(a), seep_path_base(b)) == 0 &&
-		  seep_path_is_same_file(first, second);
+	SEEP_FREED char *first = seep_path_folder(a), *second = seep_path_folder(b);
 
-	free(first);
-	free(second);
-	return is;
+	return strcmp(seep_path_base(a), seep_path_base(b)) == 0 &&
+	       seep_path_is_same_file(first, second);
 }
 
 bool seep_begins_with(const char *text, const char *begin)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/procfs.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/xalloc.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +20,23 @@
 
 enum { PROC_FILE_MAX_BYTES = 64 << 20 };
 
+struct seep_procfs_path seep_procfs_path(pid_t pid, const char *file)
+{
+	struct seep_procfs_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "/proc/%d/%s", pid, file);
+	return path;
+}
+
 char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
 {
-	char path[64], *text = NULL;
+	const struct seep_procfs_path path = seep_procfs_path((pid_t)pid, file);
+	char *text = NULL;
 
 	if (ret_bytes)
 		*ret_bytes = 0;
-	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-	return seep_file_read(path, PROC_FILE_MAX_BYTES, &text, ret_bytes, NULL) < 0 ? NULL : text;
+	return seep_file_read(path.text, PROC_FILE_MAX_BYTES, &text, ret_bytes, NULL) < 0 ? NULL
+											  : text;
 }
 
 static void copy_name(const char *text, char *name, size_t name_bytes)
@@ -41,10 +53,7 @@ static void copy_name(const char *text, char *name, size_t name_bytes)
 
 DIR *seep_procfs_threads(pid_t pid)
 {
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return opendir(path);
+	return opendir(seep_procfs_path(pid, "task").text);
 }
 
 pid_t seep_procfs_thread(DIR *threads)
@@ -57,26 +66,48 @@ pid_t seep_procfs_thread(DIR *threads)
 	return tid;
 }
 
+DIR *seep_procfs_processes(void)
+{
+	return opendir("/proc");
+}
+
+uint32_t seep_procfs_process(DIR *processes, uint32_t own_pid)
+{
+	struct seep_procfs_status status;
+	uint32_t pid = 0;
+
+	while ((pid = (uint32_t)seep_procfs_thread(processes)) &&
+	       !(seep_procfs_status(pid, &status) && status.own_pid == own_pid))
+		;
+	return pid;
+}
+
 void seep_procfs_threads_done(DIR *threads)
 {
 	if (threads)
 		(void)closedir(threads);
 }
 
+uint32_t seep_procfs_self(void)
+{
+	char digits[16] = "";
+
+	(void)!readlink("/proc/self", digits, sizeof(digits) - 1);
+	return (uint32_t)strtoul(digits, NULL, 10);
+}
+
 char *seep_procfs_exe(uint32_t pid)
 {
-	char link[64], path[PATH_MAX];
-	ssize_t bytes;
+	char path[PATH_MAX];
+	ssize_t bytes = readlink(seep_procfs_path((pid_t)pid, "exe").text, path, sizeof(path));
 
-	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
-	bytes = readlink(link, path, sizeof(path));
 	return bytes > 0 ? seep_xstrndup(path, (size_t)bytes) : NULL;
 }
 
 /* The name in field 2 may hold spaces and parentheses: the last ')' ends it. */
 bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat)
 {
-	char *text = seep_procfs_read(pid, "stat", NULL);
+	SEEP_FREED char *text = seep_procfs_read(pid, "stat", NULL);
 	const char *fields = text ? strrchr(text, ')') : NULL;
 	/* 3, 4, 20, 22 and 28 of proc(5). */
 	const bool is_known = fields &&
@@ -89,7 +120,6 @@ bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat)
 
 	if (is_known)
 		copy_name(text, ret_stat->name, sizeof(ret_stat->name));
-	free(text);
 	return is_known;
 }
 
@@ -125,7 +155,7 @@ static uint32_t status_own_pid(const char *text)
 
 bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
 {
-	char *text = seep_procfs_read(pid, "status", NULL);
+	SEEP_FREED char *text = seep_procfs_read(pid, "status", NULL);
 
 	if (!text)
 		return false;
@@ -139,24 +169,55 @@ bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
 		.rss_bytes = status_bytes(text, "\nVmRSS:"),
 		.peak_rss_bytes = status_bytes(text, "\nVmHWM:"),
 		.anon_rss_bytes = status_bytes(text, "\nRssAnon:"),
+		.locked_bytes = status_bytes(text, "\nVmLck:"),
+		.pinned_bytes = status_bytes(text, "\nVmPin:"),
 	};
-	free(text);
 	return true;
+}
+
+/*
+ * How far the clock is set that @process counts starts by, in time_namespaces(7): what /proc says is
+ * set as far as that of whoever reads it. 0 where the kernel has no such namespaces.
+ */
+static int64_t clock_offset_ticks(const char *process)
+{
+	const int64_t tick_ns = SEEP_NS_PER_S / sysconf(_SC_CLK_TCK);
+	long long seconds = 0, ns = 0;
+	char path[64], text[256];
+	const char *boot;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/timens_offsets", process);
+	(void)seep_file_read_start(path, text, sizeof(text));
+	boot = strstr(text, "boottime");
+	if (!boot || sscanf(boot, "boottime %lld %lld", &seconds, &ns) != 2)
+		return 0;
+	return seconds * (SEEP_NS_PER_S / tick_ns) + ns / tick_ns;
+}
+
+bool seep_procfs_began(uint32_t pid, uint64_t seen_ticks, uint64_t start_ticks)
+{
+	char digits[16];
+	uint64_t shift;
+
+	if (start_ticks == 0 || seen_ticks == start_ticks)
+		return true;
+	(void)snprintf(digits, sizeof(digits), "%u", pid);
+	shift = (uint64_t)(clock_offset_ticks(digits) - clock_offset_ticks("self"));
+	/* Each was rounded down. */
+	return shift != 0 && seen_ticks + shift - start_ticks + 1 <= 2;
 }
 
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 {
 	struct seep_procfs_stat stat;
-	char path[64];
 
-	/* Where descriptors have run out, who has its pid is taken for it. */
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	/* Where descriptors have run out, or it is hidden, who has its pid is taken for it. */
 	if (!seep_procfs_stat(pid, &stat))
-		return access(path, F_OK) == 0;
-	if (start_ticks != 0 && stat.start_ticks != start_ticks)
-		return false;
+		return access(seep_procfs_path((pid_t)pid, "stat").text, F_OK) == 0 ||
+		       (pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM));
 	/* With threads left it is a process whose first thread has ended before the others. */
-	return stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1);
+	return seep_procfs_began(pid, stat.start_ticks, start_ticks) && stat.state != 'X' &&
+	       (stat.state != 'Z' || stat.threads > 1);
 }
 
 static uint8_t boot_id[16];
@@ -191,13 +252,10 @@ static uint64_t pid_namespace(const char *path)
 uint64_t seep_procfs_pid_namespace(uint32_t pid)
 {
 	static _Atomic uint64_t ours; /* never changes; a recorder asks for each process */
-	char path[64];
 	uint64_t known = atomic_load_explicit(&ours, memory_order_relaxed);
 
-	if (pid) {
-		(void)snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
-		return pid_namespace(path);
-	}
+	if (pid)
+		return pid_namespace(seep_procfs_path((pid_t)pid, "ns/pid").text);
 	if (!known) {
 		known = pid_namespace("/proc/self/ns/pid");
 		atomic_store_explicit(&ours, known, memory_order_relaxed);

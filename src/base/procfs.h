@@ -32,7 +32,15 @@ struct seep_procfs_status {
 	uint64_t rss_bytes;
 	uint64_t peak_rss_bytes;
 	uint64_t anon_rss_bytes; /* of the first, what no file is behind */
+	uint64_t locked_bytes;	 /* by mlock() */
+	uint64_t pinned_bytes;
 };
+
+/* "/proc/@pid/@file". */
+struct seep_procfs_path {
+	char text[64];
+};
+struct seep_procfs_path seep_procfs_path(pid_t pid, const char *file);
 
 /*
  * The contents of /proc/@pid/@file, ended by a zero byte; NULL when it cannot be read. Release with
@@ -53,14 +61,28 @@ DIR *seep_procfs_threads(pid_t pid);
 pid_t seep_procfs_thread(DIR *threads);
 void seep_procfs_threads_done(DIR *threads);
 
+/* The same of processes that are @own_pid in their own PID namespace, by their numbers here. */
+DIR *seep_procfs_processes(void);
+uint32_t seep_procfs_process(DIR *processes, uint32_t own_pid);
+
+/* Our number in /proc, which may be of a PID namespace above ours; 0: there is no /proc. */
+uint32_t seep_procfs_self(void);
+
 /* Its program's path, for free(); NULL with errno: ENOENT of a kernel thread and at its end. */
 char *seep_procfs_exe(uint32_t pid);
 
 /*
+ * Whether process @pid, which has begun at @seen_ticks as /proc tells us, is the one that saw itself
+ * begin at @start_ticks (0: not known). In its time namespace the clock may be set otherwise.
+ */
+bool seep_procfs_began(uint32_t pid, uint64_t seen_ticks, uint64_t start_ticks);
+
+/*
  * Whether this very process still runs. A zombie does not: its memory is gone. One with threads
  * left does: its first thread has ended before the others. So does one that is there and cannot be
- * looked at now, for want of descriptors or in the middle of its end: who asks again will know.
- * @start_ticks 0: not known; whoever has the pid is taken for it.
+ * looked at now, for want of descriptors, in the middle of its end, or because /proc hides it: who
+ * asks again will know.
+ * @start_ticks as above.
  */
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
 

@@ -13,7 +13,12 @@ static char empty[1];
 
 void seep_strbuf_init(struct seep_strbuf *buf, size_t ceiling)
 {
-	*buf = (struct seep_strbuf){ .text = empty, .ceiling = ceiling };
+	*buf = seep_strbuf_of(ceiling);
+}
+
+struct seep_strbuf seep_strbuf_of(size_t ceiling)
+{
+	return (struct seep_strbuf){ .text = empty, .ceiling = ceiling };
 }
 
 void seep_strbuf_done(struct seep_strbuf *buf)

@@ -4,14 +4,12 @@
  * addition that would pass the ceiling is left out as a whole, every later one too, and the buffer
  * remembers it, so that a caller asks once at the end instead of after every addition.
  *
- *	struct seep_strbuf line;
+ *	SEEP_STRBUF(line, 64 * 1024);
  *
- *	seep_strbuf_init(&line, 64 * 1024);
  *	seep_strbuf_addf(&line, "%s:%u", file, number);
  *	if (line.overflowed)
  *		...
  *	fputs(line.text, out);
- *	seep_strbuf_done(&line);
  */
 #ifndef SEEP_BASE_STRBUF_H
 #define SEEP_BASE_STRBUF_H
@@ -32,6 +30,11 @@ struct seep_strbuf {
 
 /* @ceiling: greatest length in bytes. Allocates nothing yet. */
 void seep_strbuf_init(struct seep_strbuf *buf, size_t ceiling);
+
+/* Declare one as a local variable, which is released in the end. */
+#define SEEP_STRBUF(name, most) \
+	struct seep_strbuf name __attribute__((cleanup(seep_strbuf_done))) = seep_strbuf_of(most)
+struct seep_strbuf seep_strbuf_of(size_t ceiling);
 
 /* Release the text. The buffer may be initialised again. Zeroed storage is accepted. */
 void seep_strbuf_done(struct seep_strbuf *buf);

@@ -60,27 +60,37 @@ void seep_table_free(struct seep_table *table)
 	free(table);
 }
 
-static struct cell *add_cell(struct seep_table *table, const char *text)
+void seep_table_free_at(struct seep_table **table)
+{
+	seep_table_free(*table);
+}
+
+static struct cell *add_cell(struct seep_table *table, const char *text, size_t bytes)
 {
 	struct cell *cell;
 
 	table->cells = seep_xgrow(table->cells, &table->cell_capacity, table->cell_count + 1,
 				  sizeof(*table->cells));
 	cell = &table->cells[table->cell_count++];
-	*cell = (struct cell){ .text = seep_escape_dup(text ? text : "") };
+	*cell = (struct cell){ .text = seep_escape_bytes(text ? text : "", bytes) };
 	cell->width = cell->brief_width = seep_display_width(cell->text, strlen(cell->text));
 	return cell;
 }
 
 void seep_table_add(struct seep_table *table, const char *text)
 {
-	(void)add_cell(table, text);
+	(void)add_cell(table, text, text ? strlen(text) : 0);
+}
+
+void seep_table_add_bytes(struct seep_table *table, const char *text, size_t bytes)
+{
+	(void)add_cell(table, text, bytes);
 }
 
 void seep_table_add_styled(struct seep_table *table, enum seep_style style, const char *text,
 			   const char *brief)
 {
-	struct cell *cell = add_cell(table, text);
+	struct cell *cell = add_cell(table, text, text ? strlen(text) : 0);
 
 	cell->style = style;
 	if (brief) {
@@ -111,6 +121,11 @@ static bool is_flexible(const struct seep_column *column)
 	return column->cut == SEEP_CUT_END || column->cut == SEEP_CUT_START;
 }
 
+static size_t heading_width(const struct seep_column *column)
+{
+	return column->heading ? seep_display_width(column->heading, strlen(column->heading)) : 0;
+}
+
 static bool has_headings(const struct seep_table *table)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
@@ -122,11 +137,8 @@ static bool has_headings(const struct seep_table *table)
 
 static void natural_widths(const struct seep_table *table, bool brief, size_t *widths)
 {
-	for (size_t i = 0; i < table->column_count; i++) {
-		const char *heading = table->columns[i].heading;
-
-		widths[i] = heading ? seep_display_width(heading, strlen(heading)) : 0;
-	}
+	for (size_t i = 0; i < table->column_count; i++)
+		widths[i] = heading_width(&table->columns[i]);
 	for (size_t i = 0; i < table->cell_count; i++) {
 		const struct cell *cell = &table->cells[i];
 		const size_t width = brief ? cell->brief_width : cell->width;
@@ -193,7 +205,7 @@ static size_t give_back(const struct seep_table *table, const size_t *natural, s
 /* Returns how wide the table is then. */
 static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t limit)
 {
-	size_t *natural = seep_xcalloc(table->column_count, sizeof(*natural));
+	SEEP_FREED size_t *natural = seep_xcalloc(table->column_count, sizeof(*natural));
 	size_t total;
 
 	natural_widths(table, false, natural);
@@ -204,7 +216,6 @@ static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t 
 		     i++)
 			if (widths[i] > ALIGNED_COLUMNS_MAX && is_flexible(&table->columns[i]))
 				widths[i] = ALIGNED_COLUMNS_MAX;
-		free(natural);
 		return total;
 	}
 	natural_widths(table, true, widths);
@@ -223,9 +234,7 @@ static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t 
 		widths[widest]--;
 		total--;
 	}
-	total = give_back(table, natural, widths, total, limit);
-	free(natural);
-	return total;
+	return give_back(table, natural, widths, total, limit);
 }
 
 /* What of a cell is printed in @width columns, 0 = all of it; and how many it takes. */
@@ -289,17 +298,16 @@ static void print_row(struct printing *p, const struct seep_table *table, const 
 
 static void print_headings(struct printing *p, const struct seep_table *table)
 {
-	struct cell *cells = seep_xcalloc(table->column_count, sizeof(*cells));
+	SEEP_FREED struct cell *cells = seep_xcalloc(table->column_count, sizeof(*cells));
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		cells[i].text = seep_xstrdup(table->columns[i].heading ? table->columns[i].heading
 								       : "");
-		cells[i].width = seep_display_width(cells[i].text, strlen(cells[i].text));
+		cells[i].width = heading_width(&table->columns[i]);
 	}
 	print_row(p, table, cells, table->column_count);
 	for (size_t i = 0; i < table->column_count; i++)
 		free(cells[i].text);
-	free(cells);
 }
 
 void seep_table_print(const struct seep_table *table, const struct seep_printer *printer,
@@ -323,29 +331,22 @@ void seep_table_print(const struct seep_table *table, const struct seep_printer 
 
 bool seep_table_fits(const struct seep_table *table, size_t width)
 {
-	size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
-	bool fits;
+	SEEP_FREED size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
 
-	fits = width == 0 || fit_widths(table, widths, width) <= width;
-	free(widths);
-	return fits;
+	return width == 0 || fit_widths(table, widths, width) <= width;
 }
 
 void seep_table_print_upright(const struct seep_table *table, FILE *out)
 {
 	size_t widest = 0;
 
-	for (size_t i = 0; i < table->column_count; i++) {
-		const char *heading = table->columns[i].heading;
-		size_t width = heading ? seep_display_width(heading, strlen(heading)) : 0;
-
-		if (width > widest)
-			widest = width;
-	}
+	for (size_t i = 0; i < table->column_count; i++)
+		if (heading_width(&table->columns[i]) > widest)
+			widest = heading_width(&table->columns[i]);
 	for (size_t i = 0; i < table->cell_count; i++) {
 		size_t column = i % table->column_count;
 		const char *heading = table->columns[column].heading;
-		size_t used = heading ? seep_display_width(heading, strlen(heading)) : 0;
+		size_t used = heading_width(&table->columns[column]);
 
 		if (column == 0 && i > 0)
 			(void)fputc('\n', out);

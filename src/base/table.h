@@ -7,12 +7,11 @@
  *		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
  *		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
  *	};
- *	struct seep_table *table = seep_table_new(columns, 2);
+ *	SEEP_TABLE(table, columns);
  *
  *	seep_table_add(table, seep_bytes_text(bytes).text);
  *	seep_table_add(table, function);
  *	seep_table_print(table, &printer, 0);
- *	seep_table_free(table);
  */
 #ifndef SEEP_BASE_TABLE_H
 #define SEEP_BASE_TABLE_H
@@ -47,8 +46,17 @@ struct seep_table *seep_table_new(const struct seep_column *columns, size_t colu
 
 void seep_table_free(struct seep_table *table);
 
+/* Declare a local one with all of an array of columns, which is released in the end. */
+#define SEEP_TABLE(name, columns)                                              \
+	struct seep_table *name __attribute__((cleanup(seep_table_free_at))) = \
+		seep_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
+void seep_table_free_at(struct seep_table **table);
+
 /* The next cell, row after row. Copied and escaped. NULL is an empty cell. */
 void seep_table_add(struct seep_table *table, const char *cell);
+
+/* The same of text that may have bytes of zero. */
+void seep_table_add_bytes(struct seep_table *table, const char *cell, size_t bytes);
 
 /* The same, emphasised; @brief stands for it where it would have to be cut; NULL = nothing does. */
 void seep_table_add_styled(struct seep_table *table, enum seep_style style, const char *cell,

@@ -111,11 +111,14 @@ void seep_escape(struct seep_strbuf *buf, const char *text, size_t bytes)
 
 char *seep_escape_dup(const char *text)
 {
-	size_t bytes = strlen(text);
-	struct seep_strbuf buf;
+	return seep_escape_bytes(text, strlen(text));
+}
+
+char *seep_escape_bytes(const char *text, size_t bytes)
+{
+	SEEP_STRBUF(buf, 4 * bytes);
 
 	/* Every byte becomes four at most, so the ceiling is never reached. */
-	seep_strbuf_init(&buf, 4 * bytes);
 	seep_escape(&buf, text, bytes);
 	return seep_strbuf_take(&buf);
 }

@@ -31,6 +31,7 @@ void seep_escape(struct seep_strbuf *buf, const char *text, size_t bytes);
 
 /* The same for a whole string, into new memory; release with free(). */
 char *seep_escape_dup(const char *text);
+char *seep_escape_bytes(const char *text, size_t bytes);
 
 /* Columns that already escaped UTF-8 takes: 0 for combining marks, 2 for wide characters. */
 size_t seep_display_width(const char *text, size_t bytes);

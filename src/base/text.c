@@ -150,7 +150,7 @@ static void add_ansi_c_quoted(struct seep_strbuf *buf, const char *word)
 
 void seep_text_shell_word(struct seep_strbuf *buf, const char *word)
 {
-	char *escaped;
+	SEEP_FREED char *escaped = NULL;
 
 	if (needs_no_quotes(word)) {
 		seep_strbuf_adds(buf, word);
@@ -169,7 +169,15 @@ void seep_text_shell_word(struct seep_strbuf *buf, const char *word)
 		}
 		seep_strbuf_addc(buf, '\'');
 	}
-	free(escaped);
+}
+
+void seep_text_shell_words(struct seep_strbuf *buf, char *const *words)
+{
+	for (char *const *word = words; word != NULL && *word != NULL; word++) {
+		if (word != words)
+			seep_strbuf_addc(buf, ' ');
+		seep_text_shell_word(buf, *word);
+	}
 }
 
 struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style, const char *fmt,
@@ -177,7 +185,7 @@ struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style
 {
 	struct seep_line *line;
 	va_list args;
-	char *text;
+	SEEP_FREED char *text = NULL;
 
 	va_start(args, fmt);
 	text = seep_xvasprintf(fmt, args);
@@ -186,16 +194,14 @@ struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style
 				  sizeof(*lines->items));
 	line = &lines->items[lines->count++];
 	*line = (struct seep_line){ .style = style, .indent = 2, .text = seep_escape_dup(text) };
-	free(text);
 	return line;
 }
 
 static void print_cut(const struct seep_line *line, const struct seep_printer *printer)
 {
 	const size_t used = seep_display_width(line->text, strlen(line->text));
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
 	seep_text_fit(&text, line->text, line->whole ? 0 : printer->width, false);
 	fprintf(printer->out, "%s%s%s", seep_style_on(printer, line->style), text.text,
 		seep_style_off(printer, line->style));
@@ -203,7 +209,6 @@ static void print_cut(const struct seep_line *line, const struct seep_printer *p
 		fprintf(printer->out, "%s%s%s", seep_style_on(printer, SEEP_STYLE_DIM),
 			line->remark, seep_style_off(printer, SEEP_STYLE_DIM));
 	fputc('\n', printer->out);
-	seep_strbuf_done(&text);
 }
 
 void seep_lines_print(const struct seep_lines *lines, const struct seep_printer *printer)
@@ -237,7 +242,7 @@ void seep_line_print(const struct seep_printer *printer, const char *fmt, ...)
 {
 	struct seep_lines line = { 0 };
 	va_list args;
-	char *text;
+	SEEP_FREED char *text = NULL;
 
 	va_start(args, fmt);
 	text = seep_xvasprintf(fmt, args);
@@ -245,5 +250,4 @@ void seep_line_print(const struct seep_printer *printer, const char *fmt, ...)
 	(void)seep_lines_add(&line, SEEP_STYLE_PLAIN, "%s", text);
 	seep_lines_print(&line, printer);
 	seep_lines_done(&line);
-	free(text);
 }

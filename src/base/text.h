@@ -48,6 +48,9 @@ void seep_text_fold(const struct seep_printer *printer, enum seep_style style, s
 /* Append @word so that a shell reads it back as one word; control bytes as $'\x1b'. */
 void seep_text_shell_word(struct seep_strbuf *buf, const char *word);
 
+/* The same of words with spaces between; NULL ends them, and may stand for none. */
+void seep_text_shell_words(struct seep_strbuf *buf, char *const *words);
+
 struct seep_line {
 	enum seep_style style;
 	bool cut;      /* where it is too long: cut, not folded */

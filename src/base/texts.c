@@ -31,11 +31,27 @@ bool seep_texts_have(const struct seep_texts *texts, const char *text)
 	return false;
 }
 
+uint32_t seep_texts_number(struct seep_texts *texts, struct seep_idtable *ids, const char *text)
+{
+	const uint64_t hash = seep_hash_text(0, text);
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
+
+	if (!ids->buckets)
+		seep_idtable_init(ids, 0);
+	while ((id = seep_idtable_find(ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (strcmp(texts->items[id], text) == 0)
+			return id;
+	id = (uint32_t)texts->count;
+	seep_idtable_add(ids, hash, id);
+	seep_texts_take(texts, seep_xstrdup(text));
+	return id;
+}
+
 char *seep_texts_join(const struct seep_texts *texts, const char *between, size_t max)
 {
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, JOINED_MAX_BYTES);
 
-	seep_strbuf_init(&text, JOINED_MAX_BYTES);
 	for (size_t i = 0; i < texts->count && i < max; i++)
 		seep_strbuf_addf(&text, "%s%s", i ? between : "", texts->items[i]);
 	if (texts->count > max)

@@ -3,6 +3,8 @@
 #ifndef SEEP_BASE_TEXTS_H
 #define SEEP_BASE_TEXTS_H
 
+#include "base/idtable.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,6 +19,12 @@ void seep_texts_take(struct seep_texts *texts, char *text);
 void seep_texts_take_first(struct seep_texts *texts, char *text);
 
 bool seep_texts_have(const struct seep_texts *texts, const char *text);
+
+/*
+ * The place of @text in a list that has each text once; it is copied to the end where it is new.
+ * @ids: finds it; zeroed at first, for seep_idtable_done().
+ */
+uint32_t seep_texts_number(struct seep_texts *texts, struct seep_idtable *ids, const char *text);
 
 /* "a, b, c and 2 more": the first @max with @between between them. Release with free(). */
 char *seep_texts_join(const struct seep_texts *texts, const char *between, size_t max)

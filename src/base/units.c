@@ -2,15 +2,15 @@
 /* Numbers for people, both ways, in integers. */
 #include "base/units.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#define NS_PER_US 1000ULL
-#define NS_PER_MS 1000000ULL
-#define NS_PER_S 1000000000ULL
+#include "base/clock.h"
 
 struct unit {
 	const char *name;
@@ -29,9 +29,9 @@ static const struct unit count_units[] = {
 };
 
 static const struct unit time_units[] = {
-	{ "µs", NS_PER_US },
-	{ "ms", NS_PER_MS },
-	{ "s", NS_PER_S },
+	{ "µs", SEEP_NS_PER_US },
+	{ "ms", SEEP_NS_PER_MS },
+	{ "s", SEEP_NS_PER_S },
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -48,12 +48,22 @@ static uint64_t tenths_of(uint64_t value, uint64_t size)
 	return (uint64_t)(((unsigned __int128)value * 10 + size / 2) / size);
 }
 
+static struct seep_unit_text SEEP_PRINTF(1, 2) written(const char *fmt, ...)
+{
+	struct seep_unit_text ret;
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(ret.text, sizeof(ret.text), fmt, args);
+	va_end(args);
+	return ret;
+}
+
 /*
- * Write @value in the greatest unit that it reaches after rounding: 1,048,575 bytes are "1.0 MB",
- * not "1024 KB".
+ * @value in the greatest unit that it reaches after rounding: 1,048,575 bytes are "1.0 MB", not
+ * "1024 KB".
  */
-static void scale(char *out, size_t out_bytes, uint64_t value, const struct unit *units,
-		  size_t unit_count)
+static struct seep_unit_text scaled(uint64_t value, const struct unit *units, size_t unit_count)
 {
 	size_t pick = 0;
 	uint64_t tenths;
@@ -63,64 +73,49 @@ static void scale(char *out, size_t out_bytes, uint64_t value, const struct unit
 		pick++;
 	tenths = tenths_of(value, units[pick].size);
 	if (tenths < 1000)
-		(void)snprintf(out, out_bytes, "%llu.%llu %s", (unsigned long long)(tenths / 10),
-			       (unsigned long long)(tenths % 10), units[pick].name);
-	else
-		(void)snprintf(out, out_bytes, "%llu %s",
-			       (unsigned long long)rounded(value, units[pick].size),
+		return written("%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10,
 			       units[pick].name);
+	return written("%" PRIu64 " %s", rounded(value, units[pick].size), units[pick].name);
 }
 
 struct seep_unit_text seep_bytes_text(uint64_t bytes)
 {
-	struct seep_unit_text ret;
-
-	if (bytes < 1024)
-		(void)snprintf(ret.text, sizeof(ret.text), "%llu B", (unsigned long long)bytes);
-	else
-		scale(ret.text, sizeof(ret.text), bytes, byte_units, COUNT_OF(byte_units));
-	return ret;
+	return bytes < 1024 ? written("%" PRIu64 " B", bytes)
+			    : scaled(bytes, byte_units, COUNT_OF(byte_units));
 }
 
 struct seep_unit_text seep_count_text(uint64_t count)
 {
-	struct seep_unit_text ret;
-
-	if (count < 10000)
-		(void)snprintf(ret.text, sizeof(ret.text), "%llu", (unsigned long long)count);
-	else
-		scale(ret.text, sizeof(ret.text), count, count_units, COUNT_OF(count_units));
-	return ret;
+	return count < 10000 ? written("%" PRIu64, count)
+			     : scaled(count, count_units, COUNT_OF(count_units));
 }
 
 struct seep_unit_text seep_digits_text(uint64_t count)
 {
+	const struct seep_unit_text digits = written("%" PRIu64, count);
+	const size_t length = strlen(digits.text);
 	struct seep_unit_text ret;
-	char digits[24];
-	size_t length = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
 	size_t at = 0;
 
 	for (size_t i = 0; i < length; i++) {
 		if (i && (length - i) % 3 == 0)
 			ret.text[at++] = ',';
-		ret.text[at++] = digits[i];
+		ret.text[at++] = digits.text[i];
 	}
 	ret.text[at] = '\0';
 	return ret;
 }
 
 /* Two neighbouring units without decimals: "2 min 5 s". */
-static void two_units(struct seep_unit_text *ret, uint64_t seconds, uint64_t big,
-		      const char *big_name, uint64_t small, const char *small_name)
+static struct seep_unit_text two_units(uint64_t seconds, uint64_t big, const char *big_name,
+				       uint64_t small, const char *small_name)
 {
-	unsigned long long rest = seconds % big / small;
+	const uint64_t rest = seconds % big / small;
 
 	if (rest)
-		(void)snprintf(ret->text, sizeof(ret->text), "%llu %s %llu %s",
-			       (unsigned long long)(seconds / big), big_name, rest, small_name);
-	else
-		(void)snprintf(ret->text, sizeof(ret->text), "%llu %s",
-			       (unsigned long long)(seconds / big), big_name);
+		return written("%" PRIu64 " %s %" PRIu64 " %s", seconds / big, big_name, rest,
+			       small_name);
+	return written("%" PRIu64 " %s", seconds / big, big_name);
 }
 
 struct seep_things_text seep_things_text(uint64_t count, const char *thing)
@@ -135,32 +130,23 @@ struct seep_things_text seep_things_text(uint64_t count, const char *thing)
 struct seep_unit_text seep_change_text(int64_t value, struct seep_unit_text (*text)(uint64_t))
 {
 	const uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-	struct seep_unit_text ret;
 
-	(void)snprintf(ret.text, sizeof(ret.text), "%s%.30s",
-		       value < 0   ? "-"
-		       : value > 0 ? "+"
-				   : "",
-		       text(size).text);
-	return ret;
+	return written("%s%.30s", value < 0 ? "-" : value > 0 ? "+" : "", text(size).text);
 }
 
 struct seep_unit_text seep_duration_text(uint64_t ns)
 {
-	struct seep_unit_text ret;
-	uint64_t seconds = ns / NS_PER_S + (ns % NS_PER_S >= NS_PER_S / 2);
+	const uint64_t seconds = rounded(ns, SEEP_NS_PER_S);
 
 	if (ns < 1000)
-		(void)snprintf(ret.text, sizeof(ret.text), "%llu ns", (unsigned long long)ns);
-	else if (seconds < 60)
-		scale(ret.text, sizeof(ret.text), ns, time_units, COUNT_OF(time_units));
-	else if (seconds < 3600)
-		two_units(&ret, seconds, 60, "min", 1, "s");
-	else if (seconds < 86400)
-		two_units(&ret, seconds, 3600, "h", 60, "min");
-	else
-		two_units(&ret, seconds, 86400, "d", 3600, "h");
-	return ret;
+		return written("%" PRIu64 " ns", ns);
+	if (seconds < 60)
+		return scaled(ns, time_units, COUNT_OF(time_units));
+	if (seconds < 3600)
+		return two_units(seconds, 60, "min", 1, "s");
+	if (seconds < 86400)
+		return two_units(seconds, 3600, "h", 60, "min");
+	return two_units(seconds, 86400, "d", 3600, "h");
 }
 
 struct seep_unit_text seep_bound_text(struct seep_unit_text bound)
@@ -174,21 +160,16 @@ struct seep_unit_text seep_bound_text(struct seep_unit_text bound)
 
 struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
 {
-	struct seep_unit_text ret = { "-" };
 	unsigned __int128 permille;
 
 	if (!whole)
-		return ret;
-	if (part > 0 && (unsigned __int128)part * 2000 < whole) {
-		(void)snprintf(ret.text, sizeof(ret.text), "<0.1%%");
-		return ret;
-	}
+		return written("-");
+	if (part > 0 && (unsigned __int128)part * 2000 < whole)
+		return written("<0.1%%");
 	permille = ((unsigned __int128)part * 1000 + whole / 2) / whole;
 	if (permille > 9999999)
 		permille = 9999999;
-	(void)snprintf(ret.text, sizeof(ret.text), "%u.%u%%", (unsigned)(permille / 10),
-		       (unsigned)(permille % 10));
-	return ret;
+	return written("%u.%u%%", (unsigned)(permille / 10), (unsigned)(permille % 10));
 }
 
 /* The value is whole + nano / 10^9. */
@@ -240,27 +221,24 @@ static bool multiply(const struct decimal *number, uint64_t size, uint64_t *ret)
 /* "", "B", "K", "KB", "KiB" in any case. 0 = not a suffix. */
 static uint64_t size_suffix(const char *suffix)
 {
-	static const char letters[] = "KMGTPE";
-	const char *letter;
-
 	if (!*suffix || strcasecmp(suffix, "B") == 0)
 		return 1;
-	letter = strchr(letters, *suffix >= 'a' ? *suffix - 'a' + 'A' : *suffix);
-	if (!letter || !*letter)
-		return 0;
 	if (suffix[1] && strcasecmp(suffix + 1, "B") != 0 && strcasecmp(suffix + 1, "iB") != 0)
 		return 0;
-	return 1ULL << (10 * (letter - letters + 1));
+	for (size_t i = 0; i < COUNT_OF(byte_units); i++)
+		if (strncasecmp(suffix, byte_units[i].name, 1) == 0)
+			return byte_units[i].size;
+	return 0;
 }
 
 static uint64_t duration_suffix(const char *suffix)
 {
 	static const struct unit suffixes[] = {
-		{ "", NS_PER_S },	  { "ns", 1 },
-		{ "us", NS_PER_US },	  { "µs", NS_PER_US },
-		{ "ms", NS_PER_MS },	  { "s", NS_PER_S },
-		{ "m", 60 * NS_PER_S },	  { "min", 60 * NS_PER_S },
-		{ "h", 3600 * NS_PER_S }, { "d", 86400 * NS_PER_S },
+		{ "", SEEP_NS_PER_S },	       { "ns", 1 },
+		{ "us", SEEP_NS_PER_US },      { "µs", SEEP_NS_PER_US },
+		{ "ms", SEEP_NS_PER_MS },      { "s", SEEP_NS_PER_S },
+		{ "m", 60 * SEEP_NS_PER_S },   { "min", 60 * SEEP_NS_PER_S },
+		{ "h", 3600 * SEEP_NS_PER_S }, { "d", 86400 * SEEP_NS_PER_S },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
@@ -270,21 +248,15 @@ static uint64_t duration_suffix(const char *suffix)
 	return 0;
 }
 
-/* In any case, as sizes. */
+/* "", "k", "M", "G", "T" in any case. */
 static uint64_t amount_suffix(const char *suffix)
 {
-	static const char letters[] = "kmgt";
-	const char *letter = strchr(letters, *suffix >= 'A' && *suffix <= 'Z' ? *suffix - 'A' + 'a'
-									      : *suffix);
-	uint64_t size = 1;
-
 	if (!*suffix)
 		return 1;
-	if (!letter || suffix[1])
-		return 0;
-	for (ptrdiff_t i = 0; i <= letter - letters; i++)
-		size *= 1000;
-	return size;
+	for (size_t i = 0; i < 4; i++)
+		if (strcasecmp(suffix, count_units[i].name) == 0)
+			return count_units[i].size;
+	return 0;
 }
 
 static uint64_t share_suffix(const char *suffix)

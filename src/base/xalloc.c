@@ -21,6 +21,14 @@ static void *checked(void *block)
 	abort();
 }
 
+void seep_free_at(void *pointer)
+{
+	void *block;
+
+	memcpy(&block, pointer, sizeof(block));
+	free(block);
+}
+
 void *seep_xmalloc(size_t bytes)
 {
 	return checked(malloc(bytes ? bytes : 1));
@@ -53,6 +61,17 @@ void *seep_xgrow(void *array, size_t *capacity, size_t needed, size_t item_bytes
 	array = seep_xrealloc(array, wanted, item_bytes);
 	*capacity = wanted;
 	return array;
+}
+
+/* Twice as much whenever it is full: of 8, 16, 32 and so on. */
+void *seep_xappend(void *array, size_t count, size_t item_bytes)
+{
+	enum { FIRST = 8 };
+
+	if (count == 0)
+		return seep_xrealloc(array, FIRST, item_bytes);
+	return count < FIRST || (count & (count - 1)) ? array
+						      : seep_xrealloc(array, 2 * count, item_bytes);
 }
 
 void *seep_xextend(void *array, size_t old, size_t wanted, size_t item_bytes)

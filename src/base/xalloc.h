@@ -14,6 +14,10 @@
 
 #define SEEP_RETURNS_MEMORY __attribute__((malloc, returns_nonnull, warn_unused_result))
 
+/* Before the declaration of local pointers, which have a value from there on: free() in the end. */
+#define SEEP_FREED __attribute__((cleanup(seep_free_at)))
+void seep_free_at(void *pointer);
+
 /* @bytes may be 0; the result is a pointer that free() takes, all the same. */
 void *seep_xmalloc(size_t bytes) SEEP_RETURNS_MEMORY;
 
@@ -36,6 +40,19 @@ void *seep_xrealloc(void *old, size_t count, size_t item_bytes)
  * Returns: the array, perhaps moved.
  */
 void *seep_xgrow(void *array, size_t *capacity, size_t needed, size_t item_bytes)
+	__attribute__((returns_nonnull, warn_unused_result));
+
+/*
+ * Where the next item of an array goes, which is counted in: "*SEEP_APPEND(items, count) = item;".
+ * Such an array begins with NULL and 0 and grows in no other way, since how much room it has
+ * follows from its count. That may be made smaller: the items behind it are lost with the next
+ * append. The arguments are named several times, and the item may not depend on them.
+ */
+#define SEEP_APPEND(array, count) \
+	((array) = seep_xappend((array), (size_t)(count), sizeof(*(array))), &(array)[(count)++])
+
+/* Room behind the @count items of such an array for one more at least. */
+void *seep_xappend(void *array, size_t count, size_t item_bytes)
 	__attribute__((returns_nonnull, warn_unused_result));
 
 /* From @old items to @wanted, which are no fewer; the new ones are zeroed. @array may be NULL. */

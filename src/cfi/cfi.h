@@ -65,6 +65,11 @@ struct cfi_module {
 	uintptr_t start, end;
 };
 
+/* What cfi_compile() works in: too much for a stack that may be tiny. Contents do not matter. */
+struct cfi_work {
+	uint64_t words[48];
+};
+
 /**
  * cfi_compile - make the rule for one pc
  * @m:	      the object that holds @pc; nothing of it is kept
@@ -79,21 +84,7 @@ struct cfi_module {
  * Threads, signals: no state, safe anywhere. The module must stay mapped during the call.
  */
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
-			    cfi_rule *ret_rule);
-
-/* A function, and its frame at one pc in it. */
-struct cfi_frame {
-	uintptr_t function; /* where its code begins; 0: unknown, in a part that lies apart */
-	/*
-	 * From the CFA down to the lowest register that was saved for the caller, the return
-	 * address included; UINT64_MAX: unknown.
-	 */
-	uint64_t saved_bytes;
-};
-
-/* As cfi_compile(), for a @pc that is a return address. @ret_frame: set on CFI_FOUND only. */
-enum cfi_result cfi_frame_find(const struct cfi_module *m, uintptr_t pc,
-			       struct cfi_frame *ret_frame);
+			    struct cfi_work *work, cfi_rule *ret_rule);
 
 static inline cfi_rule cfi_rule_make(enum cfi_kind kind, int32_t cfa_offset, int32_t fp_offset)
 {

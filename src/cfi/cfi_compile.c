@@ -152,8 +152,11 @@ static bool match_fp(const struct cfi_module *m, const struct cfi_row *row, enum
 	return row->fp_how == CFI_HOW_SAME || row->fp_how == CFI_HOW_UNDEFINED;
 }
 
-static enum cfi_result make_rule(const struct cfi_module *m, const struct cfi_fde *fde,
-				 const struct cfi_row *row, uintptr_t pc, cfi_rule *rule)
+/* Apart: its variables are not to lie on the stack while the row is looked for. */
+static __attribute__((noinline)) enum cfi_result make_rule(const struct cfi_module *m,
+							   const struct cfi_fde *fde,
+							   const struct cfi_row *row, uintptr_t pc,
+							   cfi_rule *rule)
 {
 	int64_t cfa_offset, fp_offset;
 	enum cfi_kind kind;
@@ -178,48 +181,26 @@ static enum cfi_result make_rule(const struct cfi_module *m, const struct cfi_fd
 	return CFI_FOUND;
 }
 
-static enum cfi_result find_row(const struct cfi_module *m, uintptr_t address,
-				struct cfi_fde *ret_fde, struct cfi_row *ret_row)
-{
-	enum cfi_result result = cfi_fde_find(m, address, ret_fde);
-
-	return result == CFI_FOUND ? cfi_row_find(ret_fde, address, ret_row) : result;
-}
+struct work {
+	struct cfi_fde fde;
+	struct cfi_row row;
+	struct cfi_machine machine;
+};
+_Static_assert(sizeof(struct work) <= sizeof(struct cfi_work), "cfi.h");
 
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
-			    cfi_rule *ret_rule)
+			    struct cfi_work *memory, cfi_rule *ret_rule)
 {
 	/* A call can be the last instruction of its function: what follows is another's. */
 	uintptr_t address = exact_pc ? pc : pc - 1;
+	struct work *work = (struct work *)memory;
 	enum cfi_result result;
-	struct cfi_fde fde;
-	struct cfi_row row;
 
 	*ret_rule = 0;
-	result = find_row(m, address, &fde, &row);
+	result = cfi_fde_find(m, address, &work->fde);
 	if (result == CFI_FOUND)
-		result = make_rule(m, &fde, &row, pc, ret_rule);
-	return result;
-}
-
-enum cfi_result cfi_frame_find(const struct cfi_module *m, uintptr_t pc,
-			       struct cfi_frame *ret_frame)
-{
-	enum cfi_result result;
-	struct cfi_row row, first;
-	struct cfi_fde fde;
-
-	result = find_row(m, pc - 1, &fde, &row);
+		result = cfi_row_find(&work->fde, address, &work->machine, &work->row);
 	if (result == CFI_FOUND)
-		result = cfi_row_find(&fde, fde.pc_start, &first);
-	if (result == CFI_FOUND)
-		*ret_frame = (struct cfi_frame){
-			.function = first.cfa_how == CFI_HOW_OFFSET &&
-						    first.cfa_register == CFI_REGISTER_SP &&
-						    first.cfa == 8
-					    ? fde.pc_start
-					    : 0,
-			.saved_bytes = row.lowest == INT64_MIN ? UINT64_MAX : (uint64_t)-row.lowest,
-		};
+		result = make_rule(m, &work->fde, &work->row, pc, ret_rule);
 	return result;
 }

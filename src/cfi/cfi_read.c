@@ -2,14 +2,9 @@
 /* The variable-length forms of numbers in unwind data. */
 #include "cfi/cfi_read.h"
 
-struct core_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end)
+struct core_leb cfi_leb(uintptr_t at, uintptr_t end, uint8_t sign)
 {
-	return core_leb(at, end, CORE_LEB_UNSIGNED);
-}
-
-struct core_leb cfi_leb_signed(uintptr_t at, uintptr_t end)
-{
-	return core_leb(at, end, CORE_LEB_SIGNED);
+	return core_leb(at, end, sign);
 }
 
 /* The number alone; @form is known to be one of these. */
@@ -19,17 +14,17 @@ static uint64_t read_form(struct cfi_reader *r, unsigned form)
 	case CFI_PE_ULEB:
 		return cfi_read_uleb(r);
 	case CFI_PE_UDATA2:
-		return cfi_read_u16(r);
+		return cfi_read_number(r, 2);
 	case CFI_PE_UDATA4:
-		return cfi_read_u32(r);
+		return cfi_read_number(r, 4);
 	case CFI_PE_SIGNED | CFI_PE_ULEB:
 		return (uint64_t)cfi_read_sleb(r);
 	case CFI_PE_SIGNED | CFI_PE_UDATA2:
-		return (uint64_t)(int16_t)cfi_read_u16(r);
+		return (uint64_t)(int16_t)cfi_read_number(r, 2);
 	case CFI_PE_SIGNED | CFI_PE_UDATA4:
-		return (uint64_t)(int32_t)cfi_read_u32(r);
+		return (uint64_t)(int32_t)cfi_read_number(r, 4);
 	default:
-		return cfi_read_u64(r);
+		return cfi_read_number(r, 8);
 	}
 }
 

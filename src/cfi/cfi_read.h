@@ -36,16 +36,14 @@ enum {
 	CFI_PE_OMIT = 0xff,
 };
 
-/* Loads that may be unaligned and alias anything. */
-struct cfi_unaligned16 {
-	uint16_t value;
-} __attribute__((packed, may_alias));
-struct cfi_unaligned32 {
-	uint32_t value;
-} __attribute__((packed, may_alias));
-struct cfi_unaligned64 {
-	uint64_t value;
-} __attribute__((packed, may_alias));
+/* A load that may be unaligned and alias anything, of a constant number of bytes up to 8. */
+static inline uint64_t cfi_load(uintptr_t at, size_t bytes)
+{
+	uint64_t value = 0;
+
+	__builtin_memcpy(&value, (const void *)at, bytes);
+	return value;
+}
 
 static inline bool cfi_read_have(struct cfi_reader *r, size_t bytes)
 {
@@ -56,35 +54,17 @@ static inline bool cfi_read_have(struct cfi_reader *r, size_t bytes)
 	return false;
 }
 
+static inline uint64_t cfi_read_number(struct cfi_reader *r, size_t bytes)
+{
+	if (!cfi_read_have(r, bytes))
+		return 0;
+	r->at += bytes;
+	return cfi_load(r->at - bytes, bytes);
+}
+
 static inline uint8_t cfi_read_u8(struct cfi_reader *r)
 {
-	if (!cfi_read_have(r, 1))
-		return 0;
-	return *(const uint8_t *)r->at++;
-}
-
-static inline uint16_t cfi_read_u16(struct cfi_reader *r)
-{
-	if (!cfi_read_have(r, 2))
-		return 0;
-	r->at += 2;
-	return ((const struct cfi_unaligned16 *)(r->at - 2))->value;
-}
-
-static inline uint32_t cfi_read_u32(struct cfi_reader *r)
-{
-	if (!cfi_read_have(r, 4))
-		return 0;
-	r->at += 4;
-	return ((const struct cfi_unaligned32 *)(r->at - 4))->value;
-}
-
-static inline uint64_t cfi_read_u64(struct cfi_reader *r)
-{
-	if (!cfi_read_have(r, 8))
-		return 0;
-	r->at += 8;
-	return ((const struct cfi_unaligned64 *)(r->at - 8))->value;
+	return (uint8_t)cfi_read_number(r, 1);
 }
 
 static inline void cfi_read_skip(struct cfi_reader *r, uint64_t bytes)
@@ -93,8 +73,8 @@ static inline void cfi_read_skip(struct cfi_reader *r, uint64_t bytes)
 		r->at += bytes;
 }
 
-struct core_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end);
-struct core_leb cfi_leb_signed(uintptr_t at, uintptr_t end);
+/* core_leb(), once for all that read such numbers. */
+struct core_leb cfi_leb(uintptr_t at, uintptr_t end, uint8_t sign);
 
 static inline uint64_t cfi_read_leb_accept(struct cfi_reader *r, struct core_leb leb)
 {
@@ -108,12 +88,12 @@ static inline uint64_t cfi_read_uleb(struct cfi_reader *r)
 {
 	if (r->at < r->end && *(const uint8_t *)r->at < 0x80)
 		return *(const uint8_t *)r->at++;
-	return cfi_read_leb_accept(r, cfi_leb_unsigned(r->at, r->end));
+	return cfi_read_leb_accept(r, cfi_leb(r->at, r->end, CORE_LEB_UNSIGNED));
 }
 
 static inline int64_t cfi_read_sleb(struct cfi_reader *r)
 {
-	return (int64_t)cfi_read_leb_accept(r, cfi_leb_signed(r->at, r->end));
+	return (int64_t)cfi_read_leb_accept(r, cfi_leb(r->at, r->end, CORE_LEB_SIGNED));
 }
 
 /**

@@ -31,10 +31,10 @@ static struct cfi_reader reader_at(const struct cfi_module *m, uintptr_t at)
 /* Read the length of a record and cut @r off at its end. False: a terminator, or bad. */
 static bool enter_record(struct cfi_reader *r)
 {
-	uint64_t bytes = cfi_read_u32(r);
+	uint64_t bytes = cfi_read_number(r, 4);
 
 	if (bytes == UINT32_MAX)
-		bytes = cfi_read_u64(r);
+		bytes = cfi_read_number(r, 8);
 	if (bytes == 0 || !cfi_read_have(r, bytes))
 		return false;
 	r->end = r->at + bytes;
@@ -89,7 +89,7 @@ static enum cfi_result read_cie(const struct cfi_module *m, uintptr_t at, struct
 	uint8_t version;
 	uint64_t ra;
 
-	if (!enter_record(&r) || cfi_read_u32(&r) != 0)
+	if (!enter_record(&r) || cfi_read_number(&r, 4) != 0)
 		return CFI_MISS_CORRUPT;
 	version = cfi_read_u8(&r);
 	if (version != 1 && version != 3 && version != 4)
@@ -133,7 +133,7 @@ static enum cfi_result read_fde(const struct cfi_module *m, uintptr_t at, struct
 	if (!enter_record(&r))
 		return CFI_MISS_CORRUPT;
 	id_at = r.at;
-	id = cfi_read_u32(&r);
+	id = (uint32_t)cfi_read_number(&r, 4);
 	if (r.bad)
 		return CFI_MISS_CORRUPT;
 	if (id == 0)
@@ -193,16 +193,14 @@ static bool read_header(const struct cfi_module *m, struct header *h)
 static uintptr_t table_value(const struct header *h, uint64_t index)
 {
 	if (h->wide)
-		return h->base + ((const struct cfi_unaligned64 *)(h->table + index * 8))->value;
-	return h->base +
-	       (uint64_t)(int32_t)((const struct cfi_unaligned32 *)(h->table + index * 4))->value;
+		return h->base + cfi_load(h->table + index * 8, 8);
+	return h->base + (uint64_t)(int32_t)cfi_load(h->table + index * 4, 4);
 }
 
-static enum cfi_result search_table(const struct cfi_module *m, const struct header *h,
-				    uintptr_t address, struct cfi_fde *fde)
+/* Where the record of @address is by the table; 0: in none. */
+static uintptr_t search_table(const struct header *h, uintptr_t address)
 {
 	uint64_t low = 0, high = h->entries;
-	enum cfi_result result;
 
 	/* Everything below low starts at or before the address, everything from high on after. */
 	while (low < high) {
@@ -213,10 +211,15 @@ static enum cfi_result search_table(const struct cfi_module *m, const struct hea
 		else
 			high = middle;
 	}
-	if (low == 0)
-		return CFI_MISS_PC;
-	result = read_fde(m, table_value(h, (low - 1) * 2 + 1), fde);
-	if (result == CFI_MISS_PC)
+	return low ? table_value(h, (low - 1) * 2 + 1) : 0;
+}
+
+static enum cfi_result read_covering(const struct cfi_module *m, uintptr_t at, uintptr_t address,
+				     struct cfi_fde *fde)
+{
+	enum cfi_result result = at ? read_fde(m, at, fde) : CFI_MISS_PC;
+
+	if (at && result == CFI_MISS_PC)
 		return CFI_MISS_CORRUPT;
 	if (result == CFI_FOUND && !fde_covers(fde, address))
 		return CFI_MISS_PC;
@@ -238,15 +241,29 @@ static enum cfi_result scan_records(const struct cfi_module *m, uintptr_t at, ui
 	return CFI_MISS_LIMIT;
 }
 
-enum cfi_result cfi_fde_find(const struct cfi_module *m, uintptr_t address, struct cfi_fde *ret_fde)
+/*
+ * Where to look: at the record that the table names, *@ret_scan false, or at all from there on.
+ * Apart: what it needs is not to lie on the stack while the record is read.
+ */
+static __attribute__((noinline)) bool locate(const struct cfi_module *m, uintptr_t address,
+					     uintptr_t *ret_at, bool *ret_scan)
 {
 	struct header h;
 
 	if (!m->eh_frame_hdr || m->start >= m->end || !read_header(m, &h))
+		return false;
+	*ret_scan = !h.table;
+	*ret_at = h.table ? search_table(&h, address) : h.eh_frame;
+	return h.table || h.eh_frame;
+}
+
+enum cfi_result cfi_fde_find(const struct cfi_module *m, uintptr_t address, struct cfi_fde *ret_fde)
+{
+	uintptr_t at;
+	bool scan;
+
+	if (!locate(m, address, &at, &scan))
 		return CFI_MISS_TABLE;
-	if (h.table)
-		return search_table(m, &h, address, ret_fde);
-	if (h.eh_frame)
-		return scan_records(m, h.eh_frame, address, ret_fde);
-	return CFI_MISS_TABLE;
+	return scan ? scan_records(m, at, address, ret_fde)
+		    : read_covering(m, at, address, ret_fde);
 }

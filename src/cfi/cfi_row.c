@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The DWARF call-frame machine, reduced to the three things a walker needs: the CFA, rbp and the
- * return address. Of other registers it keeps how far down in the frame they are saved.
+ * return address.
  */
 #include "cfi/cfi_row.h"
 
 enum {
-	SAVED_ROWS_MAX = 10, /* compilers nest them one deep, hand-written code two */
 	INSTRUCTIONS_MAX = 1 << 20,
 };
 
@@ -44,34 +43,20 @@ enum {
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-struct machine {
-	const struct cfi_cie *cie;
-	uintptr_t at, address; /* the row being built starts at @at; we want the one of @address */
-	enum cfi_result result;
-	bool done;
-	unsigned saved_count;
-	struct cfi_row row, initial; /* @initial: what DW_CFA_restore goes back to */
-	struct cfi_row saved[SAVED_ROWS_MAX];
-};
-
-static void fail(struct machine *m, enum cfi_result result)
+static void fail(struct cfi_machine *m, enum cfi_result result)
 {
 	m->result = result;
 	m->done = true;
 }
 
 /* Wraps like the hardware; a sum that matters is checked when the rule is made. */
-static int64_t factored(const struct machine *m, uint64_t value)
+static int64_t factored(const struct cfi_machine *m, uint64_t value)
 {
 	return (int64_t)(value * (uint64_t)m->cie->data_align);
 }
 
-static void set_register(struct machine *m, uint64_t number, enum cfi_how how, int64_t value)
+static void set_register(struct cfi_machine *m, uint64_t number, enum cfi_how how, int64_t value)
 {
-	if (how == CFI_HOW_EXPRESSION || how == CFI_HOW_OTHER)
-		m->row.lowest = INT64_MIN;
-	else if (how == CFI_HOW_OFFSET && value < m->row.lowest)
-		m->row.lowest = value;
 	if (number == CFI_REGISTER_FP) {
 		m->row.fp = value;
 		m->row.fp_how = (uint8_t)how;
@@ -81,7 +66,7 @@ static void set_register(struct machine *m, uint64_t number, enum cfi_how how, i
 	}
 }
 
-static void restore_register(struct machine *m, uint64_t number)
+static void restore_register(struct cfi_machine *m, uint64_t number)
 {
 	if (number == CFI_REGISTER_FP)
 		set_register(m, number, m->initial.fp_how, m->initial.fp);
@@ -89,7 +74,7 @@ static void restore_register(struct machine *m, uint64_t number)
 		set_register(m, number, m->initial.ra_how, m->initial.ra);
 }
 
-static void advance_to(struct machine *m, uintptr_t to)
+static void advance_to(struct cfi_machine *m, uintptr_t to)
 {
 	if (to > m->address)
 		m->done = true;
@@ -97,7 +82,7 @@ static void advance_to(struct machine *m, uintptr_t to)
 		m->at = to;
 }
 
-static void advance(struct machine *m, uint64_t delta)
+static void advance(struct cfi_machine *m, uint64_t delta)
 {
 	uintptr_t bytes, to;
 
@@ -109,7 +94,7 @@ static void advance(struct machine *m, uint64_t delta)
 		advance_to(m, to);
 }
 
-static void set_location(struct machine *m, struct cfi_reader *r)
+static void set_location(struct cfi_machine *m, struct cfi_reader *r)
 {
 	struct cfi_reader copy = *r;
 	uintptr_t to;
@@ -133,7 +118,7 @@ static int64_t take_expression(struct cfi_reader *r)
 	return (int64_t)at;
 }
 
-static void set_cfa(struct machine *m, uint64_t number, int64_t offset)
+static void set_cfa(struct cfi_machine *m, uint64_t number, int64_t offset)
 {
 	m->row.cfa_how = CFI_HOW_OFFSET;
 	m->row.cfa_register = number < CFI_REGISTER_OTHER ? (uint8_t)number : CFI_REGISTER_OTHER;
@@ -141,7 +126,7 @@ static void set_cfa(struct machine *m, uint64_t number, int64_t offset)
 }
 
 /* The instructions that change half of "register + offset" need one to change. */
-static bool cfa_is_offset(struct machine *m)
+static bool cfa_is_offset(struct cfi_machine *m)
 {
 	if (m->row.cfa_how == CFI_HOW_OFFSET)
 		return true;
@@ -149,15 +134,15 @@ static bool cfa_is_offset(struct machine *m)
 	return false;
 }
 
-static void remember_state(struct machine *m)
+static void remember_state(struct cfi_machine *m)
 {
-	if (m->saved_count == SAVED_ROWS_MAX)
+	if (m->saved_count == CFI_SAVED_ROWS_MAX)
 		fail(m, CFI_MISS_LIMIT);
 	else
 		m->saved[m->saved_count++] = m->row;
 }
 
-static void restore_state(struct machine *m)
+static void restore_state(struct cfi_machine *m)
 {
 	if (m->saved_count == 0)
 		fail(m, CFI_MISS_CORRUPT);
@@ -165,43 +150,8 @@ static void restore_state(struct machine *m)
 		m->row = m->saved[--m->saved_count];
 }
 
-static void run_cfa_instruction(struct machine *m, struct cfi_reader *r, uint8_t op)
-{
-	uint64_t number;
-	int64_t offset;
-
-	switch (op) {
-	case OP_DEF_CFA:
-		number = cfi_read_uleb(r);
-		set_cfa(m, number, (int64_t)cfi_read_uleb(r));
-		return;
-	case OP_DEF_CFA_SF:
-		number = cfi_read_uleb(r);
-		set_cfa(m, number, factored(m, (uint64_t)cfi_read_sleb(r)));
-		return;
-	case OP_DEF_CFA_REGISTER:
-		number = cfi_read_uleb(r);
-		if (cfa_is_offset(m))
-			set_cfa(m, number, m->row.cfa);
-		return;
-	case OP_DEF_CFA_OFFSET:
-		offset = (int64_t)cfi_read_uleb(r);
-		if (cfa_is_offset(m))
-			m->row.cfa = offset;
-		return;
-	case OP_DEF_CFA_OFFSET_SF:
-		offset = factored(m, (uint64_t)cfi_read_sleb(r));
-		if (cfa_is_offset(m))
-			m->row.cfa = offset;
-		return;
-	default: /* OP_DEF_CFA_EXPRESSION */
-		m->row.cfa = take_expression(r);
-		m->row.cfa_how = CFI_HOW_EXPRESSION;
-	}
-}
-
 /* The instructions that say where a register is; each begins with its number. */
-static void run_register_instruction(struct machine *m, struct cfi_reader *r, uint8_t op)
+static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r, uint8_t op)
 {
 	uint64_t number = cfi_read_uleb(r);
 
@@ -237,8 +187,11 @@ static void run_register_instruction(struct machine *m, struct cfi_reader *r, ui
 	set_register(m, number, CFI_HOW_OTHER, 0);
 }
 
-static void run_long_instruction(struct machine *m, struct cfi_reader *r, uint8_t op)
+static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, uint8_t op)
 {
+	uint64_t number;
+	int64_t offset;
+
 	switch (op) {
 	case OP_NOP:
 		return;
@@ -249,13 +202,13 @@ static void run_long_instruction(struct machine *m, struct cfi_reader *r, uint8_
 		advance(m, cfi_read_u8(r));
 		return;
 	case OP_ADVANCE2:
-		advance(m, cfi_read_u16(r));
+		advance(m, cfi_read_number(r, 2));
 		return;
 	case OP_ADVANCE4:
-		advance(m, cfi_read_u32(r));
+		advance(m, cfi_read_number(r, 4));
 		return;
 	case OP_ADVANCE8:
-		advance(m, cfi_read_u64(r));
+		advance(m, cfi_read_number(r, 8));
 		return;
 	case OP_REMEMBER_STATE:
 		remember_state(m);
@@ -267,12 +220,31 @@ static void run_long_instruction(struct machine *m, struct cfi_reader *r, uint8_
 		cfi_read_uleb(r);
 		return;
 	case OP_DEF_CFA:
+		number = cfi_read_uleb(r);
+		set_cfa(m, number, (int64_t)cfi_read_uleb(r));
+		return;
 	case OP_DEF_CFA_SF:
+		number = cfi_read_uleb(r);
+		set_cfa(m, number, factored(m, (uint64_t)cfi_read_sleb(r)));
+		return;
 	case OP_DEF_CFA_REGISTER:
+		number = cfi_read_uleb(r);
+		if (cfa_is_offset(m))
+			set_cfa(m, number, m->row.cfa);
+		return;
 	case OP_DEF_CFA_OFFSET:
+		offset = (int64_t)cfi_read_uleb(r);
+		if (cfa_is_offset(m))
+			m->row.cfa = offset;
+		return;
 	case OP_DEF_CFA_OFFSET_SF:
+		offset = factored(m, (uint64_t)cfi_read_sleb(r));
+		if (cfa_is_offset(m))
+			m->row.cfa = offset;
+		return;
 	case OP_DEF_CFA_EXPRESSION:
-		run_cfa_instruction(m, r, op);
+		m->row.cfa = take_expression(r);
+		m->row.cfa_how = CFI_HOW_EXPRESSION;
 		return;
 	case OP_OFFSET_EXTENDED:
 	case OP_OFFSET_EXTENDED_SF:
@@ -292,7 +264,7 @@ static void run_long_instruction(struct machine *m, struct cfi_reader *r, uint8_
 	}
 }
 
-static enum cfi_result run(struct machine *m, struct cfi_reader r)
+static enum cfi_result run(struct cfi_machine *m, struct cfi_reader r)
 {
 	for (unsigned i = 0; !m->done && r.at < r.end; i++) {
 		uint8_t op = cfi_read_u8(&r);
@@ -316,27 +288,27 @@ static enum cfi_result run(struct machine *m, struct cfi_reader r)
 	return r.bad ? CFI_MISS_CORRUPT : m->result;
 }
 
-enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struct cfi_row *ret_row)
+enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struct cfi_machine *m,
+			     struct cfi_row *ret_row)
 {
-	struct machine m;
 	enum cfi_result result;
 
 	/* Field by field: the saved rows need no clearing, and memset is not ours to call. */
-	m.cie = &fde->cie;
-	m.at = fde->pc_start;
-	m.address = address;
-	m.result = CFI_FOUND;
-	m.done = false;
-	m.saved_count = 0;
-	m.row = m.initial = (struct cfi_row){ .cfa_how = CFI_HOW_SAME };
-	result = run(&m, fde->cie.program);
+	m->cie = &fde->cie;
+	m->at = fde->pc_start;
+	m->address = address;
+	m->result = CFI_FOUND;
+	m->done = false;
+	m->saved_count = 0;
+	m->row = m->initial = (struct cfi_row){ .cfa_how = CFI_HOW_SAME };
+	result = run(m, fde->cie.program);
 	if (result != CFI_FOUND)
 		return result;
-	m.initial = m.row;
-	m.at = fde->pc_start;
-	m.done = false;
-	result = run(&m, fde->program);
+	m->initial = m->row;
+	m->at = fde->pc_start;
+	m->done = false;
+	result = run(m, fde->program);
 	if (result == CFI_FOUND)
-		*ret_row = m.row;
+		*ret_row = m->row;
 	return result;
 }

@@ -24,17 +24,30 @@ enum cfi_how {
 /* One row of the unwind table, as far as we follow it. */
 struct cfi_row {
 	int64_t cfa, fp, ra;
-	int64_t lowest; /* offset from the CFA at which a register was saved; INT64_MIN: unknown */
 	uint8_t cfa_how, fp_how, ra_how; /* enum cfi_how */
 	uint8_t cfa_register;
 };
 
+enum { CFI_SAVED_ROWS_MAX = 4 }; /* compilers nest them one deep, hand-written code two */
+
+struct cfi_machine {
+	const struct cfi_cie *cie;
+	uintptr_t at, address; /* the row being built starts at @at; we want the one of @address */
+	enum cfi_result result;
+	bool done;
+	unsigned saved_count;
+	struct cfi_row row, initial; /* @initial: what DW_CFA_restore goes back to */
+	struct cfi_row saved[CFI_SAVED_ROWS_MAX];
+};
+
 /**
  * cfi_row_find - the row of @fde that holds for @address
+ * @machine: to work in
  * @ret_row: set on CFI_FOUND only
  *
  * Returns: CFI_FOUND, CFI_MISS_CORRUPT, _FORMAT or _LIMIT.
  */
-enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struct cfi_row *ret_row);
+enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address,
+			     struct cfi_machine *machine, struct cfi_row *ret_row);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/import_hint.h"
+#include "cli/operand_hint.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "recorder/leak_check.h"
@@ -52,8 +52,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_check_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,
 	.details =
@@ -170,14 +169,17 @@ static int add_summary(const struct seep_check *check, struct seep_error *err)
 	return fclose(out) == 0 ? 0 : seep_fail_errno(err, errno, "%s", path);
 }
 
-static void write_junit(FILE *out, const void *check)
+static int write_file(const char *path, const char *what,
+		      void (*write)(FILE *out, const struct seep_check *check),
+		      const struct seep_check *check, struct seep_error *err)
 {
-	seep_check_junit(out, check);
-}
+	struct seep_atomic_file file;
+	int rc = seep_output_begin(path, what, &file, err);
 
-static void write_sarif(FILE *out, const void *check)
-{
-	seep_check_sarif(out, check);
+	if (rc < 0)
+		return rc;
+	write(file.stream, check);
+	return seep_atomic_commit(&file, err);
 }
 
 /* One would replace the other. Links tell only when what they lead to is there. */
@@ -198,15 +200,15 @@ static int show(const struct seep_check *check, struct seep_error *err)
 
 	(asked.github ? show_to_github(check) : seep_check_text(stdout, check));
 	if (asked.junit)
-		rc = seep_output_write(asked.junit, "JUnit", write_junit, check, err);
+		rc = write_file(asked.junit, "JUnit", seep_check_junit, check, err);
 	if (rc == 0 && asked.sarif)
 		rc = check_outputs(err);
 	if (rc == 0 && asked.sarif)
-		rc = seep_output_write(asked.sarif, "SARIF", write_sarif, check, err);
+		rc = write_file(asked.sarif, "SARIF", seep_check_sarif, check, err);
 	return rc == 0 && asked.github ? add_summary(check, err) : rc;
 }
 
-int cmd_check(char **operands)
+int cmd_check(char **operands, struct seep_error *err)
 {
 	static const int statuses[SEEP_BUDGET_RESULT_COUNT] = {
 		[SEEP_BUDGET_KEPT] = SEEP_EXIT_OK,
@@ -219,25 +221,24 @@ int cmd_check(char **operands)
 	struct job job = {
 		.check = { .budgets = &budgets, .root = root, .allow_unknown = asked.allow_unknown }
 	};
-	struct seep_error err = { 0 };
 	size_t count = 0;
 	int status, rc;
 
 	while (operands[count])
 		count++;
-	rc = root ? read_budgets(&budgets, &err)
-		  : seep_fail_errno(&err, errno, "the working directory");
+	rc = root ? read_budgets(&budgets, err)
+		  : seep_fail_errno(err, errno, "the working directory");
 	if (rc == 0)
-		rc = check_outputs(&err);
+		rc = check_outputs(err);
 	if (rc == 0)
-		rc = read_runs(&job, true, asked.baselines.items, asked.baselines.count, &err);
+		rc = read_runs(&job, true, asked.baselines.items, asked.baselines.count, err);
 	if (rc == 0)
-		rc = read_runs(&job, false, (const char *const *)operands, count, &err);
+		rc = read_runs(&job, false, (const char *const *)operands, count, err);
 	if (rc == 0)
-		rc = show(&job.check, &err);
-	status = rc == 0 ? statuses[seep_check_result(&job.check)] : seep_complain("check", &err);
+		rc = show(&job.check, err);
+	status = rc == 0 ? statuses[seep_check_result(&job.check)] : seep_complain("check", err);
 	if (rc < 0 && job.operand)
-		seep_open_hint(job.operand, &err);
+		seep_open_hint(job.operand, err);
 	seep_check_done(&job.check);
 	seep_baseline_done(&job.baseline);
 	seep_budgets_done(&budgets);

@@ -12,13 +12,12 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/diff_cycle.h"
-#include "cli/import_hint.h"
-#include "cli/json_report.h"
 #include "cli/ledger_operand.h"
+#include "cli/operand_hint.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "core/nearest.h"
-#include "profile/ledger_load.h"
+#include "profile/process_life.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "target/block_list.h"
@@ -57,17 +56,14 @@ static const struct seep_option options[] = {
 		    .max = ROUNDS_MAX),
 	SEEP_OPTION("settle", 0, DURATION, "T", asked.settle_ns,
 		    "With --cycle: wait for T after each round (default: 0s)"),
-	SEEP_OPTION("json", 0, OPTIONAL, "JSON", asked.json,
-		    "Write everything as JSON to the file JSON, else (or with -) to standard "
-		    "output; \"strings\": to standard output, large numbers as strings"),
+	SEEP_JSON_OPTION(asked.json),
 	SEEP_OPTION("html", 0, TEXT, "HTML", asked.html,
 		    "Write a page to the file HTML, for a browser; it needs no other file"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
 const struct seep_option_table cmd_diff_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,
 	.details =
@@ -89,8 +85,7 @@ struct side {
 	struct seep_ledger_operand found;
 };
 
-static int side_find(struct side *side, const struct seep_census *census, const char *operand,
-		     struct seep_error *err)
+static int side_find(struct side *side, const char *operand, struct seep_error *err)
 {
 	const char *at = access(operand, F_OK) == 0 ? NULL : strrchr(operand, '@');
 
@@ -101,13 +96,7 @@ static int side_find(struct side *side, const struct seep_census *census, const 
 	if (!*side->what || (at && !*side->mark))
 		return seep_fail(err, SEEP_EUSAGE, "\"%s\" lacks the %s the @", operand,
 				 *side->what ? "mark after" : "file or process before");
-	return seep_ledger_operand_find(census, side->what, &side->found, err);
-}
-
-static void side_done(struct side *side)
-{
-	free(side->what);
-	free(side->found.path);
+	return seep_ledger_operand_find(side->what, &side->found, err);
 }
 
 static int load(const struct side *side, struct seep_profile **ret_profile, struct seep_error *err)
@@ -152,28 +141,36 @@ static int find_mark(const struct seep_profile *profile, const struct side *side
 	return -SEEP_ENOTFOUND;
 }
 
-static void write_json(FILE *out, const void *what, bool strings)
+static int show_json(const struct seep_diff_view *view, struct seep_error *err)
 {
-	seep_report_diff_json(out, what, strings);
-}
+	struct seep_json_output output;
+	int rc = seep_json_begin(asked.json, &output, err);
 
-static void write_page(FILE *out, const void *view)
-{
-	seep_page_diff(out, view);
+	if (rc < 0)
+		return rc;
+	seep_report_diff_json(output.stream, view, output.strings);
+	return seep_json_end(&output, err);
 }
 
 static int show(struct seep_diff_view *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
+	struct seep_atomic_file page;
+	int rc;
 
 	view->top = (uint32_t)asked.top_count;
 	view->full = asked.full;
 	if (asked.json)
-		return seep_json_write(asked.json, write_json, view, err);
-	if (asked.html)
-		return seep_output_write(asked.html, "a page", write_page, view, err);
-	seep_report_diff(&printer, view);
-	return 0;
+		return show_json(view, err);
+	if (!asked.html) {
+		seep_report_diff(&printer, view);
+		return 0;
+	}
+	rc = seep_output_begin(asked.html, "a page", &page, err);
+	if (rc < 0)
+		return rc;
+	seep_page_diff(page.stream, view);
+	return seep_atomic_commit(&page, err);
 }
 
 /* Of what other tools made, some figures are not. */
@@ -223,7 +220,7 @@ static int read_blocks(const struct side *side, struct seep_block_list *ret, str
 	rc = seep_ledger_open(AT_FDCWD, side->found.path, SEEP_LEDGER_READ, &ledger, err);
 	if (rc < 0)
 		return rc;
-	if (seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING)
+	if (seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING)
 		rc = seep_block_list_read((pid_t)pid, &ledger.view.header, ret, err);
 	else
 		rc = seep_fail(err, SEEP_ENOTFOUND, "%s has ended", side->what);
@@ -311,8 +308,7 @@ static int hold(const struct side *from, const struct side *until, const struct 
 	return rc;
 }
 
-static int diff(char **operands, const struct seep_census *census, struct side sides[2],
-		struct seep_error *err)
+static int diff(char **operands, struct side sides[2], struct seep_error *err)
 {
 	const bool now = operands[1] && strcmp(operands[1], "now") == 0 && access("now", F_OK) != 0;
 	const struct side *a = &sides[0], *b = operands[1] && !now ? &sides[1] : NULL;
@@ -323,9 +319,9 @@ static int diff(char **operands, const struct seep_census *census, struct side s
 				 operands[2]);
 	if (asked.round_count || asked.settle_ns)
 		return seep_fail(err, SEEP_EUSAGE, "--rounds and --settle need --cycle");
-	rc = side_find(&sides[0], census, operands[0], err);
+	rc = side_find(&sides[0], operands[0], err);
 	if (rc == 0 && b)
-		rc = side_find(&sides[1], census, operands[1], err);
+		rc = side_find(&sides[1], operands[1], err);
 	if (rc < 0)
 		return rc;
 	if (b && !seep_path_is_same(a->found.path, b->found.path)) {
@@ -351,8 +347,7 @@ static int diff(char **operands, const struct seep_census *census, struct side s
 	return hold(a, b, NULL, 1, err);
 }
 
-static int cycle(char **operands, const struct seep_census *census, struct side *side,
-		 bool *ret_failed, struct seep_error *err)
+static int cycle(char **operands, struct side *side, bool *ret_failed, struct seep_error *err)
 {
 	const struct seep_cycle plan = {
 		.command = operands[1] ? operands + 1 : NULL,
@@ -364,7 +359,7 @@ static int cycle(char **operands, const struct seep_census *census, struct side 
 	int rc = check_held(&blocks_max, err);
 
 	if (rc == 0)
-		rc = side_find(side, census, operands[0], err);
+		rc = side_find(side, operands[0], err);
 	if (rc == 0 && side->mark)
 		rc = seep_fail(err, SEEP_EUSAGE, "--cycle sets its marks itself: type %s",
 			       side->what);
@@ -384,31 +379,23 @@ static int check_outputs(struct seep_error *err)
 			  : seep_json_check(asked.json, err);
 }
 
-int cmd_diff(char **operands)
+int cmd_diff(char **operands, struct seep_error *err)
 {
-	struct seep_census census = { 0 };
 	struct side sides[2] = { 0 };
-	struct seep_error err = { 0 };
 	bool failed = false;
 	int status = SEEP_EXIT_OK;
-	int rc;
+	int rc = check_outputs(err);
 
-	rc = check_outputs(&err);
 	if (rc == 0)
-		rc = seep_census_take(&census, &err);
-	if (rc == 0)
-		rc = asked.cycle ? cycle(operands, &census, &sides[0], &failed, &err)
-				 : diff(operands, &census, sides, &err);
+		rc = asked.cycle ? cycle(operands, &sides[0], &failed, err)
+				 : diff(operands, sides, err);
 	if (rc < 0)
-		status = seep_complain("diff", &err);
-	for (int i = 0; i < 2 && rc == -SEEP_ENOTFOUND; i++)
-		if (sides[i].what && !sides[i].found.entry && access(sides[i].what, F_OK) != 0)
-			seep_ledger_operand_hint(sides[i].what);
-	for (int i = 0; i < 2 && rc == -SEEP_ECORRUPT; i++)
-		if (sides[i].what)
-			seep_import_hint(sides[i].what);
-	side_done(&sides[0]);
-	side_done(&sides[1]);
-	seep_census_done(&census);
+		status = seep_complain("diff", err);
+	for (int i = 0; i < 2; i++) {
+		if (!sides[i].found.entry)
+			seep_ledger_hint(sides[i].what, err);
+		free(sides[i].what);
+		seep_ledger_operand_done(&sides[i].found);
+	}
 	return failed ? SEEP_EXIT_FAILURE : status;
 }

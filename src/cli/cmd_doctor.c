@@ -11,9 +11,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "cli/complain.h"
 #include "recorder/census.h"
-#include "recorder/ledger_place.h"
 #include "recorder/ledgerdir.h"
 #include "base/json_writer.h"
 #include "target/reasons.h"
@@ -29,8 +27,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_doctor_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
 	.details =
@@ -72,7 +69,7 @@ static void look_at_ledger(struct seep_process_facts *process)
 	if (seep_census_take(&census, NULL) < 0)
 		return;
 	entry = seep_census_find(&census, process->pid);
-	if (entry && entry->state <= SEEP_CENSUS_RECORDER_GONE)
+	if (entry && seep_census_runs(entry))
 		process->recorded = seep_census_state_name(entry->state);
 	seep_census_done(&census);
 }
@@ -280,12 +277,13 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 	seep_json_finish(json);
 }
 
-int cmd_doctor(char **operands)
+int cmd_doctor(char **operands, struct seep_error *err)
 {
 	struct seep_findings *found;
 	struct seep_facts facts;
 	int status;
 
+	(void)err;
 	found = seep_xmalloc(sizeof(*found));
 	seep_facts_init(&facts);
 	look_at(&facts, operands[0]);

@@ -7,8 +7,8 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/import_hint.h"
 #include "cli/keep_options.h"
+#include "cli/ledger_operand.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "export/export.h"
@@ -39,13 +39,12 @@ static const struct seep_option options[] = {
 #define FORMAT_LINE(name, suffix, binary, heeds_by, needs, summary) "  " #name ": " summary "\n"
 
 const struct seep_option_table cmd_export_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
 		"FILE is a recording (.seep), or the ledger of a running or dead process\n"
-		"(\"seep ps\" lists them). FORMAT is one of\n"
+		"(\"seep ps\" lists them); the PID or NAME of a process will do. FORMAT is one of\n"
 		"\n" SEEP_EXPORTERS(
 			FORMAT_LINE) "\n"
 				     "-o replaces a file, but no recording or ledger; into a link, pipe or device it\n"
@@ -69,29 +68,15 @@ static int check(const struct seep_exporter *format, struct seep_error *err)
 	return asked.output ? seep_output_check(asked.output, format->name, err) : 0;
 }
 
-struct job {
-	const struct seep_exporter *format;
-	const struct seep_profile *profile;
-	struct seep_export_options options;
-};
-
-static void write_job(FILE *out, const void *value)
-{
-	const struct job *job = value;
-
-	job->format->write(out, job->profile, &job->options);
-}
-
 /* Of formats that cannot say what is not known, and of the figures asked for. */
 static int check_known(const struct seep_exporter *format, const struct seep_profile *profile,
 		       struct seep_error *err)
 {
-	const struct seep_view_options view = { .by = asked.by };
 	const bool is_of_one = asked.by != SEEP_BY_CHOICE || strcmp(format->name, "folded") == 0;
 	unsigned needs = format->needs;
 
 	if (is_of_one)
-		needs |= 1U << seep_view_measure(profile, &view);
+		needs |= 1U << seep_view_measure(profile, asked.by);
 	for (int i = 0; i < SEEP_MEASURE_COUNT; i++)
 		if (needs >> i & 1 && !seep_measure_is_known(profile, (enum seep_measure)i))
 			return seep_fail(err, SEEP_EUNSUPPORTED,
@@ -106,54 +91,50 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 {
 	struct seep_sites *sites = seep_keep_options_any(&asked.keep) ? seep_sites_new(profile)
 								      : NULL;
-	struct job job = { .format = format, .profile = profile, .options.by = asked.by };
+	struct seep_export_options how = { .by = asked.by };
+	struct seep_atomic_file file;
 	char *shown = NULL;
 	int ret;
 
 	ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
 	seep_sites_free(sites);
-	job.options.shown = shown;
+	how.shown = shown;
 	if (ret == 0 && asked.output)
-		ret = seep_output_write(asked.output, format->name, write_job, &job, err);
-	else if (ret == 0)
-		write_job(stdout, &job);
+		ret = seep_output_begin(asked.output, format->name, &file, err);
+	if (ret == 0) {
+		format->write(asked.output ? file.stream : stdout, profile, &how);
+		if (asked.output)
+			ret = seep_atomic_commit(&file, err);
+	}
 	free(shown);
 	return ret;
 }
 
-static int export_file(const char *path, struct seep_error *err)
+int cmd_export(char **operands, struct seep_error *err)
 {
 	const struct seep_exporter *format;
 	struct seep_profile *profile = NULL;
+	char *path = NULL;
 	int ret;
 
-	if (asked.to == NO_FORMAT)
-		return seep_fail(err, SEEP_EUSAGE, "--to FORMAT is missing");
+	if (asked.to == NO_FORMAT) {
+		seep_complainf("export", "--to FORMAT is missing");
+		seep_hint("\"seep export --help\" lists the formats");
+		return SEEP_EXIT_USAGE;
+	}
 	if (asked.output && strcmp(asked.output, "-") == 0)
 		asked.output = NULL;
 	format = &seep_exporters[asked.to];
 	ret = check(format, err);
+	if (ret == 0)
+		ret = seep_ledger_operand_path(operands[0], &path, err);
 	if (ret == 0)
 		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
 	if (ret == 0)
 		ret = check_known(format, profile, err);
 	if (ret == 0)
 		ret = write_profile(format, profile, err);
+	free(path);
 	seep_profile_free(profile);
 	return ret;
-}
-
-int cmd_export(char **operands)
-{
-	struct seep_error err = { 0 };
-	int status;
-
-	if (export_file(operands[0], &err) == 0)
-		return SEEP_EXIT_OK;
-	status = seep_complain("export", &err);
-	if (asked.to == NO_FORMAT)
-		seep_hint("\"seep export --help\" lists the formats");
-	else
-		seep_open_hint(operands[0], &err);
-	return status;
 }

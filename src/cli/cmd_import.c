@@ -7,7 +7,6 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "cli/complain.h"
 #include "cli/symbol_options.h"
 #include "import/import.h"
 #include "profile/context_hash.h"
@@ -40,8 +39,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_import_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
@@ -98,18 +96,14 @@ static int read_profile(const char *path, struct seep_profile **ret_profile, str
 	return 0;
 }
 
-/* "./NAME.seep", beside nothing else: in the working directory. Release with free(). */
-static char *name_output(const char *path)
-{
-	return asked.output ? seep_xstrdup(asked.output)
-			    : seep_xasprintf("./%s.seep", seep_path_base(path));
-}
-
-static int import(const char *path, struct seep_error *err)
+int cmd_import(char **operands, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
 	struct seep_profile *profile = NULL;
-	char *output = name_output(path);
+	const char *path = operands[0];
+	/* In the working directory, beside nothing else. */
+	char *output = asked.output ? seep_xstrdup(asked.output)
+				    : seep_xasprintf("./%s.seep", seep_path_base(path));
 	int r = seep_outname_check(output, asked.force, err);
 
 	if (r == 0 && seep_path_is_same_file(output, path))
@@ -125,11 +119,4 @@ static int import(const char *path, struct seep_error *err)
 	seep_profile_free(profile);
 	free(output);
 	return r;
-}
-
-int cmd_import(char **operands)
-{
-	struct seep_error err = { 0 };
-
-	return import(operands[0], &err) == 0 ? SEEP_EXIT_OK : seep_complain("import", &err);
 }

@@ -8,17 +8,14 @@
 
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/json_report.h"
-#include "cli/import_hint.h"
+#include "cli/output_file.h"
 #include "cli/leak_options.h"
 #include "cli/ledger_operand.h"
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
-#include "profile/context_hash.h"
 #include "profile/ledger_file.h"
-#include "profile/ledger_load.h"
+#include "profile/process_life.h"
 #include "profile/verdict.h"
-#include "recorder/outside.h"
 #include "recorder/scan_request.h"
 #include "report/report.h"
 #include "target/leak_scan.h"
@@ -43,9 +40,7 @@ static const struct seep_option options[] = {
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_LEAK_VIEW_OPTIONS(asked.leaks),
 	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
-	SEEP_OPTION("json", 0, OPTIONAL, "JSON", asked.json,
-		    "Write everything as JSON to the file JSON, else (or with -) to standard "
-		    "output; \"strings\": to standard output, large numbers as strings"),
+	SEEP_JSON_OPTION(asked.json),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 	SEEP_OPTION("answer", 0, FLAG, NULL, asked.answer,
 		    "Answer the process that has the ledger FILE and waits for its own check of "
@@ -53,8 +48,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_leaks_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
@@ -71,33 +65,10 @@ const struct seep_option_table cmd_leaks_options = {
 		"hash:HASH of a leak. Without --error-exitcode the status is 0 whatever is found.\n",
 };
 
-/* The profile comes after the scan, so that it has all contexts of the blocks that were found. */
-static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
-		const struct seep_leak_check_plan *plan, struct seep_profile **ret_profile,
-		struct seep_error *err)
+static int name(void *user, struct seep_profile *profile, struct seep_error *err)
 {
-	struct seep_outside outside = { 0 };
-	struct seep_leak_scan *found = NULL;
-	struct seep_error why = { 0 };
-	int rc;
-
-	if (seep_leak_check_scan(ledger, pid, SEEP_SCAN_LIVE, plan, &found, &why) < 0)
-		found = NULL;
-	rc = seep_profile_load_ledger(path, false, ret_profile, err);
-	if (rc == 0)
-		rc = seep_symbol_options_name(&asked.symbols, *ret_profile, err);
-	if (rc == 0) {
-		seep_profile_hash_contexts(*ret_profile);
-		seep_outside_look(&outside, pid);
-		seep_outside_explain(&outside, *ret_profile);
-		seep_outside_done(&outside);
-		if (found)
-			seep_leak_check_fill(*ret_profile, found, plan);
-		else
-			seep_leak_check_none(*ret_profile, "%s", why.text);
-	}
-	seep_leak_scan_free(found);
-	return rc;
+	(void)user;
+	return seep_symbol_options_name(&asked.symbols, profile, err);
 }
 
 static int load(const char *path, bool is_ledger, const struct seep_leak_check_plan *plan,
@@ -129,16 +100,15 @@ static int look(const char *path, const struct seep_leak_check_plan *plan,
 {
 	struct seep_ledger ledger;
 	uint32_t pid = 0;
-	bool runs;
 	int rc;
 
 	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
 		return load(path, false, plan, ret_profile, err);
-	runs = seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING &&
-	       atomic_load_explicit(&ledger.state->ended, memory_order_acquire) ==
-		       LEDGER_ENDED_RUNNING;
-	rc = runs ? scan(path, &ledger, pid, plan, ret_profile, err)
-		  : load(path, true, plan, ret_profile, err);
+	rc = seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING &&
+			     LEDGER_GET(ledger.state->ended) == LEDGER_ENDED_RUNNING
+		     ? seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, plan, NULL, ret_profile,
+					   err)
+		     : load(path, true, plan, ret_profile, err);
 	seep_ledger_close(&ledger);
 	return rc;
 }
@@ -158,41 +128,6 @@ static int print(const struct seep_profile *profile, const struct seep_view_opti
 		seep_report_leaks(&printer, sites, view);
 	seep_sites_free(sites);
 	return 0;
-}
-
-static int leaks(const char *operand, bool *ret_found, struct seep_error *err)
-{
-	struct seep_ledger_operand ledger = { 0 };
-	struct seep_profile *profile = NULL;
-	struct seep_census census = { 0 };
-	struct seep_leak_check_plan plan;
-	struct seep_view_options view = {
-		.by = SEEP_BY_LIVE,
-		.top = (uint32_t)asked.top_count,
-		.full = asked.full,
-		.packages_of = seep_packages_of,
-	};
-	int rc;
-
-	rc = seep_leak_options_read(&asked.leaks, &plan, &view, err);
-	if (rc == 0)
-		rc = seep_json_check(asked.json, err);
-	if (rc == 0)
-		rc = seep_census_take(&census, err);
-	if (rc == 0)
-		rc = seep_ledger_operand_find(&census, operand, &ledger, err);
-	if (rc == 0)
-		rc = look(ledger.path, &plan, &profile, err);
-	view.path = ledger.runs ? NULL : ledger.path;
-	if (rc == 0)
-		rc = print(profile, &view, err);
-	if (rc == 0)
-		*ret_found = seep_leak_check_verdicts(profile) &
-			     (view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS);
-	seep_profile_free(profile);
-	free(ledger.path);
-	seep_census_done(&census);
-	return rc;
 }
 
 /* If nobody answers, the process says that itself. */
@@ -217,27 +152,42 @@ static int answer(const char *path)
 	if (rc < 0)
 		return SEEP_EXIT_FAILURE;
 	plan.report = seep_leak_report_now;
-	if (seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING)
+	if (seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING)
 		seep_scan_request_answer(&ledger, pid, &plan);
 	seep_ledger_close(&ledger);
 	return SEEP_EXIT_OK;
 }
 
-int cmd_leaks(char **operands)
+int cmd_leaks(char **operands, struct seep_error *err)
 {
-	struct seep_error err = { 0 };
-	bool found = false;
-	int status;
+	struct seep_ledger_operand ledger = { 0 };
+	struct seep_profile *profile = NULL;
+	struct seep_leak_check_plan plan;
+	struct seep_view_options view = {
+		.by = SEEP_BY_LIVE,
+		.top = (uint32_t)asked.top_count,
+		.full = asked.full,
+		.packages_of = seep_packages_of,
+	};
+	int rc;
 
 	if (asked.answer)
 		return answer(operands[0]);
-	if (leaks(operands[0], &found, &err) == 0)
-		return found ? (int)asked.leaks.error_exitcode : SEEP_EXIT_OK;
-	status = seep_complain("leaks", &err);
-	if (err.code == SEEP_ENOTFOUND)
-		seep_hint("\"seep ps\" lists the processes that are recorded; \"seep run PROGRAM\" "
-			  "records one");
-	else if (err.code == SEEP_ECORRUPT)
-		seep_import_hint(operands[0]);
-	return status;
+	rc = seep_leak_options_read(&asked.leaks, &plan, &view, err);
+	plan.name = name;
+	if (rc == 0)
+		rc = seep_json_check(asked.json, err);
+	if (rc == 0)
+		rc = seep_ledger_operand_find(operands[0], &ledger, err);
+	if (rc == 0)
+		rc = look(ledger.path, &plan, &profile, err);
+	view.path = ledger.runs ? NULL : ledger.path;
+	if (rc == 0)
+		rc = print(profile, &view, err);
+	if (rc == 0 && seep_leak_check_verdicts(profile) &
+			       (view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS))
+		rc = (int)asked.leaks.error_exitcode;
+	seep_profile_free(profile);
+	seep_ledger_operand_done(&ledger);
+	return rc;
 }

@@ -23,8 +23,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_mark_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 2,
 	.max_operands = 2,
 	.details =
@@ -42,7 +41,6 @@ static int set_mark(const struct seep_ledger_operand *operand, const char *name,
 	struct seep_ledger ledger;
 	int rc = seep_ledger_operand_open(operand, &ledger, err);
 	uint64_t age_ns;
-	char *line, *escaped;
 
 	if (rc < 0)
 		return rc;
@@ -52,46 +50,43 @@ static int set_mark(const struct seep_ledger_operand *operand, const char *name,
 	seep_ledger_close(&ledger);
 	if (rc < 0)
 		return rc;
-	line = seep_xasprintf("mark %s set in %s (pid %u) at %s", name,
-			      seep_path_base(operand->entry->exe), operand->entry->pid,
-			      seep_duration_text(age_ns).text);
-	escaped = seep_escape_dup(line);
-	puts(escaped);
-	free(escaped);
-	free(line);
+	seep_print_escaped(stdout, "mark %s set in %s (pid %u) at %s", name,
+			   seep_path_base(operand->entry->exe), operand->entry->pid,
+			   seep_duration_text(age_ns).text);
 	return 0;
 }
 
 /* By parents as they are now, and as they were when its ledger was made. */
-static bool is_below(const struct seep_census_entry *entry, uint32_t ancestor)
+static bool is_below(const struct seep_census_entry *entry,
+		     const struct seep_census_entry *ancestor)
 {
 	struct seep_procfs_stat stat;
-	uint32_t pid = entry->pid;
+	uint32_t pid = entry->here_pid;
 
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1 && seep_procfs_stat(pid, &stat); i++) {
 		pid = stat.ppid;
-		if (pid == ancestor)
+		if (pid == ancestor->here_pid)
 			return true;
 	}
-	return entry->ppid == ancestor;
+	return entry->ppid == ancestor->pid && entry->pid_namespace == ancestor->pid_namespace;
 }
 
 /* One that ends meanwhile is none. */
-static int mark_tree(const struct seep_census *census, uint32_t ancestor, const char *name,
+static int mark_tree(const struct seep_ledger_operand *ancestor, const char *name,
 		     struct seep_error *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < census->count && rc == 0; i++) {
-		const struct seep_census_entry *entry = &census->entries[i];
+	for (size_t i = 0; i < ancestor->census.count && rc == 0; i++) {
+		const struct seep_census_entry *entry = &ancestor->census.entries[i];
 		const struct seep_ledger_operand operand = {
 			.path = entry->path,
 			.entry = entry,
-			.runs = entry->state <= SEEP_CENSUS_RECORDER_GONE,
+			.runs = true,
 		};
 
-		if (!operand.runs || seep_census_find(census, entry->pid) != entry ||
-		    entry->pid == ancestor || !is_below(entry, ancestor))
+		if (!seep_census_runs(entry) || entry->here_pid == ancestor->entry->here_pid ||
+		    !is_below(entry, ancestor->entry))
 			continue;
 		rc = set_mark(&operand, name, err);
 		if (rc == -SEEP_ENOTFOUND)
@@ -100,28 +95,17 @@ static int mark_tree(const struct seep_census *census, uint32_t ancestor, const 
 	return rc;
 }
 
-int cmd_mark(char **operands)
+int cmd_mark(char **operands, struct seep_error *err)
 {
 	struct seep_ledger_operand ledger = { 0 };
-	struct seep_census census = { 0 };
-	struct seep_error err = { 0 };
-	int status = SEEP_EXIT_OK;
-	int rc;
+	int rc = seep_mark_name_check(operands[1], err);
 
-	rc = seep_mark_name_check(operands[1], &err);
 	if (rc == 0)
-		rc = seep_census_take(&census, &err);
+		rc = seep_ledger_operand_find(operands[0], &ledger, err);
 	if (rc == 0)
-		rc = seep_ledger_operand_find(&census, operands[0], &ledger, &err);
-	if (rc == 0)
-		rc = set_mark(&ledger, operands[1], &err);
+		rc = set_mark(&ledger, operands[1], err);
 	if (rc == 0 && tree)
-		rc = mark_tree(&census, ledger.entry->pid, operands[1], &err);
-	if (rc < 0)
-		status = seep_complain("mark", &err);
-	if (rc == -SEEP_ENOTFOUND && !ledger.entry)
-		seep_ledger_operand_hint(operands[0]);
-	seep_census_done(&census);
-	free(ledger.path);
-	return status;
+		rc = mark_tree(&ledger, operands[1], err);
+	seep_ledger_operand_done(&ledger);
+	return rc;
 }

@@ -6,7 +6,6 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,9 +16,9 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/import_hint.h"
-#include "cli/page_file.h"
+#include "cli/output_file.h"
 #include "cli/symbol_options.h"
+#include "report/page.h"
 
 /* What has not failed by then is a browser that the user looks at. */
 enum { FAILS_WITHIN_MS = 3000 };
@@ -36,8 +35,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_open_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details = "FILE is a recording or a ledger. The page is one file that you can send to\n"
@@ -99,14 +97,19 @@ static int write_page(const char *file, const char *output, struct seep_error *e
 {
 	struct seep_view_options view = { .path = file, .by = SEEP_BY_CHOICE };
 	struct seep_profile *profile = NULL;
+	struct seep_atomic_file page;
 	struct seep_sites *sites;
 	int rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
 
 	if (rc < 0)
 		return rc;
-	sites = seep_sites_new(profile);
-	rc = seep_page_write(output, sites, &view, err);
-	seep_sites_free(sites);
+	rc = seep_output_begin(output, "a page", &page, err);
+	if (rc == 0) {
+		sites = seep_sites_new(profile);
+		seep_page_report(page.stream, sites, &view);
+		seep_sites_free(sites);
+		rc = seep_atomic_commit(&page, err);
+	}
 	seep_profile_free(profile);
 	return rc;
 }
@@ -169,35 +172,22 @@ static int start_browser(const char *browser, const char *page, struct seep_erro
 					     WTERMSIG(status));
 }
 
-static void print_path(const char *path)
-{
-	char *escaped = seep_escape_dup(path);
-
-	printf("%s\n", escaped);
-	(void)fflush(stdout);
-	free(escaped);
-}
-
-int cmd_open(char **operands)
+int cmd_open(char **operands, struct seep_error *err)
 {
 	const char *browser = find_browser();
-	struct seep_error err = { 0 };
 	char *output = NULL;
-	int rc, status;
+	int rc = choose_output(operands[0], &output, err);
 
-	rc = choose_output(operands[0], &output, &err);
 	if (rc == 0)
-		rc = write_page(operands[0], output, &err);
+		rc = write_page(operands[0], output, err);
 	if (rc == 0) {
-		print_path(output);
+		seep_print_escaped(stdout, "%s", output);
+		(void)fflush(stdout);
 		if (browser)
-			rc = start_browser(browser, output, &err);
+			rc = start_browser(browser, output, err);
+		else
+			seep_hint("there is no display: open this file in a browser");
 	}
-	status = rc < 0 ? seep_complain("open", &err) : SEEP_EXIT_OK;
-	if (rc < 0)
-		seep_open_hint(operands[0], &err);
-	else if (!browser)
-		seep_hint("there is no display: open this file in a browser");
 	free(output);
-	return status;
+	return rc;
 }

@@ -2,7 +2,6 @@
 /* "seep ps": list recorded processes, and the ledgers that dead ones left. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "analysis/growth_text.h"
@@ -12,6 +11,8 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/ledger_operand.h"
+#include "core/bits.h"
 #include "recorder/census.h"
 #include "base/json_writer.h"
 
@@ -29,9 +30,8 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_ps_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
-	.max_operands = 0,
+	SEEP_OPTIONS(options),
+	.max_operands = 1,
 	.details =
 		"seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
 		"/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
@@ -42,12 +42,15 @@ const struct seep_option_table cmd_ps_options = {
 		"  ending         ended; its recorder is writing the recording\n"
 		"  dead           ended without a recording; \"seep save\" makes one\n"
 		"  done           ended, recorded; kept because children still need it\n"
-		"  elsewhere      in another container: seep cannot tell whether it runs\n"
+		"  elsewhere      not to be seen from here: seep cannot tell whether it runs\n"
+		"\n"
+		"With a PID, the NAME of a program or a LEDGER only that one is listed.\n"
 		"\n"
 		"TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n"
 		"\n"
 		"--reap removes the dead and the done, without asking, and says which. A dead\n"
-		"process's ledger is all that is left of its figures: save first what you need.\n",
+		"process's ledger is all that is left of its figures: save first what you need.\n"
+		"Where SEEP_DIR is set, only what lies in that folder is removed.\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)
@@ -62,6 +65,7 @@ static void print_json(const struct seep_census *census, bool strings)
 		seep_json_open_object(json, NULL);
 		seep_json_int(json, "pid", entry->pid);
 		seep_json_int(json, "ppid", entry->ppid);
+		seep_json_int(json, "here_pid", entry->here_pid);
 		seep_json_text(json, "exe", entry->exe);
 		seep_json_text(json, "state", seep_census_state_name(entry->state));
 		seep_json_int(json, "recorder_pid", entry->recorder_pid);
@@ -110,7 +114,7 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
-		char *text = seep_xasprintf("%u", entry->pid);
+		char *text = seep_xasprintf("%u", entry->here_pid ? entry->here_pid : entry->pid);
 
 		seep_table_add(table, text);
 		free(text);
@@ -149,7 +153,6 @@ static void hint_stale(const struct seep_census *census)
 	const struct seep_census_entry *first = NULL;
 	uint64_t bytes = 0;
 	size_t count = 0;
-	char *path;
 
 	for (size_t i = 0; i < census->count; i++) {
 		if (census->entries[i].state != SEEP_CENSUS_DEAD)
@@ -161,25 +164,21 @@ static void hint_stale(const struct seep_census *census)
 	}
 	if (!first)
 		return;
-	path = seep_escape_dup(first->path);
 	printf("\n%zu %s, %s:\n", count,
 	       count == 1 ? "ledger was left by a dead process"
 			  : "ledgers were left by dead processes",
 	       seep_bytes_text(bytes).text);
-	printf("  to read one:    seep report %s\n", path);
-	printf("  to keep one:    seep save %s\n", path);
-	printf("  to remove one:  rm %s\n", path);
+	seep_print_escaped(stdout, "  to read one:    seep report %s", first->path);
+	seep_print_escaped(stdout, "  to keep one:    seep save %s", first->path);
+	seep_print_escaped(stdout, "  to remove one:  rm %s", first->path);
 	printf("  to remove all:  seep ps --reap\n");
-	free(path);
 }
 
 /* What is not in the list for another reason than that it is not there. */
 static void tell_problems(const struct seep_census *census)
 {
-	size_t shown = census->problems.count;
+	const size_t shown = core_smaller(census->problems.count, PROBLEMS_SHOWN_MAX);
 
-	if (shown > PROBLEMS_SHOWN_MAX)
-		shown = PROBLEMS_SHOWN_MAX;
 	for (size_t i = 0; i < shown; i++)
 		seep_complainf("ps", "not listed: %s", census->problems.items[i]);
 	if (census->problems.count > shown)
@@ -195,16 +194,15 @@ struct reaped {
 static void tell_reaped(void *context, const struct seep_census_entry *entry, const char *kept_why)
 {
 	struct reaped *reaped = context;
-	char *path = seep_escape_dup(entry->path);
 
 	if (kept_why) {
-		printf("kept %s: %s\n", path, kept_why);
-	} else {
-		printf("removed %s, %s\n", path, seep_bytes_text(entry->space_bytes).text);
-		reaped->count++;
-		reaped->bytes += entry->space_bytes;
+		seep_print_escaped(stdout, "kept %s: %s", entry->path, kept_why);
+		return;
 	}
-	free(path);
+	seep_print_escaped(stdout, "removed %s, %s", entry->path,
+			   seep_bytes_text(entry->space_bytes).text);
+	reaped->count++;
+	reaped->bytes += entry->space_bytes;
 }
 
 static void reap(const struct seep_census *census)
@@ -216,31 +214,47 @@ static void reap(const struct seep_census *census)
 	       seep_bytes_text(reaped.bytes).text);
 }
 
-int cmd_ps(char **operands)
+static void print(const struct seep_census *census)
 {
-	struct seep_census census;
-	struct seep_error err = { 0 };
+	if (json_form)
+		print_json(census, *json_form != '\0');
+	else
+		print_table(census);
+}
 
-	(void)operands;
-	if (is_reaping && json_form) {
-		(void)seep_fail(&err, SEEP_EUSAGE, "--reap cannot be used with --json");
-		return seep_complain("ps", &err);
-	}
-	if (seep_census_take(&census, &err) < 0)
-		return seep_complain("ps", &err);
+static void print_all(const struct seep_census *census)
+{
 	if (is_reaping) {
-		reap(&census);
-	} else if (json_form) {
-		print_json(&census, *json_form != '\0');
-	} else if (census.count == 0) {
+		reap(census);
+	} else if (census->count == 0 && !json_form) {
 		printf("no process is being recorded, and no ledger was left behind%s\n",
-		       census.problems.count ? " that can be read" : "");
+		       census->problems.count ? " that can be read" : "");
 	} else {
-		print_table(&census);
-		hint_stale(&census);
+		print(census);
+		if (!json_form)
+			hint_stale(census);
 	}
+}
+
+int cmd_ps(char **operands, struct seep_error *err)
+{
+	struct seep_ledger_operand found = { 0 };
+	int rc;
+
+	if (is_reaping && (json_form || operands[0]))
+		return seep_fail(err, SEEP_EUSAGE, "--reap cannot be used with %s",
+				 json_form ? "--json" : operands[0]);
+	rc = operands[0] ? seep_ledger_operand_find(operands[0], &found, err)
+			 : seep_census_take(&found.census, err);
+	if (rc == 0 && operands[0] && !found.entry)
+		rc = seep_ledger_operand_check(&found, err);
+	if (rc == 0 && operands[0])
+		print(&(struct seep_census){ .entries = (void *)(uintptr_t)found.entry,
+					     .count = 1 });
+	else if (rc == 0)
+		print_all(&found.census);
 	(void)fflush(stdout);
-	tell_problems(&census);
-	seep_census_done(&census);
-	return SEEP_EXIT_OK;
+	tell_problems(&found.census);
+	seep_ledger_operand_done(&found);
+	return rc;
 }

@@ -22,7 +22,6 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/import_hint.h"
 #include "recording/recording.h"
 
 enum {
@@ -51,8 +50,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_query_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 2,
 	.max_operands = 2,
 	.details =
@@ -171,7 +169,7 @@ static int print_table(sqlite3_stmt *statement, struct seep_strbuf *cell, struct
 	for (; step == SQLITE_ROW && bytes <= TABLE_BYTES_MAX; step = sqlite3_step(statement)) {
 		for (int i = 0; i < count; i++) {
 			read_cell(cell, statement, i);
-			seep_table_add(table, cell->text);
+			seep_table_add_bytes(table, cell->text, cell->length);
 			bytes += TABLE_CELL_BYTES + cell->length;
 		}
 	}
@@ -206,7 +204,7 @@ static void print_json_cell(struct seep_json *json, struct seep_strbuf *cell,
 	else if (type == SQLITE_INTEGER && !json->strings)
 		seep_json_raw(json, name, cell->text);
 	else
-		seep_json_text(json, name, cell->text);
+		seep_json_bytes(json, name, cell->text, cell->length);
 }
 
 /* What is cut short by a failure does not parse: the array is left open. */
@@ -343,36 +341,30 @@ static int query(sqlite3 *db, const char *sql, struct seep_error *err)
 	return err->code ? -(int)err->code : 0;
 }
 
-int cmd_query(char **operands)
+int cmd_query(char **operands, struct seep_error *err)
 {
-	struct seep_error err = { 0 };
 	sqlite3 *db = NULL;
 	char *sql = NULL;
-	int status;
 	int ret;
 
 	if (asked.json && asked.csv)
-		ret = seep_fail(&err, SEEP_EUSAGE, "--json and --csv exclude each other");
+		ret = seep_fail(err, SEEP_EUSAGE, "--json and --csv exclude each other");
 	else
-		ret = read_sql(operands[1], &sql, &err);
+		ret = read_sql(operands[1], &sql, err);
 	if (ret == 0) {
 		(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
 		limit_time(asked.timeout_ns);
-		ret = seep_recording_open_database(operands[0], &db, NULL, &err);
+		ret = seep_recording_open_database(operands[0], &db, NULL, err);
 	}
 	if (ret == 0)
-		ret = query(db, sql, &err);
-	status = SEEP_EXIT_OK;
-	if (ret < 0) {
-		(void)fflush(stdout);
-		status = seep_complain("query", &err);
-		if (strstr(err.text, "says: no such"))
-			seep_hint("\"seep query %s .schema\" shows the tables and their columns",
-				  operands[0]);
-		else
-			seep_open_hint(operands[0], &err);
+		ret = query(db, sql, err);
+	(void)fflush(stdout);
+	if (ret < 0 && strstr(err->text, "says: no such")) {
+		ret = seep_complain("query", err);
+		seep_hint("\"seep query %s .schema\" shows the tables and their columns",
+			  operands[0]);
 	}
 	(void)sqlite3_close(db);
 	free(sql);
-	return status;
+	return ret;
 }

@@ -2,19 +2,16 @@
 /* "seep report": print a recording or a ledger. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
 #include "cli/command.h"
-#include "cli/complain.h"
-#include "cli/import_hint.h"
-#include "cli/json_report.h"
 #include "cli/keep_options.h"
 #include "cli/leak_options.h"
-#include "cli/page_file.h"
+#include "cli/ledger_operand.h"
+#include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "profile/profile.h"
+#include "report/page.h"
 #include "report/report.h"
 #include "target/packages.h"
 
@@ -56,24 +53,21 @@ static const struct seep_option options[] = {
 	SEEP_LEAK_OPTIONS(asked.leaks),
 	SEEP_LEAK_VIEW_OPTIONS(asked.leaks),
 	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
-	SEEP_OPTION(
-		"json", 0, OPTIONAL, "JSON", asked.json,
-		"Write everything as JSON to the file JSON, else (or with -) to standard output; "
-		"\"strings\": to standard output, large numbers as strings"),
+	SEEP_JSON_OPTION(asked.json),
 	SEEP_OPTION("html", 0, TEXT, "HTML", asked.html,
 		    "Write a page to the file HTML, for a browser; it needs no other file"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
 const struct seep_option_table cmd_report_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
 		"FILE is a recording (.seep), or the ledger of a running or dead process\n"
-		"(\"seep ps\" lists them). A stack starts at the function to look at: containers,\n"
-		"wrappers of malloc and what comes before main are left out; --full shows them.\n"
+		"(\"seep ps\" lists them); the PID or NAME of a process will do. A stack\n"
+		"starts at the function to look at: containers, wrappers of malloc and what comes\n"
+		"before main are left out; --full shows them.\n"
 		"\n"
 		"--json=JSON and --html replace a file, but no recording or ledger; into a link,\n"
 		"pipe or device they write as the shell's > does.\n"
@@ -121,11 +115,16 @@ static int print(const struct seep_profile *profile, const struct seep_sites *si
 		 const struct seep_view_options *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
+	struct seep_atomic_file page;
 
 	if (asked.json != NULL)
 		return seep_json_report(asked.json, profile, view, err);
-	if (asked.html != NULL)
-		return seep_page_write(asked.html, sites, view, err);
+	if (asked.html != NULL) {
+		if (seep_output_begin(asked.html, "a page", &page, err) < 0)
+			return -err->code;
+		seep_page_report(page.stream, sites, view);
+		return seep_atomic_commit(&page, err);
+	}
 	if (asked.raw) {
 		seep_report_raw(stdout, profile, view);
 		return 0;
@@ -149,15 +148,14 @@ static int print(const struct seep_profile *profile, const struct seep_sites *si
 	return 0;
 }
 
-static int report(const char *path, struct seep_error *err)
+int cmd_report(char **operands, struct seep_error *err)
 {
 	const bool stacks_only = asked.json != NULL || asked.raw;
 	const bool some = seep_keep_options_any(&asked.keep);
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites = NULL;
-	char *shown = NULL;
+	char *shown = NULL, *path = NULL;
 	struct seep_view_options view = {
-		.path = path,
 		.top = (uint32_t)asked.top_count,
 		.full = asked.full,
 		.by_thread = asked.by_thread,
@@ -166,6 +164,9 @@ static int report(const char *path, struct seep_error *err)
 	int ret;
 
 	ret = check(&view, err);
+	if (ret == 0)
+		ret = seep_ledger_operand_path(operands[0], &path, err);
+	view.path = path;
 	if (ret == 0)
 		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
 	if (ret == 0) {
@@ -178,18 +179,7 @@ static int report(const char *path, struct seep_error *err)
 		seep_sites_free(sites);
 	}
 	free(shown);
+	free(path);
 	seep_profile_free(profile);
 	return ret;
-}
-
-int cmd_report(char **operands)
-{
-	struct seep_error err = { 0 };
-	int status;
-
-	if (report(operands[0], &err) == 0)
-		return SEEP_EXIT_OK;
-	status = seep_complain("report", &err);
-	seep_open_hint(operands[0], &err);
-	return status;
 }

@@ -19,17 +19,16 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/json_report.h"
+#include "cli/output_file.h"
 #include "cli/leak_options.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
 #include "profile/verdict.h"
 #include "recorder/census.h"
-#include "recorder/ledger_place.h"
+#include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
 #include "recorder/recorder.h"
-#include "report/report.h"
 #include "target/preflight.h"
 #include "target/spawn.h"
 
@@ -125,8 +124,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_run_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
@@ -367,27 +365,26 @@ static int complain_output(const struct seep_error *err)
 	return status;
 }
 
-static int prepare(struct run *run, const char *name)
+static int prepare(struct run *run, const char *name, struct seep_error *err)
 {
-	struct seep_error err = { 0 };
 	int rc;
 
-	if (check_options(run, &err) < 0)
-		return complain_cannot_start(&err);
-	if (seep_preflight(name, &run->program, &err) < 0) {
-		(void)seep_complain("run", &err);
-		return preflight_status(&err);
+	if (check_options(run, err) < 0)
+		return complain_cannot_start(err);
+	if (seep_preflight(name, &run->program, err) < 0) {
+		(void)seep_complain("run", err);
+		return preflight_status(err);
 	}
-	if (check_output(run, 0, &err) < 0 || check_json(run, &err) < 0)
-		return complain_output(&err);
-	rc = seep_runtime_find(&run->library, &err);
+	if (check_output(run, 0, err) < 0 || check_json(run, err) < 0)
+		return complain_output(err);
+	rc = seep_runtime_find(&run->library, err);
 	if (rc == 0)
-		rc = seep_ledger_place_choose(asked.ledger_max, &run->place, &err);
+		rc = seep_ledger_place_choose(asked.ledger_max, &run->place, err);
 	if (rc == 0 && getrandom(&run->plan.session, sizeof(run->plan.session), 0) !=
 			       sizeof(run->plan.session))
-		rc = seep_fail(&err, SEEP_ESYS, "the system gives no random numbers");
+		rc = seep_fail(err, SEEP_ESYS, "the system gives no random numbers");
 	if (rc < 0)
-		return complain_cannot_start(&err);
+		return complain_cannot_start(err);
 	run->plan.session >>= LEDGER_SESSION_PID_BITS;
 	run->plan.session = run->plan.session << LEDGER_SESSION_PID_BITS | (uint64_t)getpid();
 	run->plan.ledger_dir = run->place.path;
@@ -418,17 +415,17 @@ static int fork_target(struct run *run, char **argv, struct seep_error *err)
 }
 
 /* Returns 0 with *@result filled, or the exit status when the program did not start. */
-static int record(struct run *run, char **argv, struct seep_recorder_result *result)
+static int record(struct run *run, char **argv, struct seep_recorder_result *result,
+		  struct seep_error *err)
 {
 	struct seep_recorder *recorder;
-	struct seep_error err = { 0 };
 	int problem;
 
-	if (fork_target(run, argv, &err) < 0)
-		return complain_cannot_start(&err);
-	if (seep_recorder_new(&run->plan, run->spawn.pid, &recorder, &err) < 0) {
+	if (fork_target(run, argv, err) < 0)
+		return complain_cannot_start(err);
+	if (seep_recorder_new(&run->plan, run->spawn.pid, &recorder, err) < 0) {
 		seep_spawn_abandon(&run->spawn);
-		return complain_cannot_start(&err);
+		return complain_cannot_start(err);
 	}
 	seep_spawn_release(&run->spawn, &problem);
 	if (problem == 0)
@@ -464,7 +461,7 @@ static void say_still_writing(void)
 			      "ledgers");
 }
 
-int cmd_run(char **operands)
+int cmd_run(char **operands, struct seep_error *err)
 {
 	struct run run = {
 		.place.fd = -1,
@@ -486,9 +483,9 @@ int cmd_run(char **operands)
 	seep_spawn_guard_stdio();
 	/* The terminal is the program's: no lines of ours while it runs. */
 	seep_progress_silence(true);
-	status = prepare(&run, operands[0]);
+	status = prepare(&run, operands[0], err);
 	if (status == SEEP_EXIT_OK)
-		status = record(&run, operands, &result);
+		status = record(&run, operands, &result, err);
 	if (status != SEEP_EXIT_OK) {
 		run_done(&run);
 		return status;

@@ -12,7 +12,6 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "cli/complain.h"
 #include "cli/ledger_operand.h"
 #include "cli/symbol_options.h"
 #include "recorder/census.h"
@@ -39,8 +38,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_save_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
@@ -52,8 +50,7 @@ const struct seep_option_table cmd_save_options = {
 };
 
 const struct seep_option_table cmd_snapshot_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.details = "The process is neither stopped nor changed. Without -o the name is\n"
@@ -80,8 +77,9 @@ static int choose_output(const char *ledger_name, const char *pattern, char **re
 /* @output: FILE, which can be written. */
 static int save(const struct seep_ledger_operand *ledger, char *output, struct seep_error *err)
 {
-	const enum seep_census_state state = ledger->entry ? ledger->entry->state
-							   : SEEP_CENSUS_ELSEWHERE;
+	const enum seep_census_state state = ledger->entry && !ledger->unlisted
+						     ? ledger->entry->state
+						     : SEEP_CENSUS_ELSEWHERE;
 	char *folder = seep_path_folder(ledger->path);
 	struct seep_symbols_options symbols;
 	const struct seep_recorder_plan plan = {
@@ -95,7 +93,7 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 		.plan = &plan,
 		.image.file_name = seep_xstrdup(seep_path_base(ledger->path)),
 		.image.keep_ledger = true,
-		.image.replaced = ledger->replaced,
+		.image.replaced = ledger->entry && ledger->entry->is_replaced,
 		.image.gathered.perf_map_fd = -1,
 		.output = output,
 		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
@@ -107,7 +105,7 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 
 	if (rc == 0) {
 		if (ledger->runs)
-			seep_outside_look(&job.image.gathered.outside, ledger->entry->pid);
+			seep_outside_look(&job.image.gathered.outside, ledger->entry->here_pid);
 		seep_finish(&job);
 		*err = job.err;
 		rc = -job.err.code;
@@ -122,7 +120,7 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 					      "removed\n");
 	}
 	seep_profile_free(job.profile);
-	seep_outside_done(&job.image.gathered.outside);
+	seep_watch_result_done(&job.image.gathered);
 	free(job.image.file_name);
 	(void)close(plan.ledger_dir_fd);
 	free(folder);
@@ -156,39 +154,26 @@ static int save_next(const struct seep_ledger_operand *ledger, struct seep_error
 	return rc;
 }
 
-static int command(const char *operand, const char *name, bool must_run)
+static int save_operand(const char *operand, bool must_run, struct seep_error *err)
 {
-	struct seep_census census = { 0 };
-	struct seep_error err = { 0 };
-	struct seep_ledger_operand ledger = { 0 };
-	int status = SEEP_EXIT_OK;
-	int rc;
+	struct seep_ledger_operand ledger;
+	int rc = seep_ledger_operand_find(operand, &ledger, err);
 
-	rc = seep_census_take(&census, &err);
-	if (rc == 0)
-		rc = seep_ledger_operand_find(&census, operand, &ledger, &err);
 	if (rc == 0 && must_run)
-		rc = seep_ledger_operand_check(&ledger, &err);
+		rc = seep_ledger_operand_check(&ledger, err);
 	if (rc == 0)
-		rc = must_run && !asked.output ? save_next(&ledger, &err)
-					       : save_as(&ledger, asked.output, &err);
-	if (rc < 0)
-		status = seep_complain(name, &err);
-	if (rc < 0 && must_run && ledger.path && !ledger.runs && access(ledger.path, F_OK) == 0)
-		seep_hint("\"seep save %s\" makes a recording of what has ended", operand);
-	else if (rc == -SEEP_ENOTFOUND)
-		seep_ledger_operand_hint(operand);
-	seep_census_done(&census);
-	free(ledger.path);
-	return status;
+		rc = must_run && !asked.output ? save_next(&ledger, err)
+					       : save_as(&ledger, asked.output, err);
+	seep_ledger_operand_done(&ledger);
+	return rc;
 }
 
-int cmd_save(char **operands)
+int cmd_save(char **operands, struct seep_error *err)
 {
-	return command(operands[0], "save", false);
+	return save_operand(operands[0], false, err);
 }
 
-int cmd_snapshot(char **operands)
+int cmd_snapshot(char **operands, struct seep_error *err)
 {
-	return command(operands[0], "snapshot", true);
+	return save_operand(operands[0], true, err);
 }

@@ -5,14 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analysis/live.h"
 #include "base/clock.h"
-#include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
@@ -21,7 +19,7 @@
 #include "cli/symbol_options.h"
 #include "cli/top_find.h"
 #include "profile/context_hash.h"
-#include "profile/ledger_load.h"
+#include "profile/process_life.h"
 #include "profile/symbolise.h"
 #include "recorder/ledger_control.h"
 #include "recorder/leak_check.h"
@@ -78,8 +76,7 @@ static const struct seep_option options[] = {
 };
 
 const struct seep_option_table cmd_top_options = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.max_operands = 1,
 	.details =
 		"Without an operand: the only process that is recorded. Its children are watched\n"
@@ -175,13 +172,14 @@ static void poll_commands(void *user)
 	seep_on_growth_poll(&watching->on_growth);
 }
 
-static int begin(const char *operand, struct watching *watching, struct seep_error *err)
+static int begin(const struct seep_ledger_operand *found, struct watching *watching,
+		 struct seep_error *err)
 {
 	struct seep_symbols_options wanted;
 	int r = seep_symbol_options_read(&asked.symbols, &wanted, err);
 
 	if (r == 0)
-		r = seep_top_find_begin(operand, &watching->find, err);
+		r = seep_top_find_begin(found, &watching->find, err);
 	if (r == 0)
 		r = seep_symbols_new(&wanted, &watching->symbols, err);
 	if (r < 0)
@@ -221,12 +219,6 @@ static void choose_lines(struct watching *watching)
 					     watching->lines);
 }
 
-static void tell_news(const struct seep_live *live)
-{
-	if (live->news)
-		seep_complainf("top", "%s", live->news);
-}
-
 /* A table needs two readings; without --for it is the second one's. */
 static void watch(struct watching *watching)
 {
@@ -246,7 +238,8 @@ static void watch(struct watching *watching)
 			break;
 		seep_live_refresh(watching->live, seep_monotonic_ns());
 		poll_commands(watching);
-		tell_news(watching->live);
+		if (watching->live->news)
+			seep_complainf("top", "%s", watching->live->news);
 		if (asked.csv) {
 			choose_lines(watching);
 			seep_report_live_csv(stdout, watching->lines, watching->line_count);
@@ -284,10 +277,15 @@ static int open_again(const struct seep_live_process *process, enum seep_ledger_
 	r = seep_ledger_open(AT_FDCWD, process->path, access, ret, err);
 	if (r < 0)
 		return r;
-	if (atomic_load_explicit(&ret->state->ended, memory_order_acquire) != LEDGER_ENDED_RUNNING)
-		r = seep_fail(err, SEEP_ENOTFOUND, "the process has ended");
-	else if (seep_profile_process_life(&ret->view.header, ret_pid) != SEEP_PROCESS_RUNNING)
+	switch (seep_process_life(ret, ret_pid)) {
+	case SEEP_PROCESS_RUNNING:
+		break;
+	case SEEP_PROCESS_UNKNOWN:
 		r = seep_fail(err, SEEP_ENOTFOUND, "the process cannot be found from here");
+		break;
+	default:
+		r = seep_fail(err, SEEP_ENOTFOUND, "the process has ended");
+	}
 	if (r < 0)
 		seep_ledger_close(ret);
 	return r;
@@ -309,33 +307,25 @@ static int mark(void *user, struct seep_live_process *process, const char *name,
 	return r;
 }
 
+static int name(void *user, struct seep_profile *profile, struct seep_error *err)
+{
+	const struct watching *watching = user;
+
+	return seep_profile_symbolise(profile, watching->symbols, false, NULL, NULL, err);
+}
+
 /* As "seep leaks PID" without options. */
 static int check_leaks(void *user, struct seep_live_process *process,
 		       struct seep_profile **ret_profile, struct seep_error *err)
 {
-	const struct watching *watching = user;
-	const struct seep_leak_check_plan plan = { 0 };
-	struct seep_leak_scan *found = NULL;
-	struct seep_profile *profile = NULL;
+	const struct seep_leak_check_plan plan = { .name = name, .user = user };
 	struct seep_ledger ledger;
 	uint32_t pid = 0;
 	int r = open_again(process, SEEP_LEDGER_READ, &ledger, &pid, err);
 
 	if (r < 0)
 		return r;
-	r = seep_leak_check_scan(&ledger, pid, SEEP_SCAN_LIVE, &plan, &found, err);
-	if (r == 0)
-		r = seep_profile_load_ledger(process->path, false, &profile, err);
-	if (r == 0)
-		r = seep_profile_symbolise(profile, watching->symbols, false, NULL, NULL, err);
-	if (r == 0) {
-		seep_profile_hash_contexts(profile);
-		seep_leak_check_fill(profile, found, &plan);
-		*ret_profile = profile;
-	} else {
-		seep_profile_free(profile);
-	}
-	seep_leak_scan_free(found);
+	r = seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, &plan, NULL, ret_profile, err);
 	seep_ledger_close(&ledger);
 	return r;
 }
@@ -371,26 +361,33 @@ static int check_options(char **operands, struct seep_error *err)
 	return asked.once || asked.csv ? 0 : seep_tui_check(err);
 }
 
-/* @ret: the pid of the process that was waited for, as an operand; unset: it was not to be. */
-static int wait_for(const char *name, char **ret, struct seep_error *err)
+/* Does one run by now? */
+static int find_named(const char *name, struct seep_ledger_operand *ret, struct seep_error *err)
+{
+	int r;
+
+	seep_ledger_operand_done(ret);
+	r = seep_ledger_operand_find(name, ret, err);
+	return r == -SEEP_ENOTFOUND || r == -SEEP_EEXIST ? 0 : r;
+}
+
+/* @ret: the process that was waited for; it does not run if that was interrupted. */
+static int wait_for(const char *name, struct seep_ledger_operand *ret, struct seep_error *err)
 {
 	const uint64_t begun_ns = seep_monotonic_ns();
 	uint64_t at_ns = begun_ns;
-	uint32_t pid = 0;
-	int r = seep_top_find_named(name, &pid, err);
+	int r = find_named(name, ret, err);
 
-	if (r == 0 && !pid)
+	if (r == 0 && !ret->runs)
 		seep_complainf("top", "waiting for a process that runs %s", name);
-	while (r == 0 && !pid && !stopped) {
+	while (r == 0 && !ret->runs && !stopped) {
 		sleep_until(at_ns = next_ns(at_ns, WAIT_STEP_NS));
-		r = seep_top_find_named(name, &pid, err);
-		if (r == 0 && !pid && asked.for_ns && at_ns > begun_ns + asked.for_ns)
+		r = find_named(name, ret, err);
+		if (r == 0 && !ret->runs && asked.for_ns && at_ns > begun_ns + asked.for_ns)
 			r = seep_fail(err, SEEP_ENOTFOUND,
 				      "no process that runs %s was recorded in %s", name,
 				      seep_duration_text(asked.for_ns).text);
 	}
-	if (r == 0 && pid)
-		*ret = seep_xasprintf("%u", pid);
 	return r;
 }
 
@@ -404,37 +401,32 @@ static int end(int status)
 	return status;
 }
 
-int cmd_top(char **operands)
+int cmd_top(char **operands, struct seep_error *err)
 {
 	struct watching watching = { 0 };
-	struct seep_error err = { 0 };
-	char *waited = NULL;
-	int status = SEEP_EXIT_OK;
-	int r = check_options(operands, &err);
+	struct seep_ledger_operand found = { 0 };
+	int r = check_options(operands, err);
 
 	watch_signals();
 	raise_descriptors();
-	if (r == 0 && asked.wait)
-		r = wait_for(asked.wait, &waited, &err);
-	if (r == 0 && asked.wait && !waited)
-		return end(SEEP_EXIT_OK);
 	if (r == 0)
-		r = begin(waited ? waited : operands[0], &watching, &err);
+		r = asked.wait ? wait_for(asked.wait, &found, err)
+			       : seep_ledger_operand_find(operands[0], &found, err);
+	if (r == 0 && asked.wait && !found.runs) {
+		seep_ledger_operand_done(&found);
+		return end(SEEP_EXIT_OK);
+	}
+	if (r == 0)
+		r = begin(&found, &watching, err);
 	if (r == 0 && !asked.once && !asked.csv)
-		r = show(&watching, &err);
+		r = show(&watching, err);
 	else if (r == 0)
 		watch(&watching);
-	if (r == 0) {
+	if (r == 0)
 		print(&watching);
-		if (asked.growth_exitcode && seep_live_has_grown(watching.live))
-			status = (int)asked.growth_exitcode;
-	} else {
-		status = seep_complain("top", &err);
-		if (err.code == SEEP_ENOTFOUND)
-			seep_hint("\"seep ps\" lists the processes that are recorded; \"seep run "
-				  "PROGRAM\" records one");
-	}
+	if (r == 0 && asked.growth_exitcode && seep_live_has_grown(watching.live))
+		r = (int)asked.growth_exitcode;
 	done(&watching);
-	free(waited);
-	return end(status);
+	seep_ledger_operand_done(&found);
+	return end(r);
 }

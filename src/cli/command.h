@@ -2,12 +2,11 @@
 /*
  * What a command is, and the list of all of them. Help, completion, dispatch and the tests read
  * this list; there is no other. To add a command: write cmd_<name>.c with cmd_<name>() and
- * cmd_<name>_options, declare both below, add a line to the table in commands.c.
+ * cmd_<name>_options, name it below, add a line to the table in commands.c.
  */
 #ifndef SEEP_CLI_COMMAND_H
 #define SEEP_CLI_COMMAND_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -27,13 +26,20 @@ enum seep_exit {
 	SEEP_EXIT_NO_PROGRAM = 127,
 };
 
+/*
+ * The options are read; NULL ends the operands. Returns the exit status, or a negative SEEP_E* with
+ * @err filled, which is then complained of.
+ */
+typedef int seep_command_function(char **operands, struct seep_error *err);
+
 struct seep_command {
 	const char *name;
-	/* The options are read; NULL ends the operands. Returns the exit status. */
-	int (*run)(char **operands);
+	seep_command_function *run;
 	const char *args;    /* what follows the name, for help: "[options] FILE SQL" */
 	const char *summary; /* one line, imperative, no full stop */
 	const struct seep_option_table *options;
+	/* After a complaint: what to do about it. @operand: the first; may be NULL. */
+	void (*hint)(const char *operand, const struct seep_error *err); /* NULL: nothing */
 };
 
 extern const struct seep_command seep_commands[];
@@ -51,52 +57,13 @@ const char *seep_command_nearest(const char *name);
  */
 int seep_command_run(const struct seep_command *command, int argc, char **argv);
 
-int cmd_check(char **operands);
-extern const struct seep_option_table cmd_check_options;
+extern seep_command_function cmd_check, cmd_completion, cmd_diff, cmd_doctor, cmd_export,
+	cmd_import, cmd_leaks, cmd_mark, cmd_open, cmd_ps, cmd_query, cmd_report, cmd_run, cmd_save,
+	cmd_snapshot, cmd_top;
 
-int cmd_completion(char **operands);
-extern const struct seep_option_table cmd_completion_options;
-
-int cmd_diff(char **operands);
-extern const struct seep_option_table cmd_diff_options;
-
-int cmd_doctor(char **operands);
-extern const struct seep_option_table cmd_doctor_options;
-
-int cmd_export(char **operands);
-extern const struct seep_option_table cmd_export_options;
-
-int cmd_import(char **operands);
-extern const struct seep_option_table cmd_import_options;
-
-int cmd_leaks(char **operands);
-extern const struct seep_option_table cmd_leaks_options;
-
-int cmd_mark(char **operands);
-extern const struct seep_option_table cmd_mark_options;
-
-int cmd_open(char **operands);
-extern const struct seep_option_table cmd_open_options;
-
-int cmd_ps(char **operands);
-extern const struct seep_option_table cmd_ps_options;
-
-int cmd_query(char **operands);
-extern const struct seep_option_table cmd_query_options;
-
-int cmd_report(char **operands);
-extern const struct seep_option_table cmd_report_options;
-
-int cmd_run(char **operands);
-extern const struct seep_option_table cmd_run_options;
-
-int cmd_save(char **operands);
-extern const struct seep_option_table cmd_save_options;
-
-int cmd_snapshot(char **operands);
-extern const struct seep_option_table cmd_snapshot_options;
-
-int cmd_top(char **operands);
-extern const struct seep_option_table cmd_top_options;
+extern const struct seep_option_table cmd_check_options, cmd_completion_options, cmd_diff_options,
+	cmd_doctor_options, cmd_export_options, cmd_import_options, cmd_leaks_options,
+	cmd_mark_options, cmd_open_options, cmd_ps_options, cmd_query_options, cmd_report_options,
+	cmd_run_options, cmd_save_options, cmd_snapshot_options, cmd_top_options;
 
 #endif

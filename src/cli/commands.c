@@ -7,29 +7,30 @@
 #include "core/nearest.h"
 #include "cli/complain.h"
 #include "cli/help.h"
+#include "cli/operand_hint.h"
 
 /* clang-format off */
 const struct seep_command seep_commands[] = {
 	/*
 	 * name          run             args                        summary
-	 * options
+	 * options, hint
 	 */
-	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options },
-	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
-	{ "open",       cmd_open,       "[options] FILE",           "Show a recording in a browser", &cmd_open_options },
-	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options },
-	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options },
-	{ "mark",       cmd_mark,       "[options] PID|NAME MARK",  "Name this moment, to see later what was allocated since", &cmd_mark_options },
-	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME",       "Make a recording of a process that goes on running", &cmd_snapshot_options },
-	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options },
-	{ "ps",         cmd_ps,         "[options]",                "List recorded processes and the ledgers left behind", &cmd_ps_options },
-	{ "save",       cmd_save,       "[options] PID|NAME|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options },
-	{ "check",      cmd_check,      "[options] FILE …",         "Check recordings against budgets, for CI", &cmd_check_options },
-	{ "export",     cmd_export,     "[options] FILE",           "Write a profile as a file for another program", &cmd_export_options },
-	{ "import",     cmd_import,     "[options] FILE",           "Make a recording of another tool's heap profile", &cmd_import_options },
-	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options },
-	{ "doctor",     cmd_doctor,     "[options] [PROGRAM|PID]",  "Say why recording would fail here, or show little", &cmd_doctor_options },
-	{ "completion", cmd_completion, "[options] [bash|zsh|fish]", "Print the completion script of a shell", &cmd_completion_options },
+	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options, NULL },
+	{ "report",     cmd_report,     "[options] FILE|PID|NAME",  "Show where the memory went", &cmd_report_options, seep_open_hint },
+	{ "open",       cmd_open,       "[options] FILE",           "Show a recording in a browser", &cmd_open_options, seep_open_hint },
+	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options, seep_ledger_hint },
+	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options, NULL },
+	{ "mark",       cmd_mark,       "[options] PID|NAME|LEDGER MARK", "Name this moment, to see later what was allocated since", &cmd_mark_options, seep_ledger_hint },
+	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME|LEDGER", "Make a recording of a process that goes on running", &cmd_snapshot_options, seep_ledger_hint },
+	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options, seep_ledger_hint },
+	{ "ps",         cmd_ps,         "[options] [PID|NAME|LEDGER]", "List recorded processes and the ledgers left behind", &cmd_ps_options, seep_ledger_hint },
+	{ "save",       cmd_save,       "[options] PID|NAME|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options, seep_ledger_hint },
+	{ "check",      cmd_check,      "[options] FILE …",         "Check recordings against budgets, for CI", &cmd_check_options, NULL },
+	{ "export",     cmd_export,     "[options] FILE|PID|NAME",  "Write a profile as a file for another program", &cmd_export_options, seep_open_hint },
+	{ "import",     cmd_import,     "[options] FILE",           "Make a recording of another tool's heap profile", &cmd_import_options, NULL },
+	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options, seep_open_hint },
+	{ "doctor",     cmd_doctor,     "[options] [PROGRAM|PID]",  "Say why recording would fail here, or show little", &cmd_doctor_options, NULL },
+	{ "completion", cmd_completion, "[options] [bash|zsh|fish]", "Print the completion script of a shell", &cmd_completion_options, NULL },
 };
 /* clang-format on */
 
@@ -59,11 +60,18 @@ int seep_command_run(const struct seep_command *command, int argc, char **argv)
 	struct seep_error err = { 0 };
 	int ret = seep_options_parse(command->options, &argc, &argv, &err);
 
-	if (ret == 0)
-		return command->run(argv);
 	if (ret == SEEP_OPTIONS_HELP) {
 		seep_help_command(command, stdout);
 		return SEEP_EXIT_OK;
+	}
+	if (ret == 0) {
+		ret = command->run(argv, &err);
+		if (ret < 0) {
+			ret = seep_complain(command->name, &err);
+			if (command->hint)
+				command->hint(argv[0], &err);
+		}
+		return ret;
 	}
 	seep_complain(command->name, &err);
 	seep_hint("usage: seep %s%s%s (--help lists the options)", command->name,

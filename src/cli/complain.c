@@ -3,22 +3,33 @@
 #include "cli/complain.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 
+void seep_print_escaped(FILE *out, const char *fmt, ...)
+{
+	char *line, *escaped;
+	va_list args;
+
+	va_start(args, fmt);
+	line = seep_xvasprintf(fmt, args);
+	va_end(args);
+	escaped = seep_escape_dup(line);
+	(void)fprintf(out, "%s\n", escaped);
+	free(escaped);
+	free(line);
+}
+
 /* Everything may have come from a file or a program. */
 static void print_line(const char *before, const char *command, const char *fmt, va_list args)
 {
 	char *sentence = seep_xvasprintf(fmt, args);
-	char *escaped = seep_escape_dup(sentence);
 
-	(void)fprintf(stderr, "%s%s%s: %s\n", before, command ? " " : "", command ? command : "",
-		      escaped);
-	free(escaped);
+	seep_print_escaped(stderr, "%s%s%s: %s", before, command ? " " : "", command ? command : "",
+			   sentence);
 	free(sentence);
 }
 

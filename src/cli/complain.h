@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* All errors are printed here: to standard error, once, with control bytes escaped. */
+/* Lines for a terminal. All errors are printed here: to standard error, once, escaped. */
 #ifndef SEEP_CLI_COMPLAIN_H
 #define SEEP_CLI_COMPLAIN_H
 
 #include "base/error.h"
+
+#include <stdio.h>
+
+/* A line that may have anything in it: control bytes are escaped. */
+void seep_print_escaped(FILE *out, const char *fmt, ...) SEEP_PRINTF(2, 3);
 
 /**
  * seep_complain - print "seep <command>: <sentence>"

@@ -52,12 +52,6 @@ static void offer_options(const struct typed *at)
 	(void)fputs("--help\tShow this help\n-h\tShow this help\n", at->out);
 }
 
-static bool is_running(const struct seep_census_entry *entry)
-{
-	return entry->state == SEEP_CENSUS_RUNNING || entry->state == SEEP_CENSUS_RECORDED ||
-	       entry->state == SEEP_CENSUS_RECORDER_GONE;
-}
-
 /* Whether a shell takes it as one word that is no option, whatever the shell. */
 static bool is_plain(const char *name)
 {
@@ -79,7 +73,7 @@ static void offer_processes(const struct typed *at)
 		const char *name = seep_path_base(entry->exe);
 		char *shown;
 
-		if (!is_running(entry))
+		if (!seep_census_runs(entry))
 			continue;
 		shown = seep_escape_dup(name);
 		(void)fprintf(at->out, "%u\t%s\n", entry->pid, shown);
@@ -163,27 +157,15 @@ static void offer_operand(const struct typed *at)
 		offer_syntax(at, last, last_bytes);
 }
 
-static const struct seep_option *find(const struct seep_option_table *table, const char *name,
-				      size_t bytes)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (is(name, bytes, table->options[i].name))
-			return &table->options[i];
-	}
-	return NULL;
-}
-
 /* The last of bundled letters, if its value is the next word. */
 static const struct seep_option *find_letter(const struct seep_option_table *table,
 					     const char *letters)
 {
 	for (; *letters; letters++) {
-		for (size_t i = 0; i < table->count; i++) {
-			const struct seep_option *option = &table->options[i];
+		const struct seep_option *option = seep_option_find(table, *letters, NULL, 0);
 
-			if (option->short_name == *letters && seep_option_takes_value(option))
-				return letters[1] ? NULL : option;
-		}
+		if (option && seep_option_takes_value(option))
+			return letters[1] ? NULL : option;
 	}
 	return NULL;
 }
@@ -199,7 +181,7 @@ static size_t read_option(struct typed *at, char **words, size_t i)
 	} else if (strchr(words[i], '=')) {
 		return i;
 	} else {
-		option = find(table, words[i] + 2, strlen(words[i] + 2));
+		option = seep_option_find(table, 0, words[i] + 2, strlen(words[i] + 2));
 		if (option && strcmp(words[i + 1], "=") == 0 && i + 1 < at->index)
 			i++;
 		else if (option && !seep_option_takes_value(option))
@@ -217,7 +199,8 @@ static void read_word(struct typed *at)
 
 	if (at->option || at->no_options || strncmp(at->word, "--", 2) != 0 || !equals)
 		return;
-	at->option = find(at->command->options, at->word + 2, (size_t)(equals - at->word) - 2);
+	at->option = seep_option_find(at->command->options, 0, at->word + 2,
+				      (size_t)(equals - at->word) - 2);
 	at->head = at->word;
 	at->head_bytes = (int)(equals - at->word) + 1;
 }

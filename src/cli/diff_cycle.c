@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/complain.h"
+#include "profile/process_life.h"
 #include "recorder/ledger_control.h"
 
 static int wait_for_enter(uint32_t round, const struct seep_cycle *cycle, struct seep_error *err)
@@ -75,9 +76,7 @@ static int mark(struct seep_ledger *ledger, uint32_t round, const char *suffix, 
 {
 	char name[LEDGER_MARK_NAME_BYTES];
 
-	if (seep_profile_process_life(&ledger->view.header, NULL) != SEEP_PROCESS_RUNNING ||
-	    atomic_load_explicit(&ledger->state->ended, memory_order_acquire) !=
-		    LEDGER_ENDED_RUNNING)
+	if (seep_process_life(ledger, NULL) != SEEP_PROCESS_RUNNING)
 		return seep_fail(err, SEEP_ENOTFOUND, "process %u ended in round %" PRIu32,
 				 ledger->view.header.pid, round);
 	(void)snprintf(name, sizeof(name), "cycle %" PRIu32 "%s", round, suffix);

@@ -79,14 +79,14 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 	return rc;
 }
 
-void seep_leak_report_now(const struct seep_profile *profile, const char *why_not)
+void seep_leak_report_now(const struct seep_profile *profile)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
 	const struct seep_view_options view = { .by = SEEP_BY_LIVE };
 	struct seep_sites *sites;
 
-	if (!profile) {
-		seep_complainf(NULL, "not scanned for leaks: %s", why_not);
+	if (!profile->scan.done) {
+		seep_complainf(NULL, "not scanned for leaks: %s", profile->scan.why_not);
 		return;
 	}
 	sites = seep_sites_new(profile);

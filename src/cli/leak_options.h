@@ -59,6 +59,6 @@ SEEP_NODISCARD int seep_leak_options_read(const struct seep_leak_option_values *
 					  struct seep_error *err);
 
 /* For struct seep_leak_check_plan, on standard error. */
-void seep_leak_report_now(const struct seep_profile *profile, const char *why_not);
+void seep_leak_report_now(const struct seep_profile *profile);
 
 #endif

@@ -2,30 +2,21 @@
 #include "cli/ledger_operand.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/maps.h"
 #include "base/path.h"
 #include "base/procfs.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/complain.h"
 #include "recording/recording.h"
 
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat first, second;
-
-	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-	       first.st_ino == second.st_ino;
-}
-
-static bool is_running(const struct seep_census *census, const struct seep_census_entry *entry)
-{
-	return entry->state <= SEEP_CENSUS_RECORDER_GONE &&
-	       seep_census_find(census, entry->pid) == entry;
-}
+enum { LISTED_MAX = 20 };
 
 /* By its file, or as it was started: the file may be a link's. */
 static bool is_called(const struct seep_census_entry *entry, const char *name)
@@ -33,7 +24,7 @@ static bool is_called(const struct seep_census_entry *entry, const char *name)
 	struct seep_procfs_stat stat;
 
 	return (entry->exe && strcmp(seep_path_base(entry->exe), name) == 0) ||
-	       (seep_procfs_stat(entry->pid, &stat) && strcmp(stat.name, name) == 0);
+	       (seep_procfs_stat(entry->here_pid, &stat) && strcmp(stat.name, name) == 0);
 }
 
 /* Is it @ancestor, or was it started by it, directly or not, as far as they are recorded? */
@@ -43,78 +34,140 @@ static bool descends(const struct seep_census *census, const struct seep_census_
 	for (size_t i = 0; i < census->count && entry; i++) {
 		if (entry == ancestor)
 			return true;
-		entry = seep_census_find(census, entry->ppid);
+		entry = seep_census_parent(census, entry);
 	}
 	return false;
 }
 
-/* The only process that runs the program @name now; @tree: or the one that started all others. */
-static int find_by_name(const struct seep_census *census, const char *name, bool tree,
+/* @name: NULL: any. */
+static bool is_meant(const struct seep_census_entry *entry, const char *name)
+{
+	return seep_census_runs(entry) && (!name || is_called(entry, name));
+}
+
+static void list(const struct seep_census *census, const char *name)
+{
+	for (size_t i = 0, listed = 0; i < census->count && listed < LISTED_MAX; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		if (!is_meant(entry, name) || (!name && seep_census_parent(census, entry)))
+			continue;
+		seep_print_escaped(stderr, "%10u  %s", entry->here_pid, entry->exe);
+		listed++;
+	}
+}
+
+/* The only process that runs the program @name now, or the one that started all others. */
+static int find_running(const struct seep_census *census, const char *name,
 			const struct seep_census_entry **ret_entry, struct seep_error *err)
 {
 	const struct seep_census_entry *found = NULL;
+	size_t apart = 0;
 
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 
-		if (is_running(census, entry) && is_called(entry, name) &&
-		    (!found || (tree && descends(census, found, entry))))
+		if (is_meant(entry, name) && (!found || descends(census, found, entry)))
 			found = entry;
 	}
-	for (size_t i = 0; i < census->count; i++) {
-		const struct seep_census_entry *entry = &census->entries[i];
-
-		if (entry == found || !is_running(census, entry) || !is_called(entry, name) ||
-		    (tree && descends(census, entry, found)))
-			continue;
-		return seep_fail(err, SEEP_EUSAGE,
-				 "several processes run %s, pid %u and %u among them: say which",
-				 name, found->pid, entry->pid);
-	}
+	for (size_t i = 0; i < census->count; i++)
+		apart += is_meant(&census->entries[i], name) &&
+			 !descends(census, &census->entries[i], found);
 	*ret_entry = found;
+	if (!apart)
+		return found || name
+			       ? 0
+			       : seep_fail(err, SEEP_ENOTFOUND, "no process is being recorded");
+	list(census, name);
+	return name ? seep_fail(err, SEEP_EUSAGE, "several processes run %s: say which, by its pid",
+				name)
+		    : seep_fail(err, SEEP_EUSAGE,
+				"several processes are recorded: say which, by its pid");
+}
+
+/* The ledger that process @pid has mapped, as it is to be reached from here. NULL: none. */
+static char *mapped_ledger(uint32_t pid)
+{
+	struct seep_maps maps = { 0 };
+	char *path = NULL;
+
+	if (seep_maps_read((pid_t)pid, &maps, NULL) == 0)
+		for (size_t i = 0; i < maps.count && !path; i++)
+			if (maps.items[i].shared && strstr(maps.items[i].name, ".ledger"))
+				path = seep_xasprintf("/proc/%u/root%s", pid, maps.items[i].name);
+	seep_maps_done(&maps);
+	return path;
+}
+
+static int find_pid(uint32_t pid, struct seep_ledger_operand *ret, struct seep_error *err)
+{
+	char *path;
+
+	ret->entry = seep_census_find(&ret->census, pid);
+	if (!ret->entry || ret->entry->here_pid != pid) {
+		path = mapped_ledger(pid);
+		if (path && seep_census_add(&ret->census, path, NULL) == 0)
+			ret->entry = seep_census_find(&ret->census, pid);
+		free(path);
+	}
+	return ret->entry ? 0
+			  : seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %u", pid);
+}
+
+static int find_file_or_name(const char *operand, struct seep_ledger_operand *ret,
+			     struct seep_error *err)
+{
+	const struct seep_census *census = &ret->census;
+	const char *kind = seep_profile_file_kind(operand);
+
+	for (size_t i = 0; i < census->count && kind; i++)
+		if (seep_path_is_same_file(census->entries[i].path, operand)) {
+			ret->entry = &census->entries[i];
+			return 0;
+		}
+	if (!kind)
+		return find_running(census, operand, &ret->entry, err);
+	/* What cannot be read says so when it is. */
+	if (strcmp(kind, "ledger") == 0 && seep_census_add(&ret->census, operand, NULL) == 0)
+		ret->entry = &census->entries[census->count - 1];
 	return 0;
 }
 
-static int find(const struct seep_census *census, const char *operand, bool tree,
-		struct seep_ledger_operand *ret, struct seep_error *err)
+int seep_ledger_operand_find(const char *operand, struct seep_ledger_operand *ret,
+			     struct seep_error *err)
 {
+	size_t listed;
 	uint64_t pid;
-	const bool is_pid = seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0;
-	int rc = 0;
+	int rc;
 
 	*ret = (struct seep_ledger_operand){ 0 };
-	if (is_pid)
-		ret->entry = seep_census_find(census, (uint32_t)pid);
-	for (size_t i = 0; i < census->count && !is_pid && !ret->entry; i++)
-		if (is_same_file(census->entries[i].path, operand))
-			ret->entry = &census->entries[i];
-	if (!ret->entry && !is_pid && !seep_profile_file_kind(operand))
-		rc = find_by_name(census, operand, tree, &ret->entry, err);
+	rc = seep_census_take(&ret->census, err);
 	if (rc < 0)
 		return rc;
-	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING)
+	listed = ret->census.count;
+	if (!operand)
+		rc = find_running(&ret->census, NULL, &ret->entry, err);
+	else if (seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0 &&
+		 access(operand, F_OK) != 0)
+		rc = find_pid((uint32_t)pid, ret, err);
+	else
+		rc = find_file_or_name(operand, ret, err);
+	if (rc < 0)
+		return rc;
+	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING && !ret->entry->is_replaced)
 		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
 				 ret->entry->recorder_pid);
-	if (!ret->entry && is_pid)
-		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %s", operand);
-	if (ret->entry && ret->entry->state <= SEEP_CENSUS_RECORDER_GONE) {
-		ret->runs = is_running(census, ret->entry);
-		ret->replaced = !ret->runs;
-	}
+	ret->runs = ret->entry && seep_census_runs(ret->entry);
+	ret->unlisted = ret->entry && ret->entry == &ret->census.entries[listed];
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
 	return 0;
 }
 
-int seep_ledger_operand_find(const struct seep_census *census, const char *operand,
-			     struct seep_ledger_operand *ret, struct seep_error *err)
+void seep_ledger_operand_done(struct seep_ledger_operand *ledger)
 {
-	return find(census, operand, false, ret, err);
-}
-
-int seep_ledger_operand_find_tree(const struct seep_census *census, const char *operand,
-				  struct seep_ledger_operand *ret, struct seep_error *err)
-{
-	return find(census, operand, true, ret, err);
+	free(ledger->path);
+	seep_census_done(&ledger->census);
+	*ledger = (struct seep_ledger_operand){ 0 };
 }
 
 int seep_ledger_operand_check(const struct seep_ledger_operand *ledger, struct seep_error *err)
@@ -132,7 +185,7 @@ int seep_ledger_operand_check(const struct seep_ledger_operand *ledger, struct s
 				 "process %u is in another container; run seep there",
 				 ledger->entry->pid);
 	return seep_fail(err, SEEP_ENOTFOUND, "process %u %s", ledger->entry->pid,
-			 ledger->replaced ? "runs another program by now" : "has ended");
+			 ledger->entry->is_replaced ? "runs another program by now" : "has ended");
 }
 
 int seep_ledger_operand_open(const struct seep_ledger_operand *ledger, struct seep_ledger *ret,
@@ -143,15 +196,16 @@ int seep_ledger_operand_open(const struct seep_ledger_operand *ledger, struct se
 	return rc == 0 ? seep_ledger_open(AT_FDCWD, ledger->path, SEEP_LEDGER_WRITE, ret, err) : rc;
 }
 
-void seep_ledger_operand_hint(const char *operand)
+int seep_ledger_operand_path(const char *operand, char **ret_path, struct seep_error *err)
 {
-	struct seep_procfs_status status;
-	uint64_t pid;
+	struct seep_ledger_operand found = { 0 };
+	int rc = 0;
 
-	if (seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0 &&
-	    seep_procfs_status((uint32_t)pid, &status) && status.uid != geteuid())
-		seep_hint("it runs as user %u: run seep as that user", status.uid);
-	else
-		seep_hint("\"seep ps\" lists the processes that are recorded; a forked child that "
-			  "has allocated little is counted in its parent's ledger");
+	*ret_path = NULL;
+	if (access(operand, F_OK) != 0)
+		rc = seep_ledger_operand_find(operand, &found, err);
+	if (rc == 0)
+		*ret_path = seep_xstrdup(found.path ? found.path : operand);
+	seep_ledger_operand_done(&found);
+	return rc;
 }

@@ -62,26 +62,18 @@ static const struct entry files[] = {
 /* What may not stand for itself. */
 static const char *roff_of(unsigned code)
 {
-	switch (code) {
-	case '\\':
-		return "\\e";
-	case '-':
-		return "\\-";
-	case '\'':
-		return "\\(aq";
-	case '"':
-		return "\\(dq";
-	case '`':
-		return "\\(ga";
-	case '^':
-		return "\\(ha";
-	case '~':
-		return "\\(ti";
-	case 0xa0:
-		return "\\~";
-	default:
-		return NULL;
-	}
+	static const struct {
+		unsigned code;
+		const char *roff;
+	} codes[] = {
+		{ '\\', "\\e" },  { '-', "\\-" },   { '\'', "\\(aq" }, { '"', "\\(dq" },
+		{ '`', "\\(ga" }, { '^', "\\(ha" }, { '~', "\\(ti" },  { 0xa0, "\\~" },
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		if (codes[i].code == code)
+			return codes[i].roff;
+	return NULL;
 }
 
 static void escape(struct seep_strbuf *buf, const char *text, size_t bytes)
@@ -224,9 +216,8 @@ static void put_details(const char *text, FILE *out)
 			kept = indented;
 		}
 		open = bytes;
-		if (bytes) {
+		if (bytes)
 			put_lines(text + (indented ? 2 : 0), bytes - (indented ? 2 : 0), kept, out);
-		}
 		text += bytes + (text[bytes] == '\n');
 	}
 	if (kept)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/on_growth.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -100,8 +99,6 @@ void seep_on_growth_add(struct seep_on_growth *on, const struct seep_profile *pr
 			const struct seep_profile_frame *blamed,
 			const struct seep_profile_growth *growth)
 {
-	if (!on->command)
-		return;
 	if (on->waiting_count == SEEP_ON_GROWTH_WAITING_MAX)
 		on->left_out_count++;
 	else

@@ -14,7 +14,6 @@
 #ifndef SEEP_CLI_ON_GROWTH_H
 #define SEEP_CLI_ON_GROWTH_H
 
-#include "base/error.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
@@ -25,7 +24,7 @@ enum { SEEP_ON_GROWTH_WAITING_MAX = 256 };
 
 /* Zeroed but for these two; one thread. */
 struct seep_on_growth {
-	const char *command; /* NULL: nothing is done */
+	const char *command; /* NULL: nothing is to be added */
 	bool quiet;	     /* what it prints goes to /dev/null, else to standard error */
 	pid_t pid;	     /* the one that runs; 0 none */
 	char **waiting[SEEP_ON_GROWTH_WAITING_MAX]; /* environments */

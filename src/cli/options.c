@@ -46,9 +46,8 @@ static int unknown_option(const struct cursor *at, const char *typed, size_t byt
 	return -SEEP_EUSAGE;
 }
 
-/* By @letter, or where that is 0 by the first @bytes of @name. */
-static const struct seep_option *find(const struct seep_option_table *table, char letter,
-				      const char *name, size_t bytes)
+const struct seep_option *seep_option_find(const struct seep_option_table *table, char letter,
+					   const char *name, size_t bytes)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct seep_option *option = &table->options[i];
@@ -162,7 +161,7 @@ static int read_long(struct cursor *at, const char *text)
 {
 	const char *equals = strchr(text, '=');
 	size_t bytes = equals ? (size_t)(equals - text) : strlen(text);
-	const struct seep_option *option = find(at->table, 0, text, bytes);
+	const struct seep_option *option = seep_option_find(at->table, 0, text, bytes);
 	const char *value = equals ? equals + 1 : NULL;
 
 	if (!option && !equals && strcmp(text, "help") == 0)
@@ -194,7 +193,7 @@ static int unknown_letter(const struct cursor *at, const char *letter)
 static int read_short(struct cursor *at, const char *letters)
 {
 	for (; *letters; letters++) {
-		const struct seep_option *option = find(at->table, *letters, NULL, 0);
+		const struct seep_option *option = seep_option_find(at->table, *letters, NULL, 0);
 		const char *value = NULL;
 		int ret;
 

@@ -16,8 +16,7 @@
  *		SEEP_OPTION("html", 0, TEXT, "OUT", asked.html, "Write a page instead"),
  *	};
  *	const struct seep_option_table cmd_report_options = {
- *		.options = options,
- *		.count = SEEP_OPTION_COUNT_OF(options),
+ *		SEEP_OPTIONS(options),
  *		.min_operands = 1,
  *		.max_operands = 1,
  *	};
@@ -61,7 +60,8 @@ struct seep_option {
 		.placeholder = (value_name), .value = &(field), .summary = (text), ##__VA_ARGS__ \
 	}
 
-#define SEEP_OPTION_COUNT_OF(options) (sizeof(options) / sizeof((options)[0]))
+/* The lines of a command's table. */
+#define SEEP_OPTIONS(lines) .options = (lines), .count = sizeof(lines) / sizeof((lines)[0])
 
 /* The choices of "--json[=strings]". */
 extern const char *const seep_json_forms[];
@@ -100,6 +100,10 @@ enum { SEEP_OPTIONS_HELP = 1 };
  */
 SEEP_NODISCARD int seep_options_parse(const struct seep_option_table *table, int *argc,
 				      char ***argv, struct seep_error *err);
+
+/* By @letter, or where that is 0 by the first @bytes of @name. NULL: there is none. */
+const struct seep_option *seep_option_find(const struct seep_option_table *table, char letter,
+					   const char *name, size_t bytes);
 
 /* Whether the option is followed by a value: "--top N". False for flags and OPTIONAL. */
 bool seep_option_takes_value(const struct seep_option *option);

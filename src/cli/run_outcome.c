@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
-#include "base/units.h"
 #include "cli/complain.h"
-#include "cli/json_report.h"
+#include "cli/output_file.h"
+#include "core/bits.h"
 #include "report/report.h"
 #include "target/reasons.h"
 
@@ -18,7 +18,7 @@ enum { LISTED_MAX = 8 };
 
 static void list_left(const struct seep_texts *left)
 {
-	const size_t shown = left->count <= LISTED_MAX ? left->count : LISTED_MAX;
+	const size_t shown = core_smaller(left->count, LISTED_MAX);
 	const bool one = left->count == 1;
 
 	if (left->count == 0)
@@ -26,12 +26,8 @@ static void list_left(const struct seep_texts *left)
 	(void)fprintf(stderr, "seep: %zu %s counting; to save a recording of %s:\n", left->count,
 		      one ? "process still runs and goes on" : "processes still run and go on",
 		      one ? "it" : "one");
-	for (size_t i = 0; i < shown; i++) {
-		char *line = seep_escape_dup(left->items[i]);
-
-		(void)fprintf(stderr, "  seep save %s\n", line);
-		free(line);
-	}
+	for (size_t i = 0; i < shown; i++)
+		seep_print_escaped(stderr, "  seep save %s", left->items[i]);
 	if (shown < left->count)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }

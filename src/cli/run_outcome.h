@@ -8,7 +8,7 @@
 
 /*
  * The summary on standard error unless the plan is quiet; then, unless @json is NULL, the report to
- * where this value of --json says (cli/json_report.h).
+ * where this value of --json says (cli/output_file.h).
  */
 void seep_run_outcome_print(const struct seep_program *program,
 			    const struct seep_recorder_plan *plan, const char *json,

@@ -14,67 +14,8 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "base/terminal.h"
 #include "base/xalloc.h"
-#include "cli/complain.h"
-#include "cli/ledger_operand.h"
-#include "recorder/census.h"
 #include "recorder/ledgerdir.h"
-
-enum { LISTED_MAX = 20 };
-
-static bool runs(const struct seep_census_entry *entry)
-{
-	return entry->state <= SEEP_CENSUS_RECORDER_GONE;
-}
-
-/* It runs, and no process that is recorded started it. */
-static bool is_root(const struct seep_census *census, size_t index)
-{
-	for (size_t i = 0; i < census->count; i++)
-		if (i != index && runs(&census->entries[i]) &&
-		    (census->entries[i].pid == census->entries[index].ppid ||
-		     (census->entries[i].pid == census->entries[index].pid &&
-		      seep_census_find(census, census->entries[i].pid) == &census->entries[i])))
-			return false;
-	return runs(&census->entries[index]);
-}
-
-static int find_only(const struct seep_census *census, const struct seep_census_entry **ret,
-		     struct seep_error *err)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < census->count; i++) {
-		if (!is_root(census, i))
-			continue;
-		*ret = &census->entries[i];
-		count++;
-	}
-	if (count == 0)
-		return seep_fail(err, SEEP_ENOTFOUND, "no process is being recorded");
-	if (count == 1)
-		return 0;
-	for (size_t i = 0, listed = 0; i < census->count && listed < LISTED_MAX; i++) {
-		char *exe;
-
-		if (!is_root(census, i))
-			continue;
-		exe = seep_escape_dup(census->entries[i].exe);
-		(void)fprintf(stderr, "%10u  %s\n", census->entries[i].pid, exe);
-		free(exe);
-		listed++;
-	}
-	return seep_fail(err, SEEP_EUSAGE, "%zu processes are recorded: say which, by its pid",
-			 count);
-}
-
-static char *folder_of(const char *path)
-{
-	const char *base = seep_path_base(path);
-
-	return base == path ? seep_xstrdup("./") : seep_xstrndup(path, (size_t)(base - path));
-}
 
 static int describe(struct seep_top_find *find, struct seep_error *err)
 {
@@ -91,27 +32,21 @@ static int describe(struct seep_top_find *find, struct seep_error *err)
 	return 0;
 }
 
-int seep_top_find_begin(const char *operand, struct seep_top_find *find, struct seep_error *err)
+int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top_find *find,
+			struct seep_error *err)
 {
-	const struct seep_census_entry *entry = NULL;
-	struct seep_ledger_operand found = { 0 };
-	struct seep_census census = { 0 };
-	int r = seep_census_take(&census, err);
+	int r = 0;
 
 	*find = (struct seep_top_find){ 0 };
-	if (r == 0 && operand)
-		r = seep_ledger_operand_find_tree(&census, operand, &found, err);
-	else if (r == 0)
-		r = find_only(&census, &entry, err);
-	if (r == 0 && operand && !found.entry && access(found.path, F_OK) < 0)
-		r = seep_ledger_operand_check(&found, err);
-	find->path = entry ? seep_xstrdup(entry->path) : found.path;
-	seep_census_done(&census);
-	if (r == 0)
-		r = describe(find, err);
+	if (!found->entry && access(found->path, F_OK) < 0)
+		r = seep_ledger_operand_check(found, err);
 	if (r < 0)
 		return r;
-	find->dir = folder_of(find->path);
+	find->path = seep_xstrdup(found->path);
+	r = describe(find, err);
+	if (r < 0)
+		return r;
+	find->dir = seep_path_folder(find->path);
 	seep_idtable_init(&find->others, 0);
 	seep_idtable_add(&find->others, seep_hash_text(0, seep_path_base(find->path)), 0);
 	return 0;
@@ -122,23 +57,6 @@ void seep_top_find_done(struct seep_top_find *find)
 	seep_idtable_done(&find->others);
 	free(find->path);
 	free(find->dir);
-}
-
-int seep_top_find_named(const char *name, uint32_t *ret_pid, struct seep_error *err)
-{
-	struct seep_ledger_operand found = { 0 };
-	struct seep_census census = { 0 };
-	int r = seep_census_take(&census, err);
-
-	if (r == 0)
-		r = seep_ledger_operand_find_tree(&census, name, &found, err);
-	if (r == -SEEP_ENOTFOUND || r == -SEEP_EEXIST)
-		r = 0;
-	if (r == 0)
-		*ret_pid = found.runs ? found.entry->pid : 0;
-	free(found.path);
-	seep_census_done(&census);
-	return r;
 }
 
 /*
@@ -221,7 +139,7 @@ static bool adopt(struct seep_top_find *find, struct seep_live *live, struct met
 
 	if (!met->name || !belongs(find, live, &met->header))
 		return false;
-	path = seep_xasprintf("%s%s", find->dir, met->name);
+	path = seep_xasprintf("%s/%s", find->dir, met->name);
 	/* What cannot be read is not met again either. */
 	if (seep_live_add(live, path, &find->refusal) == -SEEP_ESYS)
 		find->refused_count++;

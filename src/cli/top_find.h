@@ -6,6 +6,7 @@
 #include "analysis/live.h"
 #include "base/error.h"
 #include "base/idtable.h"
+#include "cli/ledger_operand.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,28 +26,15 @@ struct seep_top_find {
 
 /**
  * seep_top_find_begin - the process to begin with
- * @operand: a pid, a program's name or a ledger's path; NULL: the only process tree that is recorded
- * @find:    release with seep_top_find_done()
+ * @found: by seep_ledger_operand_find()
+ * @find:  release with seep_top_find_done()
  *
- * Returns: 0, or
- *   -SEEP_ENOTFOUND  none is recorded; as seep_ledger_operand_find()
- *   -SEEP_EUSAGE     there are several, and they were listed on standard error
- *   and the errors of seep_census_take(), seep_ledger_operand_find() and seep_ledger_open()
+ * Returns: 0, or the errors of seep_ledger_operand_check() and seep_ledger_open()
  */
-SEEP_NODISCARD int seep_top_find_begin(const char *operand, struct seep_top_find *find,
-				       struct seep_error *err);
+SEEP_NODISCARD int seep_top_find_begin(const struct seep_ledger_operand *found,
+				       struct seep_top_find *find, struct seep_error *err);
 
 void seep_top_find_done(struct seep_top_find *find);
-
-/**
- * seep_top_find_named - the process that runs a program of this name, if there is one by now
- * @ret_pid: 0: there is none yet
- *
- * Returns: 0, or
- *   -SEEP_EUSAGE  there are several
- *   and the errors of seep_census_take()
- */
-SEEP_NODISCARD int seep_top_find_named(const char *name, uint32_t *ret_pid, struct seep_error *err);
 
 /* As struct seep_live_options has it: programs after an exec, children, and theirs. */
 void seep_top_find_more(void *find, struct seep_live *live);

@@ -12,9 +12,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
-#include "export/export_common.h"
+#include "export/export_names.h"
 #include "export/export_trie.h"
 #include "view/frame_text.h"
 
@@ -39,16 +40,16 @@ struct callgrind {
 	enum seep_measure first;
 };
 
-#define EVENT(event, text, measure)                                                              \
-	{                                                                                        \
-		.name = #event, .long_name = (text),                                             \
-		.figure = offsetof(struct seep_counts, event) / sizeof(int64_t), .by = (measure) \
+#define EVENT(event, text, measure)                                                 \
+	{                                                                           \
+		.name = #event, .long_name = (text), .figure = SEEP_FIGURE_##event, \
+		.by = (measure)                                                     \
 	}
 
 static const struct {
 	const char *name;
 	const char *long_name;
-	size_t figure;
+	int figure;
 	enum seep_measure by;
 } events[] = {
 	EVENT(live_bytes, "Bytes live at the end", SEEP_BY_LIVE),
@@ -153,10 +154,9 @@ static char *special_name(uint32_t special)
 
 static void put_text(FILE *out, const char *text)
 {
-	char *escaped = seep_escape_dup(text);
+	SEEP_FREED char *escaped = seep_escape_dup(text);
 
 	(void)fprintf(out, "%s\n", escaped);
-	free(escaped);
 }
 
 /* A name with its number; @text NULL: it has one already. */
@@ -178,9 +178,9 @@ static void put_function(struct callgrind *c, uint32_t function, bool called)
 		special ? NULL : &c->profile->frames[c->sites->frame_of_function[function]];
 	const char *path = special ? NULL : seep_profile_frame_path(c->profile, frame);
 	const uint32_t module = path != NULL ? frame->module : 0;
-	char *place = special ? NULL : seep_frame_place(c->profile, frame, false);
+	SEEP_FREED char *place = special ? NULL : seep_frame_place(c->profile, frame, false);
 	const char *file = place != NULL && *place != '\0' ? place : "???";
-	char *name = NULL;
+	SEEP_FREED char *name = NULL;
 
 	if (!c->is_named[function])
 		name = special ? special_name(function - c->sites->function_count)
@@ -195,8 +195,6 @@ static void put_function(struct callgrind *c, uint32_t function, bool called)
 	put_name(c->out, called ? "cfn" : "fn", function + 1, name);
 	c->is_module_named[module] = true;
 	c->is_named[function] = true;
-	free(place);
-	free(name);
 }
 
 static void put_figures(const struct callgrind *c, const struct seep_counts *counts)
@@ -246,7 +244,7 @@ static int in_order(const void *a, const void *b, void *value)
 static void put_costs(struct callgrind *c)
 {
 	const uint32_t count = c->costs.count - 1;
-	uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
 	uint32_t function = UINT32_MAX, line = UINT32_MAX;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -268,12 +266,11 @@ static void put_costs(struct callgrind *c)
 		line = cost->parent;
 		put_cost(c, order[i]);
 	}
-	free(order);
 }
 
 static void put_head(const struct callgrind *c)
 {
-	char *command = seep_export_command(c->profile);
+	SEEP_FREED char *command = seep_export_command(c->profile);
 
 	(void)fprintf(c->out,
 		      "# callgrind format\nversion: 1\ncreator: seep " SEEP_VERSION
@@ -281,7 +278,6 @@ static void put_head(const struct callgrind *c)
 		      c->profile->process.pid);
 	put_text(c->out, command);
 	(void)fputs("part: 1\npositions: line\n", c->out);
-	free(command);
 	for (size_t i = 0; i < EVENTS; i++)
 		if (seep_measure_is_known(c->profile, events[i].by))
 			(void)fprintf(c->out, "event: %s : %s\n", events[i].name,
@@ -298,18 +294,19 @@ static void put_head(const struct callgrind *c)
 void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 			   const struct seep_export_options *options)
 {
-	const struct seep_view_options view = { .by = options->by };
 	struct seep_sites *sites = seep_sites_new(profile);
+	struct seep_arena *arena = seep_arena_new();
 	struct callgrind c = { .out = out, .profile = profile, .sites = sites };
 	struct seep_counts total = { 0 };
 
-	c.first = seep_view_measure(profile, &view);
-	c.function_of = seep_xcalloc(sites->function_count, sizeof(*c.function_of));
-	c.frame_of_line = seep_xcalloc(sites->line_count, sizeof(*c.frame_of_line));
-	c.met_in = seep_xcalloc(sites->function_count, sizeof(*c.met_in));
-	c.is_named = seep_xcalloc((size_t)sites->function_count + SPECIALS, sizeof(*c.is_named));
-	c.is_module_named = seep_xcalloc((size_t)profile->module_count + 1,
-					 sizeof(*c.is_module_named));
+	c.first = seep_view_measure(profile, options->by);
+	c.function_of = seep_arena_calloc(arena, sites->function_count, sizeof(*c.function_of));
+	c.frame_of_line = seep_arena_calloc(arena, sites->line_count, sizeof(*c.frame_of_line));
+	c.met_in = seep_arena_calloc(arena, sites->function_count, sizeof(*c.met_in));
+	c.is_named = seep_arena_calloc(arena, (size_t)sites->function_count + SPECIALS,
+				       sizeof(*c.is_named));
+	c.is_module_named = seep_arena_calloc(arena, (size_t)profile->module_count + 1,
+					      sizeof(*c.is_module_named));
 	seep_trie_init(&c.costs);
 	merge_modules(&c);
 	for (uint32_t i = profile->frame_count; i > 0; i--)
@@ -323,11 +320,7 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	(void)fputs("\ntotals:", out);
 	put_figures(&c, &total);
 	free(c.counts);
-	free(c.is_module_named);
-	free(c.is_named);
-	free(c.met_in);
-	free(c.frame_of_line);
-	free(c.function_of);
+	seep_arena_free(arena);
 	seep_trie_done(&c.costs);
 	seep_sites_free(sites);
 }

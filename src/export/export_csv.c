@@ -18,8 +18,9 @@
 /* "function (file:line)", or "function (module)". */
 static void write_frame(FILE *out, struct seep_export_names *names, uint32_t index)
 {
-	char *place = seep_frame_place(names->profile, &names->profile->frames[index], true);
-	char *escaped = seep_escape_dup(place);
+	SEEP_FREED char *place = seep_frame_place(names->profile, &names->profile->frames[index],
+						  true);
+	SEEP_FREED char *escaped = seep_escape_dup(place);
 
 	seep_export_put(out, seep_export_name(names, index), '"');
 	if (*escaped) {
@@ -27,38 +28,19 @@ static void write_frame(FILE *out, struct seep_export_names *names, uint32_t ind
 		seep_export_put(out, escaped, '"');
 		(void)fputc(')', out);
 	}
-	free(escaped);
-	free(place);
 }
 
 static void write_context(FILE *out, struct seep_export_names *names,
 			  const struct seep_profile_context *context)
 {
-	/* A total that is not known has empty cells. */
-	const struct {
-		const char *total;
-		uint64_t value;
-	} figures[] = {
-		{ "allocs", context->allocs },
-		{ "alloc_bytes", context->alloc_bytes },
-		{ "frees", context->frees },
-		{ "freed_bytes", context->freed_bytes },
-		{ "live_blocks", context->live_blocks },
-		{ "live_bytes", context->live_bytes },
-		{ "peak_bytes", context->peak_blocks },
-		{ "peak_bytes", context->peak_bytes },
-		{ "temporary", context->temporary },
-	};
-
 	(void)fprintf(out, "%016" PRIx64 ",%s,", context->hash,
 		      seep_profile_kind_name(context->kind));
 	seep_csv_write(out, context->thread);
-	(void)fputc(',', out);
-	seep_csv_write(out, context->scope);
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		(void)fputc(',', out);
-		if (seep_profile_knows(names->profile, figures[i].total))
-			(void)fprintf(out, "%" PRIu64, figures[i].value);
+		/* Else the cell is empty. */
+		if (seep_profile_knows(names->profile, seep_figure_names[i]))
+			(void)fprintf(out, "%" PRIu64, context->figures[i]);
 	}
 	(void)fprintf(out, ",%d,\"", context->truncated);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
@@ -74,18 +56,17 @@ static void write_context(FILE *out, struct seep_export_names *names,
 void seep_export_csv(FILE *out, const struct seep_profile *profile,
 		     const struct seep_export_options *options)
 {
-	const struct seep_view_options view = { .by = options->by };
 	const uint32_t count = profile->context_count;
-	uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
 	struct seep_export_names names;
 
 	seep_export_names_init(&names, profile);
-	(void)seep_rank_contexts(profile, seep_view_measure(profile, &view), count, order);
-	(void)fputs("hash,kind,thread,scope,allocs,alloc_bytes,frees,freed_bytes,live_blocks,"
-		    "live_bytes,peak_blocks,peak_bytes,temporary,truncated,stack\r\n",
-		    out);
+	(void)seep_rank_contexts(profile, seep_view_measure(profile, options->by), count, order);
+	(void)fputs("hash,kind,thread,", out);
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		(void)fprintf(out, "%s,", seep_figure_names[i]);
+	(void)fputs("truncated,stack\r\n", out);
 	for (uint32_t i = 0; i < count; i++)
 		write_context(out, &names, &profile->contexts[order[i]]);
 	seep_export_names_done(&names);
-	free(order);
 }

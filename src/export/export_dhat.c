@@ -7,15 +7,15 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/xalloc.h"
-#include "export/export_common.h"
+#include "export/export_names.h"
 #include "export/export_trie.h"
 #include "profile/kind_name.h"
 
 enum {
 	FILE_VERSION = 2,
-	NS_PER_US = 1000,
 	KINDS = UINT8_MAX + 1,
 	NO_STACKS = 2, /* see seep_trie_no_stack() */
 };
@@ -44,7 +44,7 @@ static uint32_t kind_key(const struct dhat *d, const struct seep_profile_context
 static void add_contexts(struct dhat *d)
 {
 	const uint32_t count = d->profile->context_count;
-	uint32_t *ends = seep_xcalloc(count, sizeof(*ends)), *point_of;
+	SEEP_FREED uint32_t *ends = seep_xcalloc(count, sizeof(*ends)), *point_of = NULL;
 	struct seep_trie stacks;
 
 	seep_trie_init(&stacks);
@@ -65,8 +65,6 @@ static void add_contexts(struct dhat *d)
 			d->points[*point - 1].context = &d->profile->contexts[i];
 		seep_counts_add_context(&d->points[*point - 1].counts, &d->profile->contexts[i]);
 	}
-	free(point_of);
-	free(ends);
 	seep_trie_done(&stacks);
 }
 
@@ -121,19 +119,19 @@ static void put_frames(const struct dhat *d, struct seep_json *json)
 	for (uint32_t i = 0; i < d->place_count; i++) {
 		const uint32_t key = d->keys[i];
 
-		char *text = key < kinds ? seep_export_frame_text(d->profile, key) : NULL;
+		SEEP_FREED char *text = key < kinds ? seep_export_frame_text(d->profile, key)
+						    : NULL;
 
 		seep_json_text(json, NULL,
 			       text != NULL ? text
 					    : seep_profile_kind_name((uint8_t)(key - kinds)));
-		free(text);
 	}
 	seep_json_close(json);
 }
 
 static void put_head(const struct seep_profile *profile, struct seep_json *json)
 {
-	char *command = seep_export_command(profile);
+	SEEP_FREED char *command = seep_export_command(profile);
 
 	seep_json_int(json, "dhatFileVersion", FILE_VERSION);
 	seep_json_text(json, "mode",
@@ -146,9 +144,8 @@ static void put_head(const struct seep_profile *profile, struct seep_json *json)
 	seep_json_int(json, "tuth", 0);
 	seep_json_text(json, "cmd", command);
 	seep_json_int(json, "pid", profile->process.pid);
-	seep_json_u64(json, "te", seep_export_duration_ns(profile) / NS_PER_US);
-	seep_json_u64(json, "tg", seep_export_peak_ns(profile) / NS_PER_US);
-	free(command);
+	seep_json_u64(json, "te", seep_export_duration_ns(profile) / SEEP_NS_PER_US);
+	seep_json_u64(json, "tg", seep_export_peak_ns(profile) / SEEP_NS_PER_US);
 }
 
 void seep_export_dhat(FILE *out, const struct seep_profile *profile,

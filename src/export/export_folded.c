@@ -9,8 +9,7 @@
 void seep_export_folded(FILE *out, const struct seep_profile *profile,
 			const struct seep_export_options *options)
 {
-	const struct seep_view_options view = { .by = options->by };
-	const enum seep_measure measure = seep_view_measure(profile, &view);
+	const enum seep_measure measure = seep_view_measure(profile, options->by);
 	struct seep_export_names names;
 
 	seep_export_names_init(&names, profile);

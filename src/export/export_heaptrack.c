@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/encode.h"
 #include "base/terminal.h"
+#include "base/texts.h"
 #include "base/xalloc.h"
-#include "export/export_common.h"
+#include "export/export_names.h"
 #include "export/export_trie.h"
 #include "export/heaptrack_plan.h"
 
@@ -26,7 +28,6 @@ enum {
 	HEAPTRACK_VERSION = 0x10400,
 	PAGE_BYTES = 4096,
 	ALLOCS_MAX = 50000000,
-	NS_PER_MS = 1000000,
 	REPEAT_BYTES = 16384,
 };
 
@@ -36,10 +37,8 @@ struct heaptrack {
 	FILE *out;
 	const struct seep_profile *profile;
 	struct seep_plans plans;
+	struct seep_texts strings; /* [i] is number i + 1 */
 	struct seep_idtable string_ids;
-	char **strings; /* [i] is number i + 1 */
-	size_t string_capacity;
-	uint32_t string_count;
 	struct seep_trie runs; /* frames of one address */
 	uint32_t *address_of;  /* by node of it: its number, 0 none */
 	size_t run_capacity;
@@ -55,23 +54,17 @@ struct heaptrack {
 /* The number of a text, which is written when it is new; 0 for none. */
 static uint32_t number_text(struct heaptrack *h, const char *text)
 {
-	const uint64_t hash = seep_hash_text(0, text);
-	size_t at = SEEP_IDTABLE_START;
+	const size_t known = h->strings.count;
 	uint32_t id;
-	char *escaped;
+	SEEP_FREED char *escaped = NULL;
 
 	if (text == NULL || *text == '\0')
 		return 0;
-	while ((id = seep_idtable_find(&h->string_ids, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (strcmp(h->strings[id], text) == 0)
-			return id + 1;
-	id = h->string_count++;
-	h->strings = seep_xgrow(h->strings, &h->string_capacity, id + 1, sizeof(*h->strings));
-	h->strings[id] = seep_xstrdup(text);
-	seep_idtable_add(&h->string_ids, hash, id);
+	id = seep_texts_number(&h->strings, &h->string_ids, text);
+	if (id < known)
+		return id + 1;
 	escaped = seep_escape_dup(text);
 	(void)fprintf(h->out, "s %zx %s\n", strlen(escaped), escaped);
-	free(escaped);
 	return id + 1;
 }
 
@@ -82,13 +75,12 @@ static void put_address(struct heaptrack *h, const struct seep_profile_stack_ent
 	const struct seep_profile_frame *frames = h->profile->frames;
 	const struct seep_profile_frame *outer = &frames[stack[count - 1].frame];
 	const uint32_t module = number_text(h, seep_profile_frame_path(h->profile, outer));
-	uint32_t *numbers = seep_xcalloc(count, 2 * sizeof(*numbers));
+	SEEP_FREED uint32_t *numbers = seep_xcalloc(count, 2 * sizeof(*numbers));
 
 	for (uint32_t i = 0; i < count; i++) {
-		char *name = seep_export_raw_name(h->profile, &frames[stack[i].frame]);
+		SEEP_FREED char *name = seep_export_raw_name(h->profile, &frames[stack[i].frame]);
 
 		numbers[2 * i] = number_text(h, name);
-		free(name);
 		numbers[2 * i + 1] = number_text(h, frames[stack[i].frame].file);
 	}
 	(void)fprintf(h->out, "i %" PRIx64 " %" PRIx32, outer->address, module);
@@ -97,7 +89,6 @@ static void put_address(struct heaptrack *h, const struct seep_profile_stack_ent
 			      numbers[2 * i + 1],
 			      numbers[2 * i + 1] > 0 ? frames[stack[i].frame].line : 0);
 	(void)fputc('\n', h->out);
-	free(numbers);
 }
 
 static uint32_t number_address(struct heaptrack *h, const struct seep_profile_stack_entry *stack,
@@ -152,7 +143,8 @@ static uint32_t number_no_stack(struct heaptrack *h, const struct seep_profile_c
 static uint32_t number_stack(struct heaptrack *h, const struct seep_profile_context *context)
 {
 	const struct seep_profile_stack_entry *stack = context->stack;
-	uint32_t *addresses, count = 0, trace = 0;
+	uint32_t count = 0, trace = 0;
+	SEEP_FREED uint32_t *addresses = NULL;
 
 	if (context->stack_count == 0)
 		return number_no_stack(h, context);
@@ -163,13 +155,12 @@ static uint32_t number_stack(struct heaptrack *h, const struct seep_profile_cont
 	}
 	while (count > 0)
 		trace = number_trace(h, trace, addresses[--count]);
-	free(addresses);
 	return trace;
 }
 
 static void put_time(struct heaptrack *h, uint64_t elapsed_ns)
 {
-	const uint64_t ms = elapsed_ns / NS_PER_MS;
+	const uint64_t ms = elapsed_ns / SEEP_NS_PER_MS;
 
 	if (ms > h->last_ms) {
 		h->last_ms = ms;
@@ -372,21 +363,18 @@ static void put_events(struct heaptrack *h)
 
 static void put_head(const struct heaptrack *h)
 {
-	char *command = seep_export_command(h->profile), *escaped = seep_escape_dup(command);
+	SEEP_FREED char *command = seep_export_command(h->profile);
+	SEEP_FREED char *escaped = seep_escape_dup(command);
 
 	(void)fprintf(h->out, "v %x %x\nX %s", HEAPTRACK_VERSION, FORMAT_VERSION, escaped);
 	if (h->plans.divisor > 1)
 		(void)fprintf(h->out, " (1 allocation stands for %" PRIu64 ")", h->plans.divisor);
 	(void)fprintf(h->out, "\nI %x 0\n", PAGE_BYTES);
-	free(escaped);
-	free(command);
 }
 
 static void done(struct heaptrack *h)
 {
-	for (uint32_t i = 0; i < h->string_count; i++)
-		free(h->strings[i]);
-	free(h->strings);
+	seep_texts_done(&h->strings);
 	free(h->address_of);
 	seep_idtable_done(&h->string_ids);
 	seep_trie_done(&h->runs);
@@ -403,7 +391,6 @@ void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
 
 	(void)options;
 	seep_plans_init(&h.plans, profile, ALLOCS_MAX);
-	seep_idtable_init(&h.string_ids, 0);
 	seep_trie_init(&h.runs);
 	seep_trie_init(&h.traces);
 	put_head(&h);

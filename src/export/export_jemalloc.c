@@ -45,11 +45,10 @@ static void write_context(FILE *out, const struct seep_profile *profile,
 /* A line of /proc/PID/maps; a module's first page is that of its file. */
 static void write_module(FILE *out, const struct seep_profile_module *module)
 {
-	char *path = seep_escape_dup(module->path ? module->path : "");
+	SEEP_FREED char *path = seep_escape_dup(module->path ? module->path : "");
 
 	(void)fprintf(out, "%08" PRIx64 "-%08" PRIx64 " r-xp 00000000 00:00 0 %s\n", module->start,
 		      module->end, path);
-	free(path);
 }
 
 void seep_export_jemalloc(FILE *out, const struct seep_profile *profile,

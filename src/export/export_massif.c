@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
-#include "export/export_common.h"
+#include "export/export_names.h"
 #include "export/export_trie.h"
 
 enum {
 	DEPTH_MAX = 500,   /* of frames: valgrind's own limit; ms_print calls itself for each */
 	NODES_MAX = 50000, /* of a tree: the smallest beyond that are summed up */
-	NS_PER_MS = 1000000,
 };
 
 enum moment { AT_PEAK, AT_END, MOMENTS };
@@ -48,7 +48,7 @@ static void add_bytes(struct node *node, const int64_t bytes[MOMENTS])
 static void grow(struct massif *m)
 {
 	const struct seep_profile *profile = m->profile;
-	uint32_t *ends = seep_xcalloc(profile->context_count, sizeof(*ends));
+	SEEP_FREED uint32_t *ends = seep_xcalloc(profile->context_count, sizeof(*ends));
 
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		ends[i] = seep_trie_stack(&m->trie, profile, 0, &profile->contexts[i], DEPTH_MAX);
@@ -68,7 +68,6 @@ static void grow(struct massif *m)
 		m->nodes[i].next = parent->first_child;
 		parent->first_child = i;
 	}
-	free(ends);
 }
 
 static int descending(const void *a, const void *b)
@@ -82,7 +81,7 @@ static int descending(const void *a, const void *b)
 static void find_least(struct massif *m, enum moment moment)
 {
 	const uint32_t count = m->trie.count;
-	int64_t *bytes;
+	SEEP_FREED int64_t *bytes = NULL;
 
 	if (count <= NODES_MAX)
 		return;
@@ -91,7 +90,6 @@ static void find_least(struct massif *m, enum moment moment)
 		bytes[i] = m->nodes[i].bytes[moment];
 	qsort(bytes, count, sizeof(*bytes), descending);
 	m->least[moment] = bytes[NODES_MAX] + (bytes[NODES_MAX] < INT64_MAX);
-	free(bytes);
 }
 
 /* A child that is written. */
@@ -112,12 +110,12 @@ static int largest_first(const void *a, const void *b)
 /* ms_print takes a "#" for the start of a comment; the wide form is a "#" for people. Frees @text. */
 static void put_text(FILE *out, char *text)
 {
-	char *escaped = seep_escape_dup(text), *from = escaped;
+	SEEP_FREED char *escaped = seep_escape_dup(text);
+	char *from = escaped;
 
 	for (char *hash; (hash = strchr(from, '#')) != NULL; from = hash + 1)
 		(void)fprintf(out, "%.*s＃", (int)(hash - from), from);
 	(void)fprintf(out, "%s\n", from);
-	free(escaped);
 	free(text);
 }
 
@@ -174,7 +172,7 @@ static void put_node(struct massif *m, uint32_t node, enum moment moment, int de
 /* What follows "heap_tree=" is for the caller to write. Times never go back. */
 static void put_snapshot(struct massif *m, uint64_t elapsed_ns, uint64_t bytes)
 {
-	const uint64_t ms = elapsed_ns / NS_PER_MS;
+	const uint64_t ms = elapsed_ns / SEEP_NS_PER_MS;
 
 	m->last_ms = ms > m->last_ms ? ms : m->last_ms;
 	(void)fprintf(m->out,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/export_names.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/terminal.h"
+#include "base/text.h"
 #include "view/frame_text.h"
 #include "view/tree_view.h"
 
@@ -33,10 +35,10 @@ const char *seep_export_name(struct seep_export_names *names, uint32_t frame)
 	char **name = &names->of_frame[frame];
 
 	if (*name == NULL) {
-		char *raw = seep_export_raw_name(names->profile, &names->profile->frames[frame]);
+		SEEP_FREED char *raw = seep_export_raw_name(names->profile,
+							    &names->profile->frames[frame]);
 
 		*name = seep_escape_dup(raw);
-		free(raw);
 	}
 	return *name;
 }
@@ -74,4 +76,60 @@ uint64_t seep_export_pc(const struct seep_profile *profile, const struct seep_pr
 				      : 0;
 
 	return frame->address + bias - (frame->exact ? 0 : 1);
+}
+
+char *seep_export_frame_text(const struct seep_profile *profile, uint32_t frame)
+{
+	const struct seep_profile_context like = { .other = frame > profile->frame_count };
+	const struct seep_profile_frame *of = &profile->frames[frame];
+	SEEP_FREED char *name = NULL, *place = NULL;
+	const char *path;
+
+	if (frame >= profile->frame_count)
+		return seep_xstrdup(seep_export_no_stack(&like));
+	name = seep_export_raw_name(profile, of);
+	path = seep_profile_frame_path(profile, of);
+	if (of->file != NULL && *of->file != '\0')
+		place = seep_frame_place(profile, of, true);
+	else
+		place = path != NULL ? seep_xasprintf("in %s", path) : NULL;
+	return seep_xasprintf(place != NULL ? "0x%" PRIX64 ": %s (%s)" : "0x%" PRIX64 ": %s",
+			      of->address, name, place);
+}
+
+char *seep_export_command(const struct seep_profile *profile)
+{
+	const struct seep_profile_process *process = &profile->process;
+	SEEP_STRBUF(command, SEEP_LINE_BYTES_MAX);
+
+	seep_text_shell_words(&command, process->argv);
+	if (command.length == 0)
+		seep_strbuf_adds(&command, process->exe != NULL ? process->exe : "(unknown)");
+	return seep_strbuf_take(&command);
+}
+
+uint64_t seep_export_elapsed_ns(const struct seep_profile *profile, uint64_t at_ns)
+{
+	return at_ns > profile->process.start_ns ? at_ns - profile->process.start_ns : 0;
+}
+
+uint64_t seep_export_duration_ns(const struct seep_profile *profile)
+{
+	uint64_t end_ns = profile->process.end_ns;
+
+	if (end_ns == 0) {
+		end_ns = profile->totals.peak_at_ns;
+		for (uint32_t i = 0; i < profile->sample_count; i++)
+			if (profile->timeline[i].at_ns > end_ns)
+				end_ns = profile->timeline[i].at_ns;
+	}
+	return seep_export_elapsed_ns(profile, end_ns);
+}
+
+uint64_t seep_export_peak_ns(const struct seep_profile *profile)
+{
+	const uint64_t end_ns = seep_export_duration_ns(profile);
+	const uint64_t at_ns = seep_export_elapsed_ns(profile, profile->totals.peak_at_ns);
+
+	return profile->totals.peak_at_ns == 0 || at_ns > end_ns ? end_ns : at_ns;
 }

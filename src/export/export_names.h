@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What frames are called in files for other programs: the same in all formats. */
+/* What frames, commands and moments are called in files for other programs: the same in all formats. */
 #ifndef SEEP_EXPORT_EXPORT_NAMES_H
 #define SEEP_EXPORT_EXPORT_NAMES_H
 
@@ -47,5 +47,25 @@ uint32_t seep_export_address(const struct seep_profile *profile,
 
 /* An address in the process that is inside of @frame's call: return addresses are behind it. */
 uint64_t seep_export_pc(const struct seep_profile *profile, const struct seep_profile_frame *frame);
+
+/*
+ * A frame as valgrind writes it: "0x401136: main (src/main.c:3)", or "(in MODULE)" where no file
+ * is known. The address is as linked. For a number behind those of frames, what seep_trie_no_stack()
+ * stands for. Not escaped. Release with free().
+ */
+char *seep_export_frame_text(const struct seep_profile *profile,
+			     uint32_t frame) SEEP_RETURNS_MEMORY;
+
+/* The command line, as a shell reads it; the program alone where it was withheld. Not escaped. */
+char *seep_export_command(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
+
+/* Nanoseconds from the start of the process to @at_ns; 0 for what is before it. */
+uint64_t seep_export_elapsed_ns(const struct seep_profile *profile, uint64_t at_ns);
+
+/* To its end; while it runs, to the last thing that is known of it. */
+uint64_t seep_export_duration_ns(const struct seep_profile *profile);
+
+/* To its peak; to its end where nobody knows. */
+uint64_t seep_export_peak_ns(const struct seep_profile *profile);
 
 #endif

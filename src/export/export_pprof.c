@@ -14,9 +14,9 @@
 #include "analysis/sites.h"
 #include "base/arena.h"
 #include "base/encode.h"
-#include "base/idtable.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
+#include "base/texts.h"
 #include "base/xalloc.h"
 #include "export/export_names.h"
 #include "profile/kind_name.h"
@@ -26,17 +26,15 @@
 static const struct {
 	const char *name;
 	const char *unit;
-	size_t offset;	      /* in struct seep_counts */
-	enum seep_measure of; /* which is known, or the value is left out */
+	int figure;
 } values[] = {
-	{ "alloc_objects", "count", offsetof(struct seep_counts, allocs), SEEP_BY_ALLOCS },
-	{ "alloc_space", "bytes", offsetof(struct seep_counts, alloc_bytes), SEEP_BY_ALLOCS },
-	{ "inuse_objects", "count", offsetof(struct seep_counts, live_blocks), SEEP_BY_LIVE },
-	{ "inuse_space", "bytes", offsetof(struct seep_counts, live_bytes), SEEP_BY_LIVE },
-	{ "peak_objects", "count", offsetof(struct seep_counts, peak_blocks), SEEP_BY_PEAK },
-	{ "peak_space", "bytes", offsetof(struct seep_counts, peak_bytes), SEEP_BY_PEAK },
-	{ "temporary_objects", "count", offsetof(struct seep_counts, temporary),
-	  SEEP_BY_TEMPORARY },
+	{ "alloc_objects", "count", SEEP_FIGURE_allocs },
+	{ "alloc_space", "bytes", SEEP_FIGURE_alloc_bytes },
+	{ "inuse_objects", "count", SEEP_FIGURE_live_blocks },
+	{ "inuse_space", "bytes", SEEP_FIGURE_live_bytes },
+	{ "peak_objects", "count", SEEP_FIGURE_peak_blocks },
+	{ "peak_space", "bytes", SEEP_FIGURE_peak_bytes },
+	{ "temporary_objects", "count", SEEP_FIGURE_temporary },
 };
 
 static const char *const default_values[SEEP_MEASURE_COUNT] = {
@@ -57,8 +55,8 @@ struct builder {
 	struct seep_export_names names;
 	struct seep_sites *sites;
 	struct seep_arena *arena;
+	struct seep_texts texts;
 	struct seep_idtable text_ids;
-	size_t text_capacity;
 	/* Ids are indexes in the message's arrays + 1; 0: not there yet. */
 	uint64_t *location_of; /* by the innermost frame of an address */
 	uint64_t *function_of; /* by function number of the sites */
@@ -79,31 +77,21 @@ static void *new_message(struct builder *b, const ProtobufCMessageDescriptor *ty
 /* The index of @from in the table of text, NULL is "", which is the first. */
 static int64_t text(struct builder *b, const char *from)
 {
-	const char *what = from ? from : "";
-	const uint64_t hash = seep_hash_text(0, what);
-	const size_t count = b->out.n_string_table;
-	size_t at = SEEP_IDTABLE_START;
-	uint32_t id;
-
-	while ((id = seep_idtable_find(&b->text_ids, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (strcmp(b->out.string_table[id], what) == 0)
-			return id;
-	b->out.string_table = seep_xgrow(b->out.string_table, &b->text_capacity, count + 1,
-					 sizeof(char *));
-	b->out.string_table[count] = seep_arena_strndup(b->arena, what, strlen(what));
-	b->out.n_string_table = count + 1;
-	seep_idtable_add(&b->text_ids, hash, (uint32_t)count);
-	return (int64_t)count;
+	return seep_texts_number(&b->texts, &b->text_ids, from ? from : "");
 }
 
 /* The same of bytes that need not be the UTF-8 that the format wants. */
 static int64_t escaped(struct builder *b, const char *bytes)
 {
-	char *clean = seep_escape_dup(bytes ? bytes : "");
-	const int64_t id = text(b, clean);
+	SEEP_FREED char *clean = seep_escape_dup(bytes ? bytes : "");
 
-	free(clean);
-	return id;
+	return text(b, clean);
+}
+
+/* Else the value is left out. */
+static bool is_known(const struct builder *b, size_t value)
+{
+	return seep_profile_knows(b->profile, seep_figure_names[values[value].figure]);
 }
 
 static Pprof__ValueType *value_type(struct builder *b, const char *name, const char *unit)
@@ -127,15 +115,11 @@ static Pprof__Mapping *add_mapping(struct builder *b, const char *path)
 
 static int64_t build_id(struct builder *b, const struct seep_profile_module *module)
 {
-	struct seep_strbuf hex;
-	int64_t id;
+	SEEP_STRBUF(hex, 2 * SEEP_PROFILE_BUILD_ID_BYTES);
 
-	seep_strbuf_init(&hex, 2 * SEEP_PROFILE_BUILD_ID_BYTES);
 	for (uint32_t i = 0; i < module->build_id_bytes; i++)
 		seep_strbuf_addf(&hex, "%02x", module->build_id[i]);
-	id = text(b, hex.text);
-	seep_strbuf_done(&hex);
-	return id;
+	return text(b, hex.text);
 }
 
 /* The program's is the first of them: pprof takes that for the file that it is all about. */
@@ -305,13 +289,11 @@ static void add_sample(struct builder *b, const struct seep_profile_context *con
 		sample->location_id[sample->n_location_id++] = no_stack(b, context);
 	sample->value = seep_arena_calloc(b->arena, VALUE_COUNT, sizeof(*sample->value));
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		if (seep_measure_is_known(b->profile, values[i].of))
-			memcpy(&sample->value[sample->n_value++],
-			       (const char *)&counts + values[i].offset, sizeof(*sample->value));
+		if (is_known(b, i))
+			sample->value[sample->n_value++] = counts.figures[values[i].figure];
 	sample->label = seep_arena_calloc(b->arena, LABELS_MAX, sizeof(*sample->label));
 	add_label(b, sample, "kind", seep_profile_kind_name(context->kind));
 	add_label(b, sample, "thread", context->thread);
-	add_label(b, sample, "scope", context->scope);
 }
 
 static void add_samples(struct builder *b)
@@ -328,20 +310,19 @@ static void add_samples(struct builder *b)
 
 static void add_comment(struct builder *b, const char *what, const char *comment)
 {
-	char *line;
+	SEEP_FREED char *line = NULL;
 
 	if (comment == NULL)
 		return;
 	line = seep_xasprintf("%s: %s", what, comment);
 	b->out.comment[b->out.n_comment++] = escaped(b, line);
-	free(line);
 }
 
 /* What "go tool pprof -comments" prints. */
 static void add_comments(struct builder *b, const struct seep_export_options *options)
 {
 	const struct seep_profile *profile = b->profile;
-	char *command = seep_view_command(profile);
+	SEEP_FREED char *command = seep_view_command(profile);
 
 	b->out.comment = seep_arena_calloc(b->arena, (size_t)profile->unseen_count + 3,
 					   sizeof(*b->out.comment));
@@ -350,20 +331,19 @@ static void add_comments(struct builder *b, const struct seep_export_options *op
 	add_comment(b, "only", options->shown);
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		add_comment(b, profile->unseen[i].code, profile->unseen[i].detail);
-	free(command);
 }
 
 static void add_head(struct builder *b, const struct seep_export_options *options)
 {
 	const struct seep_profile_process *process = &b->profile->process;
-	const struct seep_view_options view = { .by = options->by };
 
 	b->out.sample_type = seep_arena_calloc(b->arena, VALUE_COUNT, sizeof(*b->out.sample_type));
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		if (seep_measure_is_known(b->profile, values[i].of))
+		if (is_known(b, i))
 			b->out.sample_type[b->out.n_sample_type++] = value_type(b, values[i].name,
 										values[i].unit);
-	b->out.default_sample_type = text(b, default_values[seep_view_measure(b->profile, &view)]);
+	b->out.default_sample_type =
+		text(b, default_values[seep_view_measure(b->profile, options->by)]);
 	/* Every byte was counted. */
 	b->out.period_type = value_type(b, "space", "bytes");
 	b->out.period = 1;
@@ -375,13 +355,12 @@ static void add_head(struct builder *b, const struct seep_export_options *option
 static void write_message(FILE *out, const Pprof__Profile *message)
 {
 	const size_t bytes = pprof__profile__get_packed_size(message);
-	uint8_t *packed = seep_xmalloc(bytes);
+	SEEP_FREED uint8_t *packed = seep_xmalloc(bytes);
 	FILE *gzip = seep_gzip_open(out, SEEP_GZIP_BEST);
 
 	(void)pprof__profile__pack(message, packed);
 	(void)fwrite(packed, 1, bytes, gzip);
 	(void)fclose(gzip);
-	free(packed);
 }
 
 void seep_export_pprof(FILE *out, const struct seep_profile *profile,
@@ -391,21 +370,20 @@ void seep_export_pprof(FILE *out, const struct seep_profile *profile,
 
 	b.arena = seep_arena_new();
 	b.sites = seep_sites_new(profile);
-	b.location_of = seep_xcalloc(profile->frame_count, sizeof(*b.location_of));
-	b.function_of = seep_xcalloc(profile->frame_count, sizeof(*b.function_of));
+	b.location_of = seep_arena_calloc(b.arena, profile->frame_count, sizeof(*b.location_of));
+	b.function_of = seep_arena_calloc(b.arena, profile->frame_count, sizeof(*b.function_of));
 	seep_export_names_init(&b.names, profile);
-	seep_idtable_init(&b.text_ids, profile->frame_count);
 	(void)text(&b, "");
 	add_head(&b, options);
 	add_mappings(&b);
 	add_samples(&b);
 	add_comments(&b, options);
+	b.out.string_table = b.texts.items;
+	b.out.n_string_table = b.texts.count;
 	write_message(out, &b.out);
-	free(b.out.string_table);
+	seep_texts_done(&b.texts);
 	seep_idtable_done(&b.text_ids);
 	seep_export_names_done(&b.names);
-	free(b.location_of);
-	free(b.function_of);
 	seep_sites_free(b.sites);
 	seep_arena_free(b.arena);
 }

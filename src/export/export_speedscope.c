@@ -18,15 +18,13 @@
 static const struct {
 	const char *name;
 	const char *unit;
-	size_t offset; /* in struct seep_counts */
+	int figure;
 } values[] = {
-	[SEEP_BY_LIVE] = { "live bytes", "bytes", offsetof(struct seep_counts, live_bytes) },
-	[SEEP_BY_PEAK] = { "bytes at the peak", "bytes", offsetof(struct seep_counts, peak_bytes) },
-	[SEEP_BY_ALLOCS] = { "allocations", "none", offsetof(struct seep_counts, allocs) },
-	[SEEP_BY_TEMPORARY] = { "temporary allocations", "none",
-				offsetof(struct seep_counts, temporary) },
-	[SEEP_MEASURE_COUNT] = { "allocated bytes", "bytes",
-				 offsetof(struct seep_counts, alloc_bytes) },
+	[SEEP_BY_LIVE] = { "live bytes", "bytes", SEEP_FIGURE_live_bytes },
+	[SEEP_BY_PEAK] = { "bytes at the peak", "bytes", SEEP_FIGURE_peak_bytes },
+	[SEEP_BY_ALLOCS] = { "allocations", "none", SEEP_FIGURE_allocs },
+	[SEEP_BY_TEMPORARY] = { "temporary allocations", "none", SEEP_FIGURE_temporary },
+	[SEEP_MEASURE_COUNT] = { "allocated bytes", "bytes", SEEP_FIGURE_alloc_bytes },
 };
 
 enum { VALUE_COUNT = sizeof(values) / sizeof(values[0]) };
@@ -58,11 +56,10 @@ static void write_frames(struct writer *w)
 	for (uint32_t i = 0; i < w->sites->function_count; i++) {
 		const struct seep_profile_frame *frame =
 			&profile->frames[w->sites->frame_of_function[i]];
-		char *name = seep_export_raw_name(profile, frame);
+		SEEP_FREED char *name = seep_export_raw_name(profile, frame);
 
 		write_frame(w, name,
 			    frame->file ? frame->file : seep_profile_frame_path(profile, frame));
-		free(name);
 	}
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
@@ -74,15 +71,6 @@ static void write_frames(struct writer *w)
 	}
 	seep_json_close(w->json);
 	seep_json_close(w->json);
-}
-
-static int64_t value_of(const struct seep_profile_context *context, size_t offset)
-{
-	const struct seep_counts counts = seep_counts_of(context);
-	int64_t value;
-
-	memcpy(&value, (const char *)&counts + offset, sizeof(value));
-	return value;
 }
 
 static void write_stack(struct writer *w, const struct seep_profile_context *context)
@@ -100,15 +88,14 @@ static void write_stack(struct writer *w, const struct seep_profile_context *con
 
 static bool is_known(const struct seep_profile *profile, size_t index)
 {
-	return seep_measure_is_known(profile, index < SEEP_MEASURE_COUNT ? (enum seep_measure)index
-									 : SEEP_BY_ALLOCS);
+	return seep_profile_knows(profile, seep_figure_names[values[index].figure]);
 }
 
 /* Contexts that have nothing of it are left out. */
 static void write_values(struct writer *w, size_t index)
 {
 	const struct seep_profile *profile = w->profile;
-	const size_t offset = values[index].offset;
+	const int figure = values[index].figure;
 	int64_t total = 0;
 
 	seep_json_open_object(w->json, NULL);
@@ -117,12 +104,12 @@ static void write_values(struct writer *w, size_t index)
 	seep_json_text(w->json, "unit", values[index].unit);
 	seep_json_open_array(w->json, "samples");
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		if (value_of(&profile->contexts[i], offset) > 0)
+		if (seep_counts_of(&profile->contexts[i]).figures[figure] > 0)
 			write_stack(w, &profile->contexts[i]);
 	seep_json_close(w->json);
 	seep_json_open_array(w->json, "weights");
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const int64_t value = value_of(&profile->contexts[i], offset);
+		const int64_t value = seep_counts_of(&profile->contexts[i]).figures[figure];
 
 		if (value > 0)
 			seep_json_int(w->json, NULL, value);
@@ -137,7 +124,6 @@ static void write_values(struct writer *w, size_t index)
 void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 			    const struct seep_export_options *options)
 {
-	const struct seep_view_options view = { .by = options->by };
 	const char *exe = profile->process.exe;
 	int64_t active = 0;
 	struct writer w = { .profile = profile };
@@ -148,7 +134,7 @@ void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 	seep_json_text(w.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	seep_json_text(w.json, "exporter", "seep " SEEP_VERSION);
 	seep_json_text(w.json, "name", exe ? seep_path_base(exe) : "");
-	for (size_t i = 0; i < seep_view_measure(profile, &view); i++)
+	for (size_t i = 0; i < seep_view_measure(profile, options->by); i++)
 		active += is_known(profile, i);
 	seep_json_int(w.json, "activeProfileIndex", active);
 	write_frames(&w);

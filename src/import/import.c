@@ -94,12 +94,10 @@ struct seep_profile_context *seep_import_add(struct seep_builder *builder,
 	c->no_stack = piece == 0;
 	c->live_blocks = figures->live_blocks;
 	c->live_bytes = figures->live_bytes;
-	c->frees = figures->allocs - figures->live_blocks;
-	c->freed_bytes = figures->alloc_bytes - figures->live_bytes;
-	if (figures->allocs < figures->live_blocks)
-		c->frees = 0;
-	if (figures->alloc_bytes < figures->live_bytes)
-		c->freed_bytes = 0;
+	if (figures->allocs > figures->live_blocks)
+		c->frees = figures->allocs - figures->live_blocks;
+	if (figures->alloc_bytes > figures->live_bytes)
+		c->freed_bytes = figures->alloc_bytes - figures->live_bytes;
 	c->allocs = c->live_blocks + c->frees;
 	c->alloc_bytes = c->live_bytes + c->freed_bytes;
 	if (figures->allocs > 0 &&

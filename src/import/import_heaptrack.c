@@ -74,7 +74,6 @@ struct heaptrack {
 	struct trace *traces;
 	struct allocation *allocations;
 	size_t string_count, ip_count, trace_count, allocation_count;
-	size_t string_capacity, ip_capacity, trace_capacity, allocation_capacity;
 	uint64_t turn; /* how many times there was a new peak */
 	uint64_t peak_bytes, peak_ns;
 	struct seep_profile_sample now;
@@ -97,8 +96,6 @@ static bool at_end(const char *at)
 	return at[strspn(at, " ")] == '\0';
 }
 
-/* ---- strings and stacks -------------------------------------------------------------------- */
-
 static int take_string(struct heaptrack *h, char *at)
 {
 	uint64_t bytes;
@@ -110,9 +107,7 @@ static int take_string(struct heaptrack *h, char *at)
 	text = seep_builder_text(h->builder, at, strlen(at));
 	if (!text)
 		return too_much(h, "its strings are too long");
-	h->strings = seep_xgrow(h->strings, &h->string_capacity, h->string_count + 1,
-				sizeof(*h->strings));
-	h->strings[h->string_count++] = (struct string){ text, 0 };
+	*SEEP_APPEND(h->strings, h->string_count) = (struct string){ text, 0 };
 	return 0;
 }
 
@@ -177,8 +172,7 @@ static int take_ip(struct heaptrack *h, char *at)
 		if (ip.count++ > 0)
 			to[-1].inlined = true;
 	} while (!at_end(at));
-	h->ips = seep_xgrow(h->ips, &h->ip_capacity, h->ip_count + 1, sizeof(*h->ips));
-	h->ips[h->ip_count++] = ip;
+	*SEEP_APPEND(h->ips, h->ip_count) = ip;
 	return 0;
 }
 
@@ -199,13 +193,9 @@ static int take_trace(struct heaptrack *h, char *at)
 	if (seep_builder_piece(h->builder, (uint32_t)caller, ip->count) == 0 ||
 	    h->builder->piece_entry_count > h->builder->entries_max)
 		return too_much(h, "its traces are too long");
-	h->traces = seep_xgrow(h->traces, &h->trace_capacity, h->trace_count + 1,
-			       sizeof(*h->traces));
-	h->traces[h->trace_count++] = (struct trace){ 0 };
+	*SEEP_APPEND(h->traces, h->trace_count) = (struct trace){ 0 };
 	return 0;
 }
-
-/* ---- events -------------------------------------------------------------------------------- */
 
 static int take_allocation(struct heaptrack *h, char *at)
 {
@@ -214,9 +204,8 @@ static int take_allocation(struct heaptrack *h, char *at)
 	if (!seep_line_hex(&at, &bytes) || !seep_line_hex(&at, &trace) || trace == 0 ||
 	    trace > h->trace_count)
 		return wrong(h, "an allocation by a trace that was not there before");
-	h->allocations = seep_xgrow(h->allocations, &h->allocation_capacity,
-				    h->allocation_count + 1, sizeof(*h->allocations));
-	h->allocations[h->allocation_count++] = (struct allocation){ bytes, 0, (uint32_t)trace };
+	*SEEP_APPEND(h->allocations, h->allocation_count) = (struct allocation){ bytes, 0,
+										 (uint32_t)trace };
 	h->last = NULL; /* They may have moved. */
 	return 0;
 }
@@ -348,8 +337,6 @@ static int take_resident(struct heaptrack *h, char *at)
 	*peak = h->now.rss_bytes > *peak ? h->now.rss_bytes : *peak;
 	return 0;
 }
-
-/* ---- what is there once -------------------------------------------------------------------- */
 
 static int take_version(struct heaptrack *h, char *at)
 {

@@ -15,6 +15,7 @@
 #include "import/import.h"
 
 #include "base/decode.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "import/line_reader.h"
@@ -45,17 +46,12 @@ struct jemalloc {
 	uint32_t piece;
 	bool knows_allocs;
 	struct mapping *mappings;
-	size_t mapping_count, mapping_capacity;
+	size_t mapping_count;
 };
 
 static int wrong(struct jemalloc *j, const char *what)
 {
 	return seep_line_fail(&j->lines, SEEP_ECORRUPT, what);
-}
-
-static bool begins(const char *text, const char *begin)
-{
-	return strncmp(text, begin, strlen(begin)) == 0;
 }
 
 static bool skip(char **at, char c)
@@ -153,8 +149,6 @@ static int take_line(struct jemalloc *j, char *at)
 	return add_context(j, &figures);
 }
 
-/* ---- modules ------------------------------------------------------------------------------- */
-
 /* "55a849d4a000-55a849d4b000 r-xp 00001000 fe:00 10970738   PATH"; other lines are left out. */
 static void take_mapping(struct jemalloc *j, char *line)
 {
@@ -177,9 +171,7 @@ static void take_mapping(struct jemalloc *j, char *line)
 	if (!path || executable != 'x')
 		return;
 	mapping.module = seep_import_module(profile, path, mapping.start, mapping.end, offset);
-	j->mappings = seep_xgrow(j->mappings, &j->mapping_capacity, j->mapping_count + 1,
-				 sizeof(mapping));
-	j->mappings[j->mapping_count++] = mapping;
+	*SEEP_APPEND(j->mappings, j->mapping_count) = mapping;
 }
 
 static int by_start(const void *a, const void *b)
@@ -208,23 +200,21 @@ static void place_frames(struct jemalloc *j)
 	}
 }
 
-/* ---- all of it ----------------------------------------------------------------------------- */
-
 /* "heap_v2/524288"; of tcmalloc "heap profile: FIGURES @ heapprofile": nothing was sampled. */
 static int take_head(struct jemalloc *j)
 {
 	char *at = j->lines.line;
 	struct seep_import_figures figures;
 
-	if (begins(at, tcmalloc_magic)) {
+	if (seep_begins_with(at, tcmalloc_magic)) {
 		at += strlen(tcmalloc_magic);
 		if (!parse_figures(&at, &figures) || !skip(&at, '@'))
 			return wrong(j, "no figures behind \"heap profile:\"");
 		at += strspn(at, " ");
-		if (begins(at, "heapprofile"))
+		if (seep_begins_with(at, "heapprofile"))
 			return 0;
 	}
-	if (!begins(at, jemalloc_magic))
+	if (!seep_begins_with(at, jemalloc_magic))
 		return seep_line_fail(
 			&j->lines, SEEP_EUNSUPPORTED,
 			"neither \"heap_v2\" of jemalloc nor \"heapprofile\" of tcmalloc");
@@ -245,7 +235,7 @@ static int read_all(struct jemalloc *j)
 			r = take_head(j);
 		else if (in_mappings)
 			take_mapping(j, at);
-		else if (begins(at, "MAPPED_LIBRARIES:"))
+		else if (seep_begins_with(at, "MAPPED_LIBRARIES:"))
 			in_mappings = true;
 		else if (*at)
 			r = take_line(j, at);
@@ -278,7 +268,7 @@ static int read_jemalloc(struct seep_decoder *source, struct seep_builder *build
 static bool is_jemalloc(const char *head, size_t bytes)
 {
 	(void)bytes;
-	return begins(head, jemalloc_magic) || begins(head, tcmalloc_magic);
+	return seep_begins_with(head, jemalloc_magic) || seep_begins_with(head, tcmalloc_magic);
 }
 
 const struct seep_importer seep_import_jemalloc = {

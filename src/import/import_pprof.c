@@ -83,8 +83,6 @@ static SEEP_PRINTF(3, 4) void fail(struct pprof *p, enum seep_code code, const c
 	p->r = seep_fail(p->err, code, "%s", sentence);
 }
 
-/* ---- the message ----------------------------------------------------------------------------- */
-
 /* protobuf-c would take as much as the bytes say. */
 static void *take_memory(void *user, size_t bytes)
 {
@@ -116,8 +114,6 @@ static void unpack(struct pprof *p, const char *data, size_t bytes)
 	else if (!p->in)
 		fail(p, SEEP_ECORRUPT, "it is no complete message of profile.proto");
 }
-
-/* ---- ids ----------------------------------------------------------------------------------- */
 
 static uint64_t id_of(const void *item)
 {
@@ -167,8 +163,6 @@ static bool find(struct pprof *p, const struct items *items, uint64_t id, size_t
 		fail(p, SEEP_ECORRUPT, "it refers to the missing %s %" PRIu64, items->what, id);
 	return found != NULL;
 }
-
-/* ---- text and names ---------------------------------------------------------------------------- */
 
 static void take_texts(struct pprof *p)
 {
@@ -228,8 +222,6 @@ static void take_function(struct pprof *p, const Pprof__Function *from, struct n
 		to->function = name;
 	to->file = text(p, from->filename);
 }
-
-/* ---- modules and frames -------------------------------------------------------------------- */
 
 /* As hexadecimal digits; Go's own build ids are none of the linker's. */
 static void take_build_id(struct seep_profile_module *to, const char *digits)
@@ -315,8 +307,6 @@ static void take_tables(struct pprof *p)
 		take_location(p, in->location[i], &p->places[i]);
 }
 
-/* ---- samples ------------------------------------------------------------------------------- */
-
 static void take_types(struct pprof *p)
 {
 	static const struct {
@@ -380,8 +370,6 @@ static void take_label(struct pprof *p, const Pprof__Label *label, struct seep_p
 
 	if (is_text(p, label->key, "thread"))
 		to->thread = value;
-	else if (is_text(p, label->key, "scope"))
-		to->scope = value;
 	else if (value && is_text(p, label->key, "kind"))
 		for (uint8_t kind = 0; kind < LEDGER_KIND_COUNT; kind++)
 			if (strcmp(value, seep_profile_kind_name(kind)) == 0)
@@ -415,8 +403,6 @@ static void take_sample(struct pprof *p, const Pprof__Sample *sample)
 	for (size_t i = 0; i < sample->n_label; i++)
 		take_label(p, sample->label[i], context);
 }
-
-/* ---- all of it ----------------------------------------------------------------------------- */
 
 static void tell(struct pprof *p)
 {

@@ -4,7 +4,7 @@
  * from which the tool reads it, during the run and after any kind of death. This header is the
  * whole interface between the two; docs/internals/ledger.md describes the same bytes in prose.
  *
- * The file is sparse. It begins with three pages (header, control, state) and then holds one
+ * The file is sparse. It begins with four pages (header, control, state, sums) and then holds one
  * region per table; each region is an array of items of one size. Items are appended: the runtime
  * reserves an index in ledger_state.table[t].reserved, fills the item, and publishes it by a
  * release store to the item's own ready field. A reader therefore meets items that are reserved
@@ -22,11 +22,11 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 2
+#define LEDGER_VERSION 3
 
 enum {
 	LEDGER_PAGE_BYTES = 4096,
-	LEDGER_FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, /* in front of the tables */
+	LEDGER_FIXED_BYTES = 4 * LEDGER_PAGE_BYTES, /* in front of the tables */
 	LEDGER_ROW_ID_BITS = 25,
 	LEDGER_ROW_ID_END = 1 << LEDGER_ROW_ID_BITS,
 	LEDGER_ROWS_USUAL = 1 << 21, /* that a file has room for, unless a limit makes it small */
@@ -46,9 +46,9 @@ enum {
  */
 #define LEDGER_DATA_MIN_BYTES (UINT64_C(64) << 20)
 
-/* A forked child gets a ledger of its own at this allocation, unless forks= says otherwise, */
+/* A forked child is small with fewer allocations than this, unless forks= says otherwise, */
 #define LEDGER_FORK_ALLOCS 1000
-/* when it has asked for so many bytes, or at its first operation after so much time. */
+/* if it has asked for fewer bytes, and lived for less time. */
 #define LEDGER_FORK_BYTES (UINT64_C(1) << 20)
 #define LEDGER_FORK_NS UINT64_C(500000000)
 
@@ -61,7 +61,7 @@ enum {
 /* Sparse size of a file, which RLIMIT_FSIZE bounds: below it a program is not recorded. */
 #define LEDGER_FILE_MIN_BYTES (UINT64_C(512) << 10)
 
-/* The least ledger_max: three pages, and of each table what it takes first, with long arguments. */
+/* The least ledger_max: four pages, and of each table what it takes first, with long arguments. */
 #define LEDGER_MAX_LEAST_BYTES (UINT64_C(256) << 10)
 
 /* The tables, in file order. Numbers are part of the format. */
@@ -74,6 +74,7 @@ enum ledger_table_type {
 	LEDGER_TABLE_MODULES,  /* struct ledger_module */
 	LEDGER_TABLE_STRINGS,  /* bytes, no terminators */
 	LEDGER_TABLE_MARKS,    /* struct ledger_mark */
+	LEDGER_TABLE_LOST,     /* struct ledger_lost: the answer to a request */
 	LEDGER_TABLE_COUNT,
 	LEDGER_TABLE_LIMIT = 16, /* places in the header, for later tables */
 };
@@ -111,7 +112,7 @@ struct ledger_header {
 	uint32_t pid;
 	uint32_t ppid;
 	uint32_t uid;
-	uint32_t instance;    /* the <n> of the file name: exec keeps pid and start */
+	uint32_t spare32;
 	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat; 0: not known */
 	uint64_t created_ns;  /* monotonic */
 	uint64_t created_realtime_ns;
@@ -129,11 +130,9 @@ struct ledger_header {
 	struct ledger_string options; /* SEEP_OPTIONS as given */
 	struct ledger_string allocator_path;
 	struct ledger_blocks blocks;
-	uint32_t parent_rows_end; /* ids from here to first_row are of ancestors without a ledger */
-	uint32_t spare;
 };
 
-enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1, LEDGER_ORIGIN_ATTACH = 2 };
+enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1 };
 
 enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 };
 
@@ -161,14 +160,14 @@ struct ledger_control {
 	_Alignas(64) _Atomic uint32_t recorder_pid; /* in the target's PID namespace; 0 none */
 	_Atomic uint32_t exit_wait_ms;		    /* LEDGER_EXIT_WAIT_MS unless somebody chose */
 	_Atomic uint64_t recorder_start_ticks;
-	_Atomic uint32_t exit_ack;	/* futex: the recorder stores 1 when the target may go on */
+	_Atomic uint32_t exit_ack;	/* futex: enum ledger_exit_ack */
 	_Atomic uint32_t recorder_done; /* a recording of this ledger is complete */
 
 	/* The answer to state.scan_request. */
 	_Alignas(64) _Atomic uint32_t scan_ready; /* 1: the recorder answers requests */
 	_Atomic uint32_t scan_answer; /* futex: which request was answered last, after the rest */
 	_Atomic uint32_t scan_failed; /* 1: nothing is known, for whatever reason */
-	_Atomic uint32_t scan_listed; /* entries of state.scan_list that were written */
+	_Atomic uint32_t scan_listed; /* entries of LEDGER_TABLE_LOST that were written */
 	_Atomic uint64_t scan_leaks;  /* blocks that are lost, and were not marked as reported */
 	_Atomic uint64_t scan_leak_bytes;
 
@@ -176,6 +175,13 @@ struct ledger_control {
 	_Alignas(64) _Atomic uint64_t growing_bytes_per_hour; /* of all that are GROWING */
 	_Atomic uint32_t growing_contexts;
 	_Atomic uint32_t growth_known; /* 1: it was watched for long enough to tell */
+};
+
+/* What the recorder says to a process that has come to its end. */
+enum ledger_exit_ack {
+	LEDGER_EXIT_NONE = 0,
+	LEDGER_EXIT_GO_ON = 1,
+	LEDGER_EXIT_SEEN = 2, /* by the recorder, which is not done yet */
 };
 
 /* What a process asks for. */
@@ -193,11 +199,10 @@ enum ledger_ended {
 
 /* Bits of ledger_state.unseen: what this ledger cannot know. Names are in docs/json.md. */
 enum ledger_unseen {
-	LEDGER_UNSEEN_FULL = 1 << 0,	  /* tables full: new stacks went to "other" */
-	LEDGER_UNSEEN_ROWS_FULL = 1 << 1, /* marks after unexact_epoch are not exact */
-	LEDGER_UNSEEN_NO_SPACE = 1 << 2,  /* file system full */
-	LEDGER_UNSEEN_ALLOCATOR = 1 << 3, /* not glibc's: requests below 16 became 16 */
-	LEDGER_UNSEEN_UNRECORDED_CHILD = 1 << 6,
+	LEDGER_UNSEEN_FULL = 1 << 0,	    /* tables full: new stacks went to "other" */
+	LEDGER_UNSEEN_ROWS_FULL = 1 << 1,   /* marks after unexact_epoch are not exact */
+	LEDGER_UNSEEN_NO_SPACE = 1 << 2,    /* file system full */
+	LEDGER_UNSEEN_ALLOCATOR = 1 << 3,   /* not glibc's: requests below 16 became 16 */
 	LEDGER_UNSEEN_CACHES_FULL = 1 << 7, /* threads counted without stacks */
 	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,
 	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,       /* no memory for the page map: frees untracked */
@@ -209,18 +214,26 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
 };
 
-struct ledger_table_state {
-	_Atomic uint64_t reserved; /* items handed out; may exceed capacity when full */
-	_Atomic uint64_t ready;	   /* items whose pages are real; only those may be touched */
-};
-
-/* Sums over forked processes, by atomic adds. */
-struct ledger_forked {
+/*
+ * Page 3. Sums over forked children that were small: each adds its own at its end, and leaves no
+ * ledger. All that a process shares with its children. By atomic adds; nobody who counts reads it.
+ */
+struct ledger_sums {
 	_Atomic uint64_t processes;
 	_Atomic uint64_t allocs;
 	_Atomic uint64_t alloc_bytes;
 	_Atomic uint64_t frees; /* of what they allocated themselves */
 	_Atomic uint64_t freed_bytes;
+	_Atomic uint64_t inherited_frees; /* of what their ancestors had allocated */
+	_Atomic uint64_t inherited_freed_bytes;
+	_Atomic uint64_t unrecorded; /* children that have no ledger, for whatever reason */
+	_Atomic uint32_t adding; /* children that are about to add, or see that these are closed */
+	_Atomic uint32_t closed; /* 1: read for the last time; by the recorder */
+};
+
+struct ledger_table_state {
+	_Atomic uint64_t reserved; /* items handed out; may exceed capacity when full */
+	_Atomic uint64_t ready;	   /* items whose pages are real; only those may be touched */
 };
 
 /* Page 2. Written by the runtime. */
@@ -235,12 +248,15 @@ struct ledger_state {
 	_Atomic uint32_t exit_status_known;
 	_Atomic uint32_t unseen;	/* enum ledger_unseen */
 	_Atomic uint32_t unexact_epoch; /* first mark that is not exact, 0 none */
+	_Atomic uint32_t confined;	/* 1: in a sandbox, so it wakes nobody at its end */
+	uint32_t spare;
 
 	/* Rare events, by atomic adds. */
 	_Atomic uint64_t threads_started;
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
-	_Atomic uint64_t unrecorded_children;
-	_Atomic uint64_t spare;
+	_Atomic uint64_t early;	  /* allocations and frees counted before the ledger was there */
+	_Atomic uint64_t
+		summed; /* 1: a small child at its end, its figures are in its ancestor's sums */
 	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
 	_Atomic uint64_t verify_walks;
 	_Atomic uint64_t verify_landed;
@@ -254,25 +270,14 @@ struct ledger_state {
 	_Atomic int64_t peak_stamp_bytes;	 /* M when peak_at_ns was taken */
 	_Atomic uint64_t direct_usable_bytes;	 /* what the blocks of direct_frees held */
 
-	/* Of all that were forked, while they have no ledger, or never get one. */
-	_Alignas(64) struct ledger_forked forked;
-	/* What of that, in the ledger named parent, is this process's too. */
-	_Alignas(64) struct ledger_forked young;
-
 	/* A thread asks for a leak scan and waits for the answer; one at a time. */
 	_Alignas(64) _Atomic uint32_t scan_request; /* advanced by one for each, after the rest */
 	_Atomic uint32_t scan_kind;		    /* enum ledger_scan_kind */
-	_Atomic uint64_t scan_list; /* address of struct ledger_lost to be filled in */
-	_Atomic uint32_t scan_list_max;
-	uint32_t scan_spare;
 	/* A struct ledger_string as one word: what the program says is not to be reported. */
 	_Atomic uint64_t suppressions;
 };
 
-/* What follows in its page is the library's own: nobody else reads it. */
-enum { LEDGER_STATE_OWN_OFFSET = 1024 };
-
-/* In the process's memory: a block that is lost. */
+/* A block that is lost, in the process's memory. Written by whoever answers a request. */
 struct ledger_lost {
 	uint64_t address;
 	uint64_t bytes;
@@ -361,7 +366,7 @@ struct ledger_cache {
 	_Atomic uint64_t missed_frees;	  /* blocks closed because their address came again */
 	_Atomic uint64_t inherited_frees;
 	_Atomic uint64_t inherited_freed_bytes;
-	_Atomic uint64_t flushes;
+	uint64_t spare64;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
 	/*
@@ -394,8 +399,7 @@ struct ledger_context {
 	uint32_t leaf;		/* node index; 0 = no frames */
 	uint8_t kind;		/* enum ledger_kind */
 	uint8_t align_log2;	/* aligned kinds, else 0 */
-	uint16_t spare;
-	uint32_t scope;		     /* 0 none */
+	uint16_t spare[3];
 	struct ledger_string thread; /* by_thread only */
 	uint64_t first_ns;	     /* when first seen */
 };
@@ -443,6 +447,7 @@ struct ledger_mark {
 _Static_assert(sizeof(struct ledger_header) <= LEDGER_PAGE_BYTES, "header page");
 _Static_assert(sizeof(struct ledger_control) <= LEDGER_PAGE_BYTES, "control page");
 _Static_assert(sizeof(struct ledger_state) <= LEDGER_PAGE_BYTES, "state page");
+_Static_assert(sizeof(struct ledger_sums) == 72, "sums layout");
 _Static_assert(sizeof(struct ledger_slot) == 64, "slot layout");
 _Static_assert(sizeof(struct ledger_row) == 96, "row layout");
 _Static_assert(sizeof(struct ledger_context) == 32, "context layout");

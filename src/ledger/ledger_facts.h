@@ -15,7 +15,6 @@ enum {
 	LEDGER_TAKEN_MAX = 256,	   /* ranges that the program took by brk() or sbrk() itself */
 	LEDGER_REGIONS_MAX = 1024, /* that it registered as roots */
 	LEDGER_EXIT_REGISTERS = 6, /* rbx, rbp, r12 to r15 */
-	LEDGER_EXIT_LATE_MAX = 64, /* frames; of more, those that are further out are left out */
 };
 
 /* Changed as a whole. */
@@ -39,18 +38,12 @@ struct ledger_facts {
 	 * while exit_tid is 0.
 	 */
 	_Atomic uint32_t exit_tid;
-	_Atomic uint32_t exit_late_count;
+	uint32_t spare;
 	_Atomic uint64_t exit_stack; /* stack pointer at the entry of exit(): its return address */
 	_Atomic uint64_t exit_registers[LEDGER_EXIT_REGISTERS];
 	/*
-	 * From exit_stack outward: frames of functions that the thread called after its last
-	 * allocation, and that by exit() never return, without what they saved for their callers.
-	 */
-	struct ledger_range exit_late[LEDGER_EXIT_LATE_MAX];
-
-	/*
-	 * The library's memory, its variables and the ledger included, but for page map leaves:
-	 * addresses of blocks there are no roots.
+	 * The library's memory, its variables, the ledger and what guards them included: addresses
+	 * of blocks there are no roots.
 	 */
 	struct ledger_range own[LEDGER_OWN_MAX];
 	struct ledger_range taken[LEDGER_TAKEN_MAX];

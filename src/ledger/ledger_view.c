@@ -16,6 +16,7 @@ static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_MODULES] = sizeof(struct ledger_module),
 	[LEDGER_TABLE_STRINGS] = 1,
 	[LEDGER_TABLE_MARKS] = sizeof(struct ledger_mark),
+	[LEDGER_TABLE_LOST] = sizeof(struct ledger_lost),
 };
 
 /* Also sees to it that no two tables share a byte: regions stand in table order. */
@@ -100,6 +101,11 @@ const struct ledger_control *ledger_view_control(const struct ledger_view *view)
 const struct ledger_state *ledger_view_state(const struct ledger_view *view)
 {
 	return (const void *)(view->base + 2 * LEDGER_PAGE_BYTES);
+}
+
+const struct ledger_sums *ledger_view_sums(const struct ledger_view *view)
+{
+	return (const void *)(view->base + 3 * LEDGER_PAGE_BYTES);
 }
 
 const void *ledger_view_item(const struct ledger_view *view, enum ledger_table_type type,

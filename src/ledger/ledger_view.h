@@ -58,6 +58,7 @@ void ledger_view_refresh(struct ledger_view *view);
 
 const struct ledger_control *ledger_view_control(const struct ledger_view *view);
 const struct ledger_state *ledger_view_state(const struct ledger_view *view);
+const struct ledger_sums *ledger_view_sums(const struct ledger_view *view);
 
 /* Item @index, published or not; NULL when there is none. */
 const void *ledger_view_item(const struct ledger_view *view, enum ledger_table_type type,

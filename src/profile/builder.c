@@ -20,17 +20,13 @@ struct seep_piece {
 	uint32_t parent;
 };
 
-struct seep_epoch_item {
-	uint32_t context;
-	struct seep_profile_epoch epoch;
-};
-
 void seep_builder_init(struct seep_builder *b, uint64_t held_bytes)
 {
 	memset(b, 0, sizeof(*b));
 	b->profile = seep_profile_new();
 	b->text_left = TEXT_SLACK_BYTES;
 	seep_idtable_init(&b->frame_ids, 0);
+	seep_idtable_init(&b->piece_ids, 0);
 	seep_builder_hold(b, held_bytes);
 }
 
@@ -51,9 +47,9 @@ void seep_builder_done(struct seep_builder *b)
 {
 	seep_profile_free(b->profile);
 	seep_idtable_done(&b->frame_ids);
+	seep_idtable_done(&b->piece_ids);
 	free(b->pieces);
 	free(b->piece_entries);
-	free(b->epochs);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -108,10 +104,30 @@ uint32_t seep_builder_piece(struct seep_builder *b, uint32_t parent, uint32_t co
 	    __builtin_add_overflow(b->piece_entry_count, count, &b->piece_entry_count) ||
 	    b->piece_count == UINT32_MAX)
 		return 0;
-	b->pieces = seep_xgrow(b->pieces, &b->piece_capacity, (size_t)b->piece_count + 1,
-			       sizeof(*b->pieces));
-	b->pieces[b->piece_count] = piece;
-	return ++b->piece_count;
+	*SEEP_APPEND(b->pieces, b->piece_count) = piece;
+	return b->piece_count;
+}
+
+uint32_t seep_builder_entry(struct seep_builder *b, uint32_t parent,
+			    const struct seep_profile_stack_entry *entry)
+{
+	const uint64_t hash = seep_hash_mix(parent, (uint64_t)entry->frame << 8 | entry->period);
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t piece;
+
+	while ((piece = seep_idtable_find(&b->piece_ids, hash, &at)) != SEEP_IDTABLE_NONE) {
+		const struct seep_profile_stack_entry *other =
+			&b->piece_entries[b->pieces[piece - 1].first];
+
+		if (b->pieces[piece - 1].parent == parent && other->frame == entry->frame &&
+		    other->period == entry->period)
+			return piece;
+	}
+	*seep_builder_room(b, 1) = *entry;
+	piece = seep_builder_piece(b, parent, 1);
+	if (piece)
+		seep_idtable_add(&b->piece_ids, hash, piece);
+	return piece;
 }
 
 /* Every context has its stack to itself, though the source has what they share only once. */
@@ -141,74 +157,8 @@ void seep_builder_stack(struct seep_builder *b, struct seep_profile_context *con
 	}
 }
 
-void seep_builder_epoch(struct seep_builder *b, uint32_t context,
-			const struct seep_profile_epoch *epoch)
-{
-	b->epochs = seep_xgrow(b->epochs, &b->epoch_capacity, b->epoch_count + 1,
-			       sizeof(*b->epochs));
-	b->epochs[b->epoch_count++] = (struct seep_epoch_item){ context, *epoch };
-	if (++b->profile->contexts[context].epoch_count > 1)
-		b->epochs_unsorted = true;
-}
-
-static int by_epoch(const void *a, const void *b)
-{
-	const struct seep_profile_epoch *left = a;
-	const struct seep_profile_epoch *right = b;
-
-	return (left->epoch > right->epoch) - (left->epoch < right->epoch);
-}
-
-static void merge_epochs(struct seep_profile_context *context)
-{
-	struct seep_profile_epoch *to = context->epochs;
-
-	if (context->epoch_count < 2)
-		return;
-	qsort(to, context->epoch_count, sizeof(*to), by_epoch);
-	for (uint32_t i = 1; i < context->epoch_count; i++) {
-		const struct seep_profile_epoch *from = &context->epochs[i];
-
-		if (from->epoch == to->epoch) {
-			to->blocks += from->blocks;
-			to->bytes += from->bytes;
-		} else {
-			*++to = *from;
-		}
-	}
-	context->epoch_count = (uint32_t)(to - context->epochs) + 1;
-}
-
-/* Ascending by context, and for each of one context those of one number together. */
-static void place_epochs(struct seep_builder *b)
-{
-	struct seep_profile_epoch *next;
-
-	if (b->epoch_count == 0)
-		return;
-	b->profile->epoch_count = 0;
-	next = seep_profile_add_items(b->profile, SEEP_ARRAY_EPOCHS, b->epoch_count);
-	for (uint32_t i = 0; i < b->profile->context_count; i++) {
-		struct seep_profile_context *context = &b->profile->contexts[i];
-
-		context->epochs = next;
-		next += context->epoch_count;
-		context->epoch_count = 0;
-	}
-	for (size_t i = 0; i < b->epoch_count; i++) {
-		struct seep_profile_context *context = &b->profile->contexts[b->epochs[i].context];
-
-		context->epochs[context->epoch_count++] = b->epochs[i].epoch;
-	}
-	for (uint32_t i = 0; i < b->profile->context_count && b->epochs_unsorted; i++)
-		merge_epochs(&b->profile->contexts[i]);
-	b->epochs_unsorted = false;
-	b->epoch_count = 0;
-}
-
 void seep_builder_finish(struct seep_builder *b)
 {
-	place_epochs(b);
 	if (b->stacks_cut)
 		seep_profile_add_unseen(b->profile, "stacks-cut",
 					"there are more than %llu frames in all stacks together; "

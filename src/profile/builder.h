@@ -2,7 +2,7 @@
 /*
  * A profile, put together item by item by whoever decodes a ledger, a recording or another tool's
  * file. What they have in common is here: frames that are there once, stacks from pieces of a tree,
- * epochs in any order, and the bounds that keep a small hostile file from making a large profile.
+ * and the bounds that keep a small hostile file from making a large profile.
  *
  *	seep_builder_init(&builder, held_bytes);
  *	builder.profile->process.pid = pid;
@@ -28,16 +28,12 @@ struct seep_builder {
 	uint64_t entries;     /* of all stacks so far */
 	bool stacks_cut;
 	struct seep_idtable frame_ids; /* of frames that seep_builder_frame() gave */
+	struct seep_idtable piece_ids; /* of pieces that seep_builder_entry() gave */
 	struct seep_piece *pieces;
-	size_t piece_capacity;
 	uint32_t piece_count;
 	struct seep_profile_stack_entry *piece_entries; /* of all pieces */
 	size_t piece_entry_capacity;
 	uint32_t piece_entry_count;
-	struct seep_epoch_item *epochs;
-	size_t epoch_capacity;
-	uint32_t epoch_count;
-	bool epochs_unsorted; /* some context has more than one */
 };
 
 /* What stacks keep of their innermost frames where the profile has as many entries as it may. */
@@ -73,19 +69,15 @@ struct seep_profile_stack_entry *seep_builder_room(struct seep_builder *builder,
  */
 uint32_t seep_builder_piece(struct seep_builder *builder, uint32_t parent, uint32_t count);
 
+/* The one piece of @entry alone inside of @parent, made if it is new. As seep_builder_piece(). */
+uint32_t seep_builder_entry(struct seep_builder *builder, uint32_t parent,
+			    const struct seep_profile_stack_entry *entry);
+
 /* Give @context the stack whose innermost piece is @piece; 0 = none. It may be cut. */
 void seep_builder_stack(struct seep_builder *builder, struct seep_profile_context *context,
 			uint32_t piece);
 
-/* Blocks of the context with this index that were allocated in this epoch and live. Any order. */
-void seep_builder_epoch(struct seep_builder *builder, uint32_t context,
-			const struct seep_profile_epoch *epoch);
-
-/*
- * The profile is consistent now: contexts have their epochs, ascending, those of one number
- * together; profile->unseen says so where stacks were cut. More may be added, and this be called
- * again, when each context's epoch_count is 0 again and its epochs have been added anew.
- */
+/* To be called last: profile->unseen says so where stacks were cut. More may be added after it. */
 void seep_builder_finish(struct seep_builder *builder);
 
 /* The profile, which was finished; it is the caller's. */

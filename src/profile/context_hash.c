@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/context_hash.h"
 
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "core/fnv.h"
 #include "profile/profile.h"
@@ -22,15 +23,6 @@ static uint64_t fnv_string(uint64_t hash, const char *text)
 	return core_fnv_byte(core_fnv_bytes(hash, text, strlen(text)), 0);
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	if (!path)
-		return "";
-	return slash ? slash + 1 : path;
-}
-
 static uint64_t hash_frame(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
@@ -46,9 +38,9 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 		return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'B'),
 						 module->build_id, module->build_id_bytes),
 				  frame->address);
-	return fnv_number(
-		fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'P'), last_component(module->path)),
-		frame->address);
+	return fnv_number(fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'P'),
+				     module->path ? seep_path_base(module->path) : ""),
+			  frame->address);
 }
 
 /* @frames: the hash of each frame, 0 = not made yet. */
@@ -56,12 +48,9 @@ static uint64_t hash_context(const struct seep_profile *profile,
 			     const struct seep_profile_context *context, uint64_t *frames)
 {
 	uint64_t hash = core_fnv_byte(CORE_FNV_BASIS, context->kind);
-	int marks = 0;
+	const int marks = context->no_stack * MARK_NO_STACK | context->other * MARK_OTHER |
+			  context->truncated * MARK_TRUNCATED | context->cut * MARK_CUT;
 
-	marks |= context->no_stack ? MARK_NO_STACK : 0;
-	marks |= context->other ? MARK_OTHER : 0;
-	marks |= context->truncated ? MARK_TRUNCATED : 0;
-	marks |= context->cut ? MARK_CUT : 0;
 	hash = core_fnv_byte(hash, (uint8_t)marks);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		const uint32_t frame = context->stack[i].frame;

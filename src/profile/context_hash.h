@@ -15,8 +15,8 @@
  *			no module:  'A'
  *
  * The address is the link-time one, so neither ASLR nor a load order changes it; without a module
- * (JIT code) it means nothing in another run and is left out, like lines, alignment, thread and
- * scope. Before a profile is symbolised no frame is named: its hashes join only with other
+ * (JIT code) it means nothing in another run and is left out, like lines, alignment and
+ * thread. Before a profile is symbolised no frame is named: its hashes join only with other
  * profiles without names.
  */
 #ifndef SEEP_PROFILE_CONTEXT_HASH_H

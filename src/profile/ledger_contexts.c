@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows summed by context. A context's live figures are the sums of its rows' live figures, so
- * that its epochs add up to them.
+ * Stacks from nodes, and rows summed by context. A context's live figures are the sums of its rows'
+ * live figures, so that its epochs add up to them. Equal contexts are one, under the id that was
+ * met first: one that appears while a process runs changes no other's.
  */
+#include "core/bits.h"
 #include "profile/ledger_parts.h"
 
 #include <stdlib.h>
@@ -10,23 +12,128 @@
 
 enum { THREAD_NAME_BYTES_MAX = 64, FALLS_MAX = 1000 };
 
+/* 0: its address is absolute. */
+static uint32_t module_of(const struct seep_ledger_load *load, const struct ledger_node *node)
+{
+	return node->module && node->module <= load->module_count ? load->modules[node->module - 1]
+								  : 0;
+}
+
+static uint32_t frame_of(struct seep_ledger_load *load, const struct ledger_node *node)
+{
+	const struct seep_profile_frame frame = {
+		.address = node->address,
+		.module = module_of(load, node),
+		.exact = (node->flags & LEDGER_NODE_EXACT) != 0,
+	};
+
+	return seep_builder_frame(&load->builder, &frame);
+}
+
+/*
+ * A node that is published becomes a piece of one entry inside of its parent's, as which it is
+ * there once.
+ */
+static void make_piece(struct seep_ledger_load *load, uint32_t index)
+{
+	const struct ledger_node *item = ledger_view_node(&load->view, index);
+	uint32_t ready = item ? LEDGER_GET(item->parent_ready) : 0;
+	struct seep_ledger_node *node = &load->nodes[index];
+	struct seep_ledger_node parent;
+	struct seep_profile_stack_entry entry = { 0 };
+
+	if (ready == 0)
+		return;
+	/* A parent comes before its children; so a loop is damage, and no walk. */
+	parent = load->nodes[ready <= index ? ready - 1 : 0];
+	/* Published since we passed it, and of no context that was read: the next time. */
+	if (load->live && ((ready > 1 && ready <= index && !parent.piece) ||
+			   (item->module && !module_of(load, item))))
+		return;
+	node->damaged = ready > index || parent.damaged || (ready > 1 && !parent.piece);
+	entry.frame = frame_of(load, item);
+	entry.period = item->period;
+	node->piece = seep_builder_entry(&load->builder, parent.piece, &entry);
+	if (node->piece)
+		load->folded[node->piece] = (uint16_t)core_larger(load->folded[node->piece],
+								  item->folded);
+}
+
+void seep_ledger_load_nodes(struct seep_ledger_load *load)
+{
+	const uint64_t count = load->view.count[LEDGER_TABLE_NODES];
+
+	load->nodes = seep_ledger_grow(load->nodes, &load->node_count, count, sizeof(*load->nodes));
+	/* No node makes more than one piece, and the root makes none. */
+	load->folded = seep_ledger_grow(load->folded, &load->folded_count, count,
+					sizeof(*load->folded));
+	for (uint32_t i = 1; i < load->node_count; i++)
+		if (load->nodes[i].piece == 0)
+			make_piece(load, i);
+}
+
+/* The most that a node or one of its equals says; of the root 0. */
+static uint32_t folded_of(const struct seep_ledger_load *load, uint32_t index)
+{
+	const struct ledger_node *node = ledger_view_node(&load->view, index);
+	const uint32_t piece = index < load->node_count ? load->nodes[index].piece : 0;
+
+	return node && piece ? (uint32_t)core_larger(load->folded[piece], node->folded) : 0;
+}
+
+/*
+ * Set the repeats of @context's stack, whose innermost node is @leaf. A node says how much was
+ * folded up to it in the deepest of all stacks through it; of those that reach @leaf none is deeper
+ * than @leaf says. So all repeats together make the deepest of them, and no deeper one.
+ */
+static void count_repeats(struct seep_ledger_load *load, uint32_t leaf,
+			  struct seep_profile_context *context)
+{
+	uint32_t folded = folded_of(load, leaf);
+
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		struct seep_profile_stack_entry *entry = &context->stack[i];
+		const struct ledger_node *node = ledger_view_node(&load->view, leaf);
+		const uint32_t parent = node ? LEDGER_GET(node->parent_ready) : 0;
+		uint32_t further_out;
+
+		leaf = parent ? parent - 1 : 0;
+		further_out = (uint32_t)core_smaller(folded_of(load, leaf), folded);
+		if (entry->period && folded > further_out)
+			entry->repeats = (uint16_t)(folded == UINT16_MAX ? UINT16_MAX
+									 : (folded - further_out) /
+										   entry->period);
+		folded = further_out;
+	}
+}
+
+/*
+ * The builder's piece for the path from node @leaf to the root; 0 = no frames. False when the path
+ * was damaged; the part that could be read is there.
+ */
+static bool find_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *ret_piece)
+{
+	*ret_piece = leaf < load->node_count ? load->nodes[leaf].piece : 0;
+	return leaf == 0 || (*ret_piece && !load->nodes[leaf].damaged);
+}
+
 static bool is_zero(const struct seep_row_sum *sum)
 {
 	return (sum->allocs | sum->alloc_bytes | sum->frees | sum->freed_bytes |
 		sum->temporaries) == 0;
 }
 
-/* @from: NULL for the two that have no stack. */
-static void describe(struct seep_ledger_load *load, const struct ledger_context *from,
-		     struct seep_profile_context *to)
+/* All but the stack, whose piece is returned. @from: NULL for the two that have none. */
+static uint32_t describe(struct seep_ledger_load *load, const struct ledger_context *from,
+			 struct seep_profile_context *to)
 {
 	uint32_t flags = from ? LEDGER_GET(from->flags) : 0;
-	uint32_t piece;
+	uint32_t piece = 0;
 
 	to->no_stack = to->id == LEDGER_CONTEXT_NO_STACK + 1;
 	to->other = to->id == LEDGER_CONTEXT_OTHER + 1;
 	if (!from)
-		return;
+		return 0;
 	to->kind = from->kind;
 	if (to->kind < LEDGER_KIND_COUNT && ledger_kind_is_aligned(to->kind) &&
 	    from->align_log2 < 64)
@@ -35,10 +142,52 @@ static void describe(struct seep_ledger_load *load, const struct ledger_context 
 	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
 	to->first_ns = from->first_ns;
 	to->thread = seep_ledger_text(load, from->thread, THREAD_NAME_BYTES_MAX);
-	to->damaged = !seep_ledger_stack(load, from->leaf, &piece);
+	to->damaged = !find_stack(load, from->leaf, &piece);
 	to->truncated = to->damaged || (flags & LEDGER_CONTEXT_TRUNCATED);
-	seep_builder_stack(&load->builder, to, piece);
-	seep_ledger_count_repeats(load, from->leaf, to);
+	return piece;
+}
+
+static bool is_same(const struct seep_profile_context *a, const struct seep_profile_context *b)
+{
+	return a->kind == b->kind && a->align_log2 == b->align_log2 && a->no_stack == b->no_stack &&
+	       a->other == b->other && a->cut == b->cut &&
+	       a->by_frame_pointer == b->by_frame_pointer && a->truncated == b->truncated &&
+	       a->damaged == b->damaged && seep_text_equal(a->thread, b->thread);
+}
+
+/* The place of the context that is like @like; 0: it is new. */
+static uint32_t find_place(const struct seep_ledger_load *load, uint64_t hash,
+			   const struct seep_profile_context *like, uint32_t piece)
+{
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t index;
+
+	while ((index = seep_idtable_find(&load->context_ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (load->contexts[index].piece == piece &&
+		    is_same(&load->profile->contexts[index], like))
+			return index + 1;
+	return 0;
+}
+
+/* The stack's innermost node is @leaf. */
+static uint32_t add_context(struct seep_ledger_load *load, uint64_t hash,
+			    const struct seep_profile_context *like, uint32_t piece, uint32_t leaf)
+{
+	struct seep_profile *profile = load->profile;
+	struct seep_profile_context *context = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+
+	*context = *like;
+	load->lost_stacks += context->damaged;
+	seep_builder_stack(&load->builder, context, piece);
+	if (piece)
+		count_repeats(load, leaf, context);
+	if (profile->context_count > load->context_count)
+		load->contexts = seep_ledger_grow(load->contexts, &load->context_count,
+						  profile->context_count * UINT64_C(3) / 2,
+						  sizeof(*load->contexts));
+	load->contexts[profile->context_count - 1].piece = piece;
+	seep_idtable_add(&load->context_ids, hash, profile->context_count - 1);
+	return profile->context_count;
 }
 
 /*
@@ -46,22 +195,29 @@ static void describe(struct seep_ledger_load *load, const struct ledger_context 
  */
 static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 {
-	struct seep_profile_context *context;
+	struct seep_profile *profile = load->profile;
+	struct seep_profile_context like = { .id = index + 1 };
 	const struct ledger_context *item = NULL;
+	uint32_t piece, place;
+	uint64_t hash;
 
-	if (index >= load->place_count)
+	if (index >= profile->place_count)
 		return 0;
-	if (load->places[index])
-		return load->places[index];
+	if (profile->places[index])
+		return profile->places[index];
 	if (index >= LEDGER_CONTEXT_FIRST) {
 		item = ledger_view_context(&load->view, index);
 		if (!item || !(LEDGER_GET(item->flags) & LEDGER_CONTEXT_READY))
 			return 0;
 	}
-	context = seep_profile_add(load->profile, SEEP_ARRAY_CONTEXTS);
-	context->id = index + 1;
-	describe(load, item, context);
-	return load->places[index] = load->profile->context_count;
+	piece = describe(load, item, &like);
+	hash = seep_hash_text(seep_hash_mix(piece, like.kind << 8 | like.align_log2), like.thread);
+	place = find_place(load, hash, &like, piece);
+	if (place == 0)
+		place = add_context(load, hash, &like, piece, item ? item->leaf : 0);
+	else if (like.first_ns < profile->contexts[place - 1].first_ns)
+		profile->contexts[place - 1].first_ns = like.first_ns;
+	return profile->places[index] = place;
 }
 
 /* Figures whose context cannot be had are kept, under "no stack". */
@@ -73,6 +229,7 @@ static uint32_t owner_of(struct seep_ledger_load *load, uint32_t row)
 	if (place)
 		return place;
 	load->rows.in_doubt[row] = 1;
+	load->orphans++;
 	return place_of(load, LEDGER_CONTEXT_NO_STACK);
 }
 
@@ -91,7 +248,7 @@ static void add_epoch(struct seep_ledger_load *load, uint32_t place,
 		      const struct seep_profile_epoch *more)
 {
 	struct seep_profile_context *context = &load->profile->contexts[place - 1];
-	uint32_t *room = &load->peaks[place - 1].epoch_room;
+	uint32_t *room = &load->contexts[place - 1].epoch_room;
 	const uint32_t at = find_epoch(context, more->epoch), behind = context->epoch_count - at;
 	struct seep_profile_epoch *epoch;
 
@@ -124,23 +281,17 @@ static void add_epoch(struct seep_ledger_load *load, uint32_t place,
 static struct seep_row_sum difference(const struct seep_row_sum *now,
 				      const struct seep_row_sum *before)
 {
-	return (struct seep_row_sum){
-		.epoch = now->epoch,
-		.allocs = now->allocs - before->allocs,
-		.alloc_bytes = now->alloc_bytes - before->alloc_bytes,
-		.frees = now->frees - before->frees,
-		.freed_bytes = now->freed_bytes - before->freed_bytes,
-		.temporaries = now->temporaries - before->temporaries,
-		.peak_blocks =
-			(int64_t)((uint64_t)now->peak_blocks - (uint64_t)before->peak_blocks),
-		.peak_bytes = (int64_t)((uint64_t)now->peak_bytes - (uint64_t)before->peak_bytes),
-	};
+	struct seep_row_sum more = { .epoch = now->epoch };
+
+	for (size_t i = 0; i < sizeof(more.sums) / sizeof(more.sums[0]); i++)
+		more.sums[i] = now->sums[i] - before->sums[i];
+	return more;
 }
 
 static void add_row(struct seep_ledger_load *load, uint32_t place, const struct seep_row_sum *more)
 {
 	struct seep_profile_context *context = &load->profile->contexts[place - 1];
-	struct seep_ledger_peak *peak = &load->peaks[place - 1];
+	struct seep_ledger_context *sums = &load->contexts[place - 1];
 	const struct seep_profile_epoch live = {
 		.epoch = more->epoch,
 		.blocks = more->allocs - more->frees,
@@ -154,9 +305,9 @@ static void add_row(struct seep_ledger_load *load, uint32_t place, const struct 
 	context->temporary += more->temporaries;
 	context->live_blocks += live.blocks;
 	context->live_bytes += live.bytes;
-	peak->blocks = (int64_t)((uint64_t)peak->blocks + (uint64_t)more->peak_blocks);
-	peak->bytes = (int64_t)((uint64_t)peak->bytes + (uint64_t)more->peak_bytes);
-	peak->changed = true;
+	sums->peak_blocks = (int64_t)((uint64_t)sums->peak_blocks + (uint64_t)more->peak_blocks);
+	sums->peak_bytes = (int64_t)((uint64_t)sums->peak_bytes + (uint64_t)more->peak_bytes);
+	sums->changed = true;
 	add_epoch(load, place, &live);
 }
 
@@ -173,15 +324,11 @@ static void move_row(struct seep_ledger_load *load, const struct seep_row_change
 	uint32_t place;
 
 	/* Most that slots have something of did nothing since. Not so what only stands in. */
-	if (old && now->context && now->context <= load->place_count &&
-	    load->places[now->context - 1] == old && memcmp(before, now, sizeof(*now)) == 0)
+	if (old && seep_profile_context_of(profile, now->context) == old &&
+	    memcmp(before, now, sizeof(*now)) == 0)
 		return;
 	place = is_zero(now) ? 0 : owner_of(load, change->row);
 	profile->rows[change->row] = (struct seep_profile_row){ place, now->epoch };
-	if (profile->context_count > load->peak_count)
-		load->peaks = seep_ledger_grow(load->peaks, &load->peak_count,
-					       profile->context_count * UINT64_C(3) / 2,
-					       sizeof(*load->peaks));
 	if (old && (old != place || now->epoch != before->epoch)) {
 		more = difference(&nothing, before);
 		more.epoch = before->epoch;
@@ -202,12 +349,12 @@ static uint64_t between(int64_t value, uint64_t max)
 }
 
 /* Out of bounds where a cut was read while it was made, or written over. */
-static void lift_peak(struct seep_profile_context *context, const struct seep_ledger_peak *peak,
+static void lift_peak(struct seep_profile_context *context, const struct seep_ledger_context *sums,
 		      bool peak_is_now)
 {
-	context->peak_blocks = between(peak_is_now ? (int64_t)context->live_blocks : peak->blocks,
-				       context->allocs);
-	context->peak_bytes = between(peak_is_now ? (int64_t)context->live_bytes : peak->bytes,
+	context->peak_blocks = between(
+		peak_is_now ? (int64_t)context->live_blocks : sums->peak_blocks, context->allocs);
+	context->peak_bytes = between(peak_is_now ? (int64_t)context->live_bytes : sums->peak_bytes,
 				      context->alloc_bytes);
 	context->in_doubt |= context->damaged;
 }
@@ -240,12 +387,12 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
 	struct seep_rows *rows = &load->rows;
+	const uint64_t places = load->view.count[LEDGER_TABLE_CONTEXTS] + LEDGER_CONTEXT_FIRST;
 
 	order_changes(rows);
-	load->places =
-		seep_ledger_grow(load->places, &load->place_count,
-				 load->view.count[LEDGER_TABLE_CONTEXTS] + LEDGER_CONTEXT_FIRST,
-				 sizeof(*load->places));
+	if (profile->place_count < places)
+		(void)seep_profile_add_items(profile, SEEP_ARRAY_PLACES,
+					     (uint32_t)places - profile->place_count);
 	profile->first_row = load->view.header.first_row;
 	if (profile->row_count < rows->count)
 		(void)seep_profile_add_items(profile, SEEP_ARRAY_ROWS,
@@ -262,9 +409,9 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 			profile->contexts[place - 1].in_doubt = load->any_in_doubt = true;
 	}
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		if (load->peaks[i].changed || rows->peak_is_now != load->peak_was_now)
-			lift_peak(&profile->contexts[i], &load->peaks[i], rows->peak_is_now);
-		load->peaks[i].changed = false;
+		if (load->contexts[i].changed || rows->peak_is_now != load->peak_was_now)
+			lift_peak(&profile->contexts[i], &load->contexts[i], rows->peak_is_now);
+		load->contexts[i].changed = false;
 	}
 	load->peak_was_now = rows->peak_is_now;
 }

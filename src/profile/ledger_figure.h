@@ -3,8 +3,8 @@
 #ifndef SEEP_PROFILE_LEDGER_FIGURE_H
 #define SEEP_PROFILE_LEDGER_FIGURE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ledger/ledger.h"
+#include "profile/profile.h"
 
 /*
  * Add @value to @sum, which begins at 0. False where that is more than any program reaches: it was
@@ -17,5 +17,14 @@ static inline bool seep_ledger_add(uint64_t *sum, uint64_t value)
 	*sum += value;
 	return true;
 }
+
+/*
+ * What a ledger says of forked children that were small, and have left no ledger: as the words are
+ * now; what no program reaches counts as 0. docs/internals/ledger.md, "Fork".
+ */
+struct seep_profile_forked seep_forked_load(const struct ledger_sums *from);
+
+/* Add figure by figure. */
+void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from);
 
 #endif

@@ -7,6 +7,7 @@
 #include "profile/ledger_file.h"
 #include "profile/ledger_load.h"
 #include "profile/ledger_parts.h"
+#include "profile/process_life.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -114,9 +115,16 @@ int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *e
 	return 0;
 }
 
-bool seep_ledger_live_runs(const struct seep_ledger_live *live)
+bool seep_ledger_live_runs(const struct seep_ledger_live *live, uint32_t *ret_pid)
 {
-	return seep_profile_process_life(&live->load.view.header, NULL) != SEEP_PROCESS_DEAD;
+	enum seep_process_life life;
+
+	*ret_pid = 0;
+	life = seep_process_life(&live->ledger, ret_pid);
+	/* Who called exec has said so; else this is a copy, which may be watched as well. */
+	return life == SEEP_PROCESS_REPLACED
+		       ? LEDGER_GET(live->ledger.state->ended) != LEDGER_ENDED_EXEC
+		       : life != SEEP_PROCESS_DEAD;
 }
 
 bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live)

@@ -52,7 +52,7 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
  * The indices of contexts, frames and modules stay; new ones come behind, and the arrays may move.
  * What is not of a process that can end (marks, epochs, unseen, totals) is made anew, and pointers
  * to it are void. New frames have no names yet. process.ended tells when the process has said that
- * it ended; one that was killed says nothing, and seep_profile_process_life() knows. What was left
+ * it ended; one that was killed says nothing, and seep_process_life() knows. What was left
  * in the middle of an operation is finished only by seep_profile_load_ledger().
  *
  * Returns: 0, or
@@ -62,8 +62,11 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
  */
 SEEP_NODISCARD int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err);
 
-/* Does its process run? One of another container counts as running until it says that it ended. */
-bool seep_ledger_live_runs(const struct seep_ledger_live *live);
+/*
+ * Does its process run its program? One that cannot be seen from here does until it says that it
+ * ended. @ret_pid: its number here; 0: not known.
+ */
+bool seep_ledger_live_runs(const struct seep_ledger_live *live, uint32_t *ret_pid);
 
 /* Is there another file under the name of the one that was opened? None is no other. */
 bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live);

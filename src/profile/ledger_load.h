@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct ledger_header;
 
@@ -52,24 +51,5 @@ SEEP_NODISCARD int seep_profile_load_ledger(const char *path, bool dead,
 SEEP_NODISCARD int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 						   struct seep_profile **ret_profile,
 						   struct seep_error *err);
-
-enum seep_process_life {
-	SEEP_PROCESS_RUNNING,
-	SEEP_PROCESS_DEAD,
-	SEEP_PROCESS_UNKNOWN, /* of another PID namespace, and not to be found from here */
-};
-
-/**
- * seep_profile_process_life - whether the process that @header names still runs
- * @ret_pid: its pid as seen from here; set with SEEP_PROCESS_RUNNING only; may be NULL
- *
- * Same boot, a process with that pid in that PID namespace and that start time, not a zombie.
- * After an exec the old ledger's process still runs: its state says how it ended.
- */
-enum seep_process_life seep_profile_process_life(const struct ledger_header *header,
-						 uint32_t *ret_pid);
-
-/* Is the process of another PID namespace, where its pids are not ours? If unknown: no. */
-bool seep_profile_is_elsewhere(const struct ledger_header *header);
 
 #endif

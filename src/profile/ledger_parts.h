@@ -5,9 +5,84 @@
 
 #include "ledger/ledger_view.h"
 #include "profile/builder.h"
-#include "profile/ledger_rows.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The figures of a ledger: rows plus what every thread's slots hold of them, and the sums over
+ * all caches. In a live ledger rows are read under their sequence; in a dead one the redo records
+ * are applied first.
+ */
+
+/*
+ * One row with its slots. Sums wrap like the counters in the ledger; see seep_ledger_mend_rows().
+ */
+struct seep_row_sum {
+	union {
+		struct {
+			uint64_t allocs, alloc_bytes, frees, freed_bytes, temporaries;
+			int64_t peak_blocks, peak_bytes; /* at the cut of control.peak_turn */
+		};
+		uint64_t sums[7];
+	};
+	uint64_t direct_bytes; /* allocated and freed without a slot, so at no cut */
+	uint64_t direct_frees;
+	uint64_t direct_freed_bytes;
+	uint32_t epoch;
+	uint32_t context; /* index + 1; 0: not published */
+};
+
+/* A row that was read anew, and what it was before. */
+struct seep_row_change {
+	uint32_t row;
+	uint32_t before; /* index + 1 in rows->before; 0: it had nothing */
+};
+
+struct seep_cache_sum {
+	struct seep_profile_totals totals; /* what is counted by cache; the rest is 0 */
+	int64_t live_bytes;		   /* G + every sum and first */
+	uint64_t usable_alloc_bytes;
+	uint64_t usable_freed_bytes;
+	uint64_t walks_full;
+};
+
+struct seep_rows {
+	struct seep_row_sum *sums; /* by row index */
+	uint64_t *sequences;	   /* by row index, as it was read */
+	uint8_t *in_doubt;	   /* by row index: not 0 where no consistent reading was had */
+	uint8_t *held;		   /* by row index: enum in ledger_rows.c */
+	uint32_t *wanted;	   /* indices of rows to sum again */
+	struct seep_row_change *changes; /* by this reading; each row once */
+	uint64_t change_count;
+	struct seep_row_sum *before;
+	uint64_t before_count;
+	uint64_t count;
+	uint64_t capacity;
+	uint64_t in_doubt_count;
+	uint64_t *slots; /* by slot: a hash of what it had when it was looked at last */
+	uint64_t slot_count;
+	uint64_t turn;	 /* of the last pass */
+	uint64_t halves; /* not live: operations that were left half done, at least */
+	struct seep_cache_sum caches;
+	bool peak_is_now;     /* the live figures are the peak */
+	bool peak_turn_moved; /* peaks are of no single moment */
+};
+
+/**
+ * seep_rows_read - read all figures
+ * @view: counts are taken again
+ * @live: the process may be writing; else redo records are applied
+ * @rows: zeroed, or of an earlier reading, whose arrays are used again
+ *
+ * Live, the whole is read again at most 8 times while the peak turn moves, and single rows that
+ * were flushed meanwhile for at most 50 ms each time. Rows whose sequence is what it was, and of
+ * which no slot has changed, keep their sums: rows->changes are the others. Never fails.
+ */
+void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows);
+
+/* Release the arrays. */
+void seep_rows_done(struct seep_rows *rows);
 
 struct seep_ledger_load {
 	struct ledger_view view;
@@ -15,28 +90,36 @@ struct seep_ledger_load {
 	struct seep_builder builder;
 	struct seep_profile *profile; /* the builder's */
 	struct seep_rows rows;
-	uint64_t impossible; /* figures that were written over, and count as 0 */
+	uint64_t impossible;  /* figures that were written over, and count as 0 */
+	uint64_t orphans;     /* rows with figures whose context cannot be had */
+	uint64_t lost_stacks; /* contexts whose stack cannot be read to its end */
+	uint64_t freed_more;  /* frees by rows that have no allocation for them */
 	/* Over all rows, kept from reading to reading. */
 	uint64_t row_allocs;
 	uint64_t row_alloc_bytes;
 	uint64_t direct_bytes;
-	/* By context of the profile: what its peaks are made from, and room for so many epochs. */
-	struct seep_ledger_peak {
-		int64_t blocks;
-		int64_t bytes;
-		uint32_t epoch_room;
+	struct seep_ledger_context { /* by context of the profile */
+		int64_t peak_blocks;
+		int64_t peak_bytes;
+		uint32_t epoch_room; /* for so many */
+		uint32_t piece;	     /* of its stack */
 		bool changed;
-	} * peaks;
-	uint64_t peak_count;
+	} * contexts;
+	uint64_t context_count;
+	struct seep_idtable context_ids; /* of their indices */
 	bool peak_was_now;
 	bool any_in_doubt; /* of the contexts, by the last reading */
 	struct seep_ledger_node {
-		uint32_t piece; /* of the builder; 0 = not published yet, or the root */
-		bool damaged;	/* the path to the root is not whole */
+		uint32_t
+			piece; /* of the builder, equal for equal ones; 0 = not published yet, or the root */
+		bool damaged; /* the path to the root is not whole */
 	} * nodes;
 	uint64_t node_count;
-	uint32_t *places; /* by context: index in profile->contexts + 1; 0 = not there */
-	uint64_t place_count;
+	uint16_t *folded; /* by piece: the most that one of its nodes says */
+	uint64_t folded_count;
+	uint32_t *modules; /* by module: index in profile->modules + 1; 0 = not published yet */
+	uint64_t module_count;
+	struct seep_idtable module_ids; /* of profile->modules */
 };
 
 /* The header at @map, and what it says of the process. Errors as for seep_ledger_open(). */
@@ -72,28 +155,11 @@ void seep_ledger_load_marks(struct seep_ledger_load *load);
 /* See to it that of every row no more was freed than allocated, and that all rows can be summed. */
 void seep_ledger_mend_rows(struct seep_ledger_load *load);
 
-/* @value, or 0 where it is no figure that a program reaches. */
-uint64_t seep_ledger_figure(struct seep_ledger_load *load, uint64_t value);
+/* What in the ledger contradicts itself, with its verb; NULL: nothing. */
+const char *seep_ledger_contradiction(const struct seep_ledger_load *load);
 
 /* Pieces from nodes, each of which is read once. Needs modules. */
 void seep_ledger_load_nodes(struct seep_ledger_load *load);
-
-/**
- * seep_ledger_stack - the builder's piece for the path from node @leaf to the root
- * @ret_piece: 0 = no frames
- *
- * Returns: false when the path was damaged; the part that could be read is there.
- */
-bool seep_ledger_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *ret_piece);
-
-/*
- * Set the repeats of @context's stack, whose innermost node is @leaf. A node says how much was
- * folded up to it in the deepest of all stacks through it; of those that reach @leaf none is deeper
- * than
- * @leaf says. So all repeats together make the deepest of them, and no deeper one.
- */
-void seep_ledger_count_repeats(struct seep_ledger_load *load, uint32_t leaf,
-			       struct seep_profile_context *context);
 
 /* Rows by context, with stacks and epochs; needs rows and nodes. */
 void seep_ledger_load_contexts(struct seep_ledger_load *load);

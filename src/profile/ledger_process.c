@@ -108,15 +108,11 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 								 (uint32_t)(suppressions >> 32) },
 					 SUPPRESSIONS_BYTES_MAX);
 	process->allocator = copy_allocator(load);
-	if (header->parent[0])
-		process->parent_ledger =
-			seep_builder_text(&load->builder, header->parent,
-					  strnlen(header->parent, sizeof(header->parent)));
 	process->start_ns = header->created_ns;
 	process->start_realtime_ns = header->created_realtime_ns;
 }
 
-static void load_module(struct seep_ledger_load *load, const struct ledger_module *from,
+static void read_module(struct seep_ledger_load *load, const struct ledger_module *from,
 			struct seep_profile_module *to)
 {
 	to->path = seep_ledger_text(load, from->path, PATH_BYTES_MAX);
@@ -127,27 +123,52 @@ static void load_module(struct seep_ledger_load *load, const struct ledger_modul
 	if (to->build_id_bytes > sizeof(to->build_id))
 		to->build_id_bytes = 0;
 	memcpy(to->build_id, from->build_id, to->build_id_bytes);
+	if (!to->path)
+		to->path = seep_profile_strdup(load->profile, "");
 }
 
-/* Indices are the ledger's: one that is not published keeps its place, without a path. */
+static bool is_same_module(const struct seep_profile_module *a, const struct seep_profile_module *b)
+{
+	return a->bias == b->bias && a->start == b->start && a->end == b->end &&
+	       a->build_id_bytes == b->build_id_bytes &&
+	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+/* The index of the one that is like @module, which is added if it is new. */
+static uint32_t find_module(struct seep_ledger_load *load, const struct seep_profile_module *module)
+{
+	const uint64_t hash = seep_hash_text(seep_hash_mix(module->start, module->bias),
+					     module->path);
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t index;
+
+	while ((index = seep_idtable_find(&load->module_ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (is_same_module(&load->profile->modules[index], module))
+			return index;
+	index = load->profile->module_count;
+	*(struct seep_profile_module *)seep_profile_add(load->profile,
+							SEEP_ARRAY_MODULES) = *module;
+	seep_idtable_add(&load->module_ids, hash, index);
+	return index;
+}
+
 void seep_ledger_load_modules(struct seep_ledger_load *load)
 {
-	static char none[] = "";
-	struct seep_profile *profile = load->profile;
 	uint64_t count = load->view.count[LEDGER_TABLE_MODULES];
 
 	if (count > UINT16_MAX)
 		count = UINT16_MAX; /* a node cannot name more */
-	while (profile->module_count < count)
-		(void)seep_profile_add(profile, SEEP_ARRAY_MODULES);
-	for (uint32_t i = 0; i < profile->module_count; i++) {
+	load->modules = seep_ledger_grow(load->modules, &load->module_count, count,
+					 sizeof(*load->modules));
+	for (uint64_t i = 0; i < load->module_count; i++) {
 		const struct ledger_module *from = ledger_view_module(&load->view, i);
-		struct seep_profile_module *to = &profile->modules[i];
+		struct seep_profile_module module = { 0 };
 
-		if ((!to->path || to->path == none) && from && LEDGER_GET(from->ready))
-			load_module(load, from, to);
-		if (!to->path)
-			to->path = none;
+		if (load->modules[i] || !from || !LEDGER_GET(from->ready))
+			continue;
+		read_module(load, from, &module);
+		load->modules[i] = find_module(load, &module) + 1;
 	}
 }
 

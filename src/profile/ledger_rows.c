@@ -5,7 +5,7 @@
  * changes the sequence. So one pass over all slots serves all rows at once, and only rows whose
  * sequence moved are summed again.
  */
-#include "profile/ledger_rows.h"
+#include "profile/ledger_parts.h"
 
 #include "base/clock.h"
 #include "base/idtable.h"
@@ -124,14 +124,6 @@ static const struct ledger_redo *unfinished_flush(const struct reader *r,
 	return redo;
 }
 
-/* The stores of the flush, on the private copy. Gives the slot that the flush empties. */
-static uint64_t finish_flush(const struct reader *r, const struct ledger_redo *redo, uint64_t row)
-{
-	add(r, row, &redo->values);
-	r->rows->in_doubt[row] = REDONE;
-	return LEDGER_GET(redo->slot);
-}
-
 /* A cache may move to new slots at any time, beyond the count of a moment ago. */
 static uint64_t find_slots(const struct reader *r, const struct ledger_cache *cache,
 			   uint64_t *ret_first)
@@ -165,8 +157,11 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 	uint64_t count = find_slots(r, cache, &first);
 
 	redo = unfinished_flush(r, cache, cache_index, &row);
-	if (redo)
-		emptied = finish_flush(r, redo, row);
+	if (redo) { /* Its stores, on the private copy. */
+		add(r, row, &redo->values);
+		r->rows->in_doubt[row] = REDONE;
+		emptied = LEDGER_GET(redo->slot);
+	}
 	for (uint64_t i = first; i < first + count; i++) {
 		const struct ledger_slot *slot = ledger_view_slot(r->view, i);
 		struct ledger_row_values values;
@@ -315,13 +310,6 @@ static void read_wanted_rows(struct reader *r)
 	}
 }
 
-static void pause_for_writers(void)
-{
-	struct timespec pause = { .tv_sec = 0, .tv_nsec = ROUND_PAUSE_NS };
-
-	(void)nanosleep(&pause, NULL);
-}
-
 static bool turn_moved(const struct reader *r)
 {
 	return LEDGER_GET(ledger_view_control(r->view)->peak_turn) != r->turn;
@@ -330,6 +318,7 @@ static bool turn_moved(const struct reader *r)
 /* A dead ledger does not move, and a pass that will be repeated is not worth a wait. */
 static void retry_moved_rows(struct reader *r)
 {
+	const struct timespec pause = { .tv_nsec = ROUND_PAUSE_NS }; /* for writers */
 	uint64_t deadline = seep_monotonic_ns() + RETRY_MAX_NS;
 	int rounds = 0;
 
@@ -337,7 +326,7 @@ static void retry_moved_rows(struct reader *r)
 		if (!r->last && turn_moved(r))
 			break;
 		if (++rounds > EAGER_ROUNDS)
-			pause_for_writers();
+			(void)nanosleep(&pause, NULL);
 		read_wanted_rows(r);
 	}
 }
@@ -367,17 +356,16 @@ static bool holds(const struct reader *r, uint64_t index)
 /* Once for all passes of a reading. */
 static void note_change(struct seep_rows *rows, uint32_t index)
 {
+	struct seep_row_change *change;
+
 	if (rows->held[index] & CHANGED)
 		return;
-	rows->changes = seep_xgrow(rows->changes, &rows->change_capacity, rows->change_count + 1,
-				   sizeof(*rows->changes));
-	rows->changes[rows->change_count++] = (struct seep_row_change){ index, 0 };
+	change = SEEP_APPEND(rows->changes, rows->change_count);
+	*change = (struct seep_row_change){ index, 0 };
 	if (!(rows->sums[index].allocs | rows->sums[index].alloc_bytes))
 		return;
-	rows->before = seep_xgrow(rows->before, &rows->before_capacity, rows->before_count + 1,
-				  sizeof(*rows->before));
-	rows->before[rows->before_count++] = rows->sums[index];
-	rows->changes[rows->change_count - 1].before = (uint32_t)rows->before_count;
+	*SEEP_APPEND(rows->before, rows->before_count) = rows->sums[index];
+	change->before = (uint32_t)rows->before_count;
 }
 
 static void read_rows(struct reader *r)

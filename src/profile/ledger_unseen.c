@@ -19,7 +19,7 @@ static const struct {
 } bits[] = {
 	{ LEDGER_UNSEEN_FULL, "ledger-full", NULL, /* see add_limit() */
 	  "the limit of the ledger's size left no room; nothing was counted" },
-	{ LEDGER_UNSEEN_NO_SPACE, "no-space", NULL, /* see add_no_space() */
+	{ LEDGER_UNSEEN_NO_SPACE, "no-space", NULL, /* see load_bits() */
 	  "the file system had no room for the ledger; nothing was counted" },
 	{ LEDGER_UNSEEN_REFUSED, "ledger-refused",
 	  "the kernel refused the ledger more pages, as it does under a seccomp filter without "
@@ -31,8 +31,6 @@ static const struct {
 	  NULL },
 	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
 	  "malloc is not glibc's: requests below 16 bytes were rounded up to 16", NULL },
-	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded",
-	  NULL },
 	{ LEDGER_UNSEEN_CACHES_FULL, "caches-full",
 	  "some threads found no room in the ledger, or no memory; what they did is counted without "
 	  "stacks",
@@ -80,15 +78,6 @@ static void add_limit(struct seep_profile *profile, const struct ledger_header *
 			seep_bytes_text(header->ledger_max_bytes).text);
 }
 
-static void add_no_space(struct seep_profile *profile, const struct ledger_state *state)
-{
-	seep_profile_add_unseen(profile, "no-space",
-				"the file system of the ledger was full: it had room for %s of the "
-				"ledger; stacks first met after that are counted together as "
-				"other; SEEP_DIR=FOLDER puts ledgers where there is more room",
-				seep_bytes_text(LEDGER_GET(state->real_bytes)).text);
-}
-
 static void load_bits(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
@@ -98,7 +87,12 @@ static void load_bits(struct seep_ledger_load *load)
 	if ((unseen & LEDGER_UNSEEN_FULL) && !is_empty)
 		add_limit(load->profile, &load->view.header);
 	if ((unseen & LEDGER_UNSEEN_NO_SPACE) && !is_empty)
-		add_no_space(load->profile, state);
+		seep_profile_add_unseen(
+			load->profile, "no-space",
+			"the file system of the ledger was full: it had room for %s of the ledger; "
+			"stacks first met after that are counted together as other; "
+			"SEEP_DIR=FOLDER puts ledgers where there is more room",
+			seep_bytes_text(LEDGER_GET(state->real_bytes)).text);
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
 		const char *detail = is_empty && bits[i].nothing ? bits[i].nothing : bits[i].detail;
 
@@ -129,6 +123,27 @@ static void load_filters(struct seep_ledger_load *load)
 		mode & LEDGER_MODE_MODULES ? "module" : "", options ? options : "see the options");
 }
 
+/* Row 0: whoever counts there had no room, or no state of its own, for a walk. */
+static void load_stackless(struct seep_ledger_load *load)
+{
+	const uint64_t early = LEDGER_GET(ledger_view_state(&load->view)->early);
+	const uint64_t allocs = load->rows.count ? load->rows.sums[0].allocs : 0;
+
+	if (early)
+		seep_profile_add_unseen(load->profile, "early",
+					"%" PRIu64
+					" allocations and frees were made before the ledger was "
+					"there; the allocations are counted without a stack",
+					early);
+	if (allocs > early)
+		seep_profile_add_unseen(load->profile, "no-stack",
+					"up to %" PRIu64
+					" allocations are counted without a stack: signal handlers "
+					"made them while the library was counting, or their thread "
+					"had no room in the ledger",
+					allocs);
+}
+
 static void load_counts(struct seep_ledger_load *load)
 {
 	const struct seep_profile_totals *totals = &load->profile->totals;
@@ -138,6 +153,7 @@ static void load_counts(struct seep_ledger_load *load)
 					"%" PRIu64 " allocations are counted as other instead of "
 					"under their stack",
 					totals->dropped);
+	load_stackless(load);
 	if (totals->unrecorded_children)
 		seep_profile_add_unseen(
 			load->profile, "unrecorded-child", "%" PRIu64 " child %s not recorded",
@@ -148,7 +164,7 @@ static void load_counts(struct seep_ledger_load *load)
 					"the figures of %" PRIu64
 					" call stacks kept changing while they were read",
 					totals->in_doubt);
-	else if (totals->in_doubt)
+	else if (totals->in_doubt && !seep_profile_says(load->profile, SEEP_UNSEEN_DAMAGED))
 		seep_profile_add_unseen(load->profile, "in-doubt",
 					"%" PRIu64 " operations or more are counted in part: the "
 					"process died, or a signal handler left them by longjmp",
@@ -226,21 +242,22 @@ static void load_cut(struct seep_ledger_load *load)
 			view->bytes, view->header.file_bytes);
 }
 
-static void load_impossible(struct seep_ledger_load *load)
+static void load_contradiction(struct seep_ledger_load *load)
 {
-	if (load->impossible)
-		seep_profile_add_unseen(load->profile, "ledger-damaged",
-					"%" PRIu64
-					" figures of the ledger are impossible, perhaps because "
-					"the program wrote over them; they are counted as 0, and "
-					"others may be wrong too",
-					load->impossible);
+	const char *what = seep_ledger_contradiction(load);
+
+	if (what)
+		seep_profile_add_unseen(load->profile, SEEP_UNSEEN_DAMAGED,
+					"the ledger was damaged, perhaps by the program, which "
+					"shares its memory: it %s; other figures may be wrong too, "
+					"and nothing is concluded from them",
+					what);
 }
 
 void seep_ledger_load_unseen(struct seep_ledger_load *load)
 {
 	load_cut(load);
-	load_impossible(load);
+	load_contradiction(load);
 	load_filters(load);
 	load_counts(load);
 	load_bits(load);

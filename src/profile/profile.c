@@ -51,31 +51,21 @@ static const struct {
 	size_t items_at;
 	size_t count_at;
 } arrays[SEEP_ARRAY_COUNT] = {
-#define AT(field) offsetof(struct seep_profile, field)
-	[SEEP_ARRAY_MODULES] = { sizeof(struct seep_profile_module), AT(modules),
-				 AT(module_count) },
-	[SEEP_ARRAY_FRAMES] = { sizeof(struct seep_profile_frame), AT(frames), AT(frame_count) },
-	[SEEP_ARRAY_CONTEXTS] = { sizeof(struct seep_profile_context), AT(contexts),
-				  AT(context_count) },
-	[SEEP_ARRAY_EPOCHS] = { sizeof(struct seep_profile_epoch), AT(epochs), AT(epoch_count) },
-	[SEEP_ARRAY_ROWS] = { sizeof(struct seep_profile_row), AT(rows), AT(row_count) },
-	[SEEP_ARRAY_MARKS] = { sizeof(struct seep_profile_mark), AT(marks), AT(mark_count) },
-	[SEEP_ARRAY_SAMPLES] = { sizeof(struct seep_profile_sample), AT(timeline),
-				 AT(sample_count) },
-	[SEEP_ARRAY_UNSEEN] = { sizeof(struct seep_profile_unseen), AT(unseen), AT(unseen_count) },
-	[SEEP_ARRAY_CHILDREN] = { sizeof(uint32_t), AT(process.children), AT(process.child_count) },
-	[SEEP_ARRAY_ARGV] = { sizeof(char *), AT(process.argv), AT(process.argv_count) },
-	[SEEP_ARRAY_OTHERS] = { sizeof(struct seep_profile_other), AT(others), AT(other_count) },
-	[SEEP_ARRAY_SKIPPED] = { sizeof(struct seep_profile_range), AT(scan.skipped),
-				 AT(scan.skipped_count) },
-	[SEEP_ARRAY_CAVEATS] = { sizeof(char *), AT(scan.caveats), AT(scan.caveat_count) },
-	[SEEP_ARRAY_SUPPRESSIONS] = { sizeof(struct seep_profile_suppression),
-				      AT(scan.suppressions), AT(scan.suppression_count) },
-	[SEEP_ARRAY_LEAKS] = { sizeof(struct seep_profile_leak), AT(leaks), AT(leak_count) },
-	[SEEP_ARRAY_LEAK_BLOCKS] = { sizeof(struct seep_profile_leak_block), AT(leak_blocks),
-				     AT(leak_block_count) },
-	[SEEP_ARRAY_LINKS] = { sizeof(struct seep_profile_link), AT(links), AT(link_count) },
+#define ITEM(constant, items, count, type)                                              \
+	[SEEP_ARRAY_##constant] = { sizeof(type), offsetof(struct seep_profile, items), \
+				    offsetof(struct seep_profile, count) },
+	SEEP_ARRAYS(ITEM)
+#undef ITEM
 };
+
+const void *seep_profile_items(const struct seep_profile *profile, enum seep_array array,
+			       uint32_t *ret_count)
+{
+	const char *at = (const char *)profile;
+
+	*ret_count = *(const uint32_t *)(const void *)(at + arrays[array].count_at);
+	return *(const void *const *)(const void *)(at + arrays[array].items_at);
+}
 
 void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)
 {
@@ -127,6 +117,7 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 		{ "usable_bytes", SEEP_UNSEEN_IMPORTED },
 		{ "threads", SEEP_UNSEEN_IMPORTED },
 		{ "temporary_bytes", SEEP_UNSEEN_IMPORTED },
+		{ "peak_blocks", SEEP_UNSEEN_ONE_MOMENT },
 		{ "peak_bytes", SEEP_UNSEEN_ONE_MOMENT },
 		{ "temporary", SEEP_UNSEEN_ONE_MOMENT },
 		{ "allocs", SEEP_UNSEEN_NO_FREES },

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "ledger/kind.h"
+#include "profile/figures.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,18 +107,10 @@ struct seep_profile_context {
 	bool damaged;	       /* its stack could not be read to its end: always in doubt */
 	bool expanded; /* its stack has an entry for each inlined call, where any is known */
 	char *thread;  /* by_thread only, else NULL */
-	char *scope;   /* NULL none */
 	uint64_t first_ns;
-	uint64_t allocs;
-	uint64_t alloc_bytes;
-	uint64_t frees;
-	uint64_t freed_bytes;
-	uint64_t temporary;
-	uint64_t live_blocks;
-	uint64_t live_bytes;
-	uint64_t peak_blocks; /* at the process's peak, not its own */
-	uint64_t peak_bytes;
-	struct seep_profile_stack_entry *stack; /* innermost first */
+	SEEP_FIGURE_MEMBERS(uint64_t,
+			    SEEP_FIGURE_OF_CONTEXT); /* peaks: of the process, not its own */
+	struct seep_profile_stack_entry *stack;	     /* innermost first */
 	uint32_t stack_count;
 	struct seep_profile_epoch *epochs; /* those with live blocks, ascending */
 	uint32_t epoch_count;
@@ -240,7 +233,6 @@ struct seep_profile_process {
 	char *allocator;     /* "glibc", or the path of the library that provides malloc */
 	char *options;	     /* SEEP_OPTIONS as given */
 	char *suppressions;  /* of a ledger: of its __lsan_default_suppressions(); NULL none */
-	char *parent_ledger; /* of a ledger: file name of the fork parent's; NULL = none */
 	uint32_t mode;	     /* enum ledger_mode */
 	uint64_t start_ns;   /* monotonic */
 	uint64_t start_realtime_ns;
@@ -284,6 +276,7 @@ struct seep_profile_totals {
 
 struct seep_profile_forked {
 	uint64_t processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes;
+	uint64_t inherited_frees, inherited_freed_bytes; /* of what ancestors had allocated */
 };
 
 /* Another process of the same run, or an earlier program of this one, with its own recording. */
@@ -308,33 +301,44 @@ struct seep_profile_run {
 	uint64_t peaks_at_once_bytes;
 };
 
-/* The arrays of a profile that can grow. */
+/*
+ * The arrays of a profile that can grow: ARRAY(constant, the member that points to the items, the one
+ * that counts them, what an item is).
+ */
+/* clang-format off */
+#define SEEP_ARRAYS(ARRAY) \
+	ARRAY(MODULES, modules, module_count, struct seep_profile_module) \
+	ARRAY(FRAMES, frames, frame_count, struct seep_profile_frame) \
+	ARRAY(CONTEXTS, contexts, context_count, struct seep_profile_context) \
+	ARRAY(EPOCHS, epochs, epoch_count, struct seep_profile_epoch) \
+	ARRAY(ROWS, rows, row_count, struct seep_profile_row) \
+	ARRAY(PLACES, places, place_count, uint32_t) \
+	ARRAY(MARKS, marks, mark_count, struct seep_profile_mark) \
+	ARRAY(SAMPLES, timeline, sample_count, struct seep_profile_sample) \
+	ARRAY(UNSEEN, unseen, unseen_count, struct seep_profile_unseen) \
+	ARRAY(CHILDREN, process.children, process.child_count, uint32_t) \
+	ARRAY(ARGV, process.argv, process.argv_count, char *) \
+	ARRAY(OTHERS, others, other_count, struct seep_profile_other) \
+	ARRAY(SKIPPED, scan.skipped, scan.skipped_count, struct seep_profile_range) \
+	ARRAY(CAVEATS, scan.caveats, scan.caveat_count, char *) \
+	ARRAY(SUPPRESSIONS, scan.suppressions, scan.suppression_count, struct seep_profile_suppression) \
+	ARRAY(LEAKS, leaks, leak_count, struct seep_profile_leak) \
+	ARRAY(LEAK_BLOCKS, leak_blocks, leak_block_count, struct seep_profile_leak_block) \
+	ARRAY(LINKS, links, link_count, struct seep_profile_link)
+/* clang-format on */
+
 enum seep_array {
-	SEEP_ARRAY_MODULES,
-	SEEP_ARRAY_FRAMES,
-	SEEP_ARRAY_CONTEXTS,
-	SEEP_ARRAY_EPOCHS,
-	SEEP_ARRAY_ROWS,
-	SEEP_ARRAY_MARKS,
-	SEEP_ARRAY_SAMPLES,
-	SEEP_ARRAY_UNSEEN,
-	SEEP_ARRAY_CHILDREN,
-	SEEP_ARRAY_ARGV,
-	SEEP_ARRAY_OTHERS,
-	SEEP_ARRAY_SKIPPED,
-	SEEP_ARRAY_CAVEATS,
-	SEEP_ARRAY_SUPPRESSIONS,
-	SEEP_ARRAY_LEAKS,
-	SEEP_ARRAY_LEAK_BLOCKS,
-	SEEP_ARRAY_LINKS,
-	SEEP_ARRAY_COUNT,
+#define SEEP_ARRAY_NUMBER(constant, items, count, type) SEEP_ARRAY_##constant,
+	SEEP_ARRAYS(SEEP_ARRAY_NUMBER)
+#undef SEEP_ARRAY_NUMBER
+		SEEP_ARRAY_COUNT,
 };
 
 struct seep_profile {
 	struct seep_profile_process process;
 	struct seep_profile_totals totals;
 	struct seep_profile_forked forked; /* children too small for a recording of their own */
-	struct seep_profile_forked young;  /* of a ledger: what its parent's counts in forked */
+	bool is_summed; /* of a ledger: all of this is in an ancestor's "forked" */
 	struct seep_profile_run run;
 	struct seep_profile_other *others;
 	uint32_t other_count;
@@ -351,6 +355,8 @@ struct seep_profile {
 	uint32_t first_row; /* of a ledger: id of the first of these; lower ones are of ancestors */
 	struct seep_profile_row *rows;
 	uint32_t row_count;
+	uint32_t *places; /* of a ledger: by id less 1, that context's index + 1; 0 = not here */
+	uint32_t place_count;
 	struct seep_profile_mark *marks;
 	uint32_t mark_count;
 	struct seep_profile_sample *timeline;
@@ -387,6 +393,10 @@ void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t ite
 char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 
+/* The items of an array, and how many. */
+const void *seep_profile_items(const struct seep_profile *profile, enum seep_array array,
+			       uint32_t *ret_count);
+
 /*
  * @count more items, zeroed, of which the first is returned. The array may move. One that was set
  * otherwise is not added to.
@@ -403,6 +413,15 @@ static inline uint32_t seep_profile_row_context(const struct seep_profile *profi
 	return row >= profile->first_row && row - profile->first_row < profile->row_count
 		       ? profile->rows[row - profile->first_row].context
 		       : 0;
+}
+
+/*
+ * The index + 1 of the context that a reading of the same ledger has under @id; 0: not here. A
+ * ledger may have the same one twice, and readers merge them under either's id.
+ */
+static inline uint32_t seep_profile_context_of(const struct seep_profile *profile, uint32_t id)
+{
+	return id > 0 && id <= profile->place_count ? profile->places[id - 1] : 0;
 }
 
 /* The context of a leak; NULL: it is not here. */
@@ -442,6 +461,9 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 #define SEEP_UNSEEN_ONE_MOMENT "one-moment"
 #define SEEP_UNSEEN_NO_FREES "no-frees"
 #define SEEP_UNSEEN_NO_LIVE "no-live"
+
+/* The ledger contradicts itself: its figures are shown, and nothing is concluded from them. */
+#define SEEP_UNSEEN_DAMAGED "ledger-damaged"
 
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);

@@ -2,6 +2,7 @@
 #include "profile/profile_check.h"
 
 #include "profile/profile.h"
+#include "profile/total_fields.h"
 
 #include <stdbool.h>
 
@@ -49,29 +50,28 @@ bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_to
 {
 	bool fits = true;
 
-#define ADD(field) fits &= !__builtin_add_overflow(sums->field, c->field, &sums->field)
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *c = &profile->contexts[i];
+	for (int f = 0; f < SEEP_FIGURE_COUNT; f++) {
+		const struct seep_total_field *field = seep_total_named(seep_figure_names[f]);
+		uint64_t sum = field ? seep_total_get(sums, field) : 0;
 
-		ADD(allocs);
-		ADD(alloc_bytes);
-		ADD(frees);
-		ADD(freed_bytes);
-		ADD(live_blocks);
-		ADD(live_bytes);
-		ADD(peak_bytes);
-		ADD(temporary);
+		for (uint32_t i = 0; field && i < profile->context_count; i++)
+			fits &= !__builtin_add_overflow(sum, profile->contexts[i].figures[f], &sum);
+		if (field)
+			seep_total_set(sums, field, sum);
 	}
-#undef ADD
 	return fits;
 }
 
+/* Where there are totals of contexts' figures, these are equal. */
 static bool same_sums(const struct seep_profile_totals *a, const struct seep_profile_totals *b)
 {
-	return a->allocs == b->allocs && a->alloc_bytes == b->alloc_bytes && a->frees == b->frees &&
-	       a->freed_bytes == b->freed_bytes && a->live_blocks == b->live_blocks &&
-	       a->live_bytes == b->live_bytes && a->peak_bytes == b->peak_bytes &&
-	       a->temporary == b->temporary;
+	for (int f = 0; f < SEEP_FIGURE_COUNT; f++) {
+		const struct seep_total_field *field = seep_total_named(seep_figure_names[f]);
+
+		if (field && seep_total_get(a, field) != seep_total_get(b, field))
+			return false;
+	}
+	return true;
 }
 
 static int check_contexts(const struct seep_profile *profile, struct seep_error *err)

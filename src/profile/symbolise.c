@@ -10,6 +10,7 @@
 #include "base/idtable.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
+#include "symbol/perf_map.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>
@@ -58,14 +59,13 @@ struct symboliser {
 	size_t expanded_capacity;
 	struct seep_idtable text_ids;
 	struct known_text *texts;
-	size_t text_capacity;
 };
 
 static const char *copy_text(struct symboliser *s, const char *text)
 {
 	const uint64_t hash = seep_hash_mix(0, (uintptr_t)text);
-	const size_t count = s->text_ids.count;
-	size_t at = SEEP_IDTABLE_START;
+	size_t count = s->text_ids.count, at = SEEP_IDTABLE_START;
+	struct known_text *known;
 	uint32_t id;
 
 	if (!text)
@@ -73,10 +73,16 @@ static const char *copy_text(struct symboliser *s, const char *text)
 	while ((id = seep_idtable_find(&s->text_ids, hash, &at)) != SEEP_IDTABLE_NONE)
 		if (s->texts[id].from == text)
 			return s->texts[id].copy;
-	s->texts = seep_xgrow(s->texts, &s->text_capacity, count + 1, sizeof(*s->texts));
-	s->texts[count] = (struct known_text){ text, seep_profile_strdup(s->profile, text) };
 	seep_idtable_add(&s->text_ids, hash, (uint32_t)count);
-	return s->texts[count].copy;
+	known = SEEP_APPEND(s->texts, count);
+	*known = (struct known_text){ text, seep_profile_strdup(s->profile, text) };
+	return known->copy;
+}
+
+/* Of the call, where the frame is a return. */
+static uint64_t address_of(const struct seep_profile_frame *frame)
+{
+	return frame->exact ? frame->address : frame->address - 1;
 }
 
 static int by_place(const void *a, const void *b)
@@ -107,7 +113,7 @@ static void collect(struct symboliser *s, bool missing)
 		if (module && !frame->inlined &&
 		    (!had_names || (missing && profile->modules[module - 1].problem)))
 			s->wanted[s->wanted_count++] = (struct wanted){
-				.address = frame->exact ? frame->address : frame->address - 1,
+				.address = address_of(frame),
 				.module = module,
 				.frame = i,
 			};
@@ -198,18 +204,12 @@ static bool is_more(const struct symboliser *s, const struct knowledge *before)
 	       now.names + now.lines > before->names + before->lines;
 }
 
-static void note_problem(struct symboliser *s, uint32_t module)
-{
-	const char *problem = seep_symbol_module_problem(s->modules[module - 1]);
-
-	s->profile->modules[module - 1].problem = seep_profile_strdup(s->profile, problem);
-}
-
 /* All frames of one module. Names that it had are kept unless more are found. */
 static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t count, bool missing)
 {
 	const uint32_t module = wanted->module;
-	const bool again = missing && s->profile->modules[module - 1].problem;
+	struct seep_profile_module *to = &s->profile->modules[module - 1];
+	const bool again = missing && to->problem;
 
 	s->name_count = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -223,7 +223,8 @@ static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t c
 	s->any_renewed |= again;
 	for (size_t i = 0; i < count; i++)
 		give_names(s, &wanted[i]);
-	note_problem(s, module);
+	to->problem = seep_profile_strdup(s->profile,
+					  seep_symbol_module_problem(s->modules[module - 1]));
 }
 
 /* Frames that are new themselves have nothing inlined. */
@@ -348,4 +349,67 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	free(s.before);
 	free(s.modules);
 	return r;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t left = address_of(*(struct seep_profile_frame *const *)a);
+	uint64_t right = address_of(*(struct seep_profile_frame *const *)b);
+
+	return (left > right) - (left < right);
+}
+
+static size_t collect_unnamed(struct seep_profile *profile, struct seep_profile_frame **unnamed)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		struct seep_profile_frame *frame = &profile->frames[i];
+
+		if (frame->module == 0 && !frame->function && frame->address > 0)
+			unnamed[count++] = frame;
+	}
+	qsort(unnamed, count, sizeof(*unnamed), by_address);
+	return count;
+}
+
+static void name_unnamed(struct seep_profile *profile, struct seep_profile_frame **unnamed,
+			 size_t count, char *const *names)
+{
+	struct seep_profile_module *module = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!names[i])
+			continue;
+		if (!module) {
+			module = seep_profile_add(profile, SEEP_ARRAY_MODULES);
+			module->path = seep_profile_strdup(profile, SEEP_GENERATED_MODULE);
+		}
+		unnamed[i]->module = profile->module_count;
+		unnamed[i]->function = seep_profile_strdup(profile, names[i]);
+	}
+	for (uint32_t i = 0; i < profile->context_count && module; i++)
+		profile->contexts[i].hash = 0;
+}
+
+int seep_profile_name_generated(struct seep_profile *profile, int fd, struct seep_error *err)
+{
+	const size_t room = (size_t)profile->frame_count + 1;
+	struct seep_profile_frame **unnamed = seep_xcalloc(room, sizeof(*unnamed));
+	uint64_t *addresses = seep_xcalloc(room, sizeof(*addresses));
+	char **names = seep_xcalloc(room, sizeof(char *));
+	size_t count = collect_unnamed(profile, unnamed);
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = address_of(unnamed[i]);
+	if (count > 0)
+		rc = seep_perf_map_read(fd, addresses, count, names, err);
+	name_unnamed(profile, unnamed, count, names);
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	free(addresses);
+	free(unnamed);
+	return rc;
 }

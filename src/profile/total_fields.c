@@ -3,6 +3,8 @@
 
 #include "profile/profile.h"
 
+#include <string.h>
+
 /* clang-format off */
 #define AT(field) offsetof(struct seep_profile_totals, field)
 #define TOTAL(field, since) { #field, AT(field), since, false }
@@ -43,6 +45,14 @@ const struct seep_total_field seep_total_fields[] = {
 	VERIFY(differences, 2),
 };
 const size_t seep_total_field_count = sizeof(seep_total_fields) / sizeof(seep_total_fields[0]);
+
+const struct seep_total_field *seep_total_named(const char *name)
+{
+	for (size_t i = 0; i < seep_total_field_count; i++)
+		if (strcmp(seep_total_fields[i].name, name) == 0)
+			return &seep_total_fields[i];
+	return NULL;
+}
 
 uint64_t seep_total_get(const struct seep_profile_totals *totals,
 			const struct seep_total_field *field)

@@ -19,6 +19,9 @@ struct seep_total_field {
 extern const struct seep_total_field seep_total_fields[];
 extern const size_t seep_total_field_count;
 
+/* The one with this name; NULL: none has it. */
+const struct seep_total_field *seep_total_named(const char *name);
+
 /* A flag is 0 or 1. */
 uint64_t seep_total_get(const struct seep_profile_totals *totals,
 			const struct seep_total_field *field);

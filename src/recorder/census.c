@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "profile/process_life.h"
 #include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
 
@@ -18,11 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HALF_MADE_AGE_S = 60, ANCESTORS_MAX = 64 };
+enum { HALF_MADE_AGE_S = 60 };
 
 struct taking {
 	struct seep_census *census;
 	const char *dir;
+	bool may_be_reaped; /* what is in it */
+	bool tidies;	    /* figures are not asked for, and what is half-made goes */
 	/* Folders that were looked through. */
 	struct stat taken[SEEP_LEDGERDIR_USUAL + 1];
 	unsigned taken_count;
@@ -30,21 +33,19 @@ struct taking {
 	size_t other_version_problem; /* index of the sentence about them */
 };
 
-static enum seep_census_state state_of(const struct seep_ledger *ledger)
+static enum seep_census_state state_of(const struct seep_ledger *ledger,
+				       enum seep_process_life life, bool has_recorder)
 {
-	uint32_t recorder = atomic_load_explicit(&ledger->control->recorder_pid,
-						 memory_order_acquire);
-
-	switch (seep_ledger_life(ledger)) {
+	switch (life) {
 	case SEEP_PROCESS_RUNNING:
-		if (recorder == 0)
+		if (atomic_load_explicit(&ledger->control->recorder_pid, memory_order_acquire) == 0)
 			return SEEP_CENSUS_RUNNING;
-		return seep_ledger_has_recorder(ledger) ? SEEP_CENSUS_RECORDED
-							: SEEP_CENSUS_RECORDER_GONE;
+		return has_recorder ? SEEP_CENSUS_RECORDED : SEEP_CENSUS_RECORDER_GONE;
+	case SEEP_PROCESS_REPLACED:
 	case SEEP_PROCESS_DEAD:
 		if (atomic_load_explicit(&ledger->control->recorder_done, memory_order_acquire))
 			return SEEP_CENSUS_DONE;
-		return seep_ledger_has_recorder(ledger) ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
+		return has_recorder ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
 	default:
 		return SEEP_CENSUS_ELSEWHERE;
 	}
@@ -57,25 +58,34 @@ static void entry_done(struct seep_census_entry *entry)
 	free(entry->exe);
 }
 
-static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledger, const char *dir)
+/* @dir: NULL: the name is its path. @sums: NULL: they are not asked for. */
+static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledger, const char *dir,
+		       const struct seep_ledger_sums *sums)
 {
 	const struct ledger_header *header = &ledger->view.header;
-	struct seep_ledger_sums sums = seep_ledger_sum(ledger);
+	const bool has_recorder = seep_ledger_has_recorder(ledger);
 	uint64_t now = seep_clock_ns(CLOCK_REALTIME);
+	uint32_t here_pid = 0;
+	const enum seep_process_life life = seep_process_life(ledger, &here_pid);
 	struct stat st;
 
 	*entry = (struct seep_census_entry){
-		.state = state_of(ledger),
-		.path = seep_xasprintf("%s/%s", dir, ledger->file_name),
+		.state = state_of(ledger, life, has_recorder),
+		.path = dir ? seep_xasprintf("%s/%s", dir, ledger->file_name)
+			    : seep_xstrdup(ledger->file_name),
 		.parent = seep_xstrdup(header->parent),
 		.exe = seep_ledger_string(ledger, header->exe),
 		.pid = header->pid,
 		.ppid = header->ppid,
+		.pid_namespace = header->pid_namespace,
+		.here_pid = here_pid,
+		.is_replaced = life == SEEP_PROCESS_REPLACED,
 		.recorder_pid = atomic_load_explicit(&ledger->control->recorder_pid,
 						     memory_order_acquire),
-		.live_bytes = sums.live_bytes,
-		.allocs = sums.allocs,
-		.frees = sums.frees,
+		.has_recorder = has_recorder,
+		.live_bytes = sums ? sums->live_bytes : 0,
+		.allocs = sums ? sums->allocs : 0,
+		.frees = sums ? sums->frees : 0,
 		.growing_bytes_per_hour = atomic_load_explicit(
 			&ledger->control->growing_bytes_per_hour, memory_order_relaxed),
 		.growing_contexts = atomic_load_explicit(&ledger->control->growing_contexts,
@@ -94,6 +104,13 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		entry->age_ns = now - header->created_realtime_ns;
 	if (fstat(ledger->fd, &st) == 0)
 		entry->space_bytes = (uint64_t)st.st_blocks * 512;
+}
+
+static struct seep_census_entry *new_entry(struct seep_census *census)
+{
+	census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,
+				     sizeof(*census->entries));
+	return &census->entries[census->count++];
 }
 
 static void add_problem(struct taking *taking, const struct seep_error *err)
@@ -123,32 +140,64 @@ static void sum_other_versions(const struct taking *taking)
 				   taking->dir, taking->other_version_count);
 }
 
+/* What a process leaves that is killed while it makes its ledger. */
+static void tidy_half_made(int dir_fd, const char *file_name,
+			   const struct seep_ledgerdir_name *name)
+{
+	struct stat st;
+
+	if (!seep_procfs_alive(name->pid, name->start_ticks) &&
+	    fstatat(dir_fd, file_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    time(NULL) - st.st_mtime > HALF_MADE_AGE_S)
+		(void)unlinkat(dir_fd, file_name, 0);
+}
+
 static void count_file(int dir_fd, const char *file_name, void *context)
 {
 	struct taking *taking = context;
 	struct seep_census *census = taking->census;
-	struct seep_census_entry entry;
+	struct seep_census_entry *entry;
 	struct seep_ledgerdir_name name;
 	struct seep_error err = { 0 };
+	struct seep_ledger_sums sums;
 	struct seep_ledger ledger;
 
 	if (!seep_ledgerdir_parse(file_name, &name))
 		return;
 	if (seep_ledger_open(dir_fd, file_name, SEEP_LEDGER_OURS, &ledger, &err) < 0) {
-		add_problem(taking, &err);
+		if (!name.is_unnamed)
+			add_problem(taking, &err);
+		/* Its magic is written last. */
+		else if (taking->tidies && (err.code == SEEP_ECORRUPT || err.code == SEEP_ETRUNC))
+			tidy_half_made(dir_fd, file_name, &name);
 		return;
 	}
-	fill_entry(&entry, &ledger, taking->dir);
+	entry = new_entry(census);
+	if (!taking->tidies)
+		sums = seep_ledger_sum(&ledger);
+	fill_entry(entry, &ledger, taking->dir, taking->tidies ? NULL : &sums);
+	entry->may_be_reaped = taking->may_be_reaped;
 	if (seep_ledger_is_cut(&ledger)) {
-		entry_done(&entry);
+		entry_done(entry);
+		census->count--;
 		(void)seep_fail(&err, SEEP_ETRUNC, "%s: truncated while it was read", file_name);
 		add_problem(taking, &err);
-	} else {
-		census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,
-					     sizeof(*census->entries));
-		census->entries[census->count++] = entry;
 	}
 	seep_ledger_close(&ledger);
+}
+
+int seep_census_add(struct seep_census *census, const char *path, struct seep_error *err)
+{
+	struct seep_ledger_sums sums;
+	struct seep_ledger ledger;
+	int rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, err);
+
+	if (rc < 0)
+		return rc;
+	sums = seep_ledger_sum(&ledger);
+	fill_entry(new_entry(census), &ledger, NULL, &sums);
+	seep_ledger_close(&ledger);
+	return 0;
 }
 
 static int take_folder(struct taking *taking, const char *dir, struct seep_error *err)
@@ -173,7 +222,7 @@ out:
 	return rc;
 }
 
-static bool runs(const struct seep_census_entry *entry)
+bool seep_census_runs(const struct seep_census_entry *entry)
 {
 	return entry->state <= SEEP_CENSUS_RECORDER_GONE;
 }
@@ -182,8 +231,8 @@ static int compare_entries(const void *left, const void *right)
 {
 	const struct seep_census_entry *a = left, *b = right;
 
-	if (runs(a) != runs(b))
-		return runs(a) ? -1 : 1;
+	if (seep_census_runs(a) != seep_census_runs(b))
+		return seep_census_runs(a) ? -1 : 1;
 	if (a->created_realtime_ns != b->created_realtime_ns)
 		return a->created_realtime_ns < b->created_realtime_ns ? -1 : 1;
 	return strcmp(a->path, b->path);
@@ -196,7 +245,9 @@ int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 	int rc;
 
 	*ret_census = (struct seep_census){ 0 };
+	taking.may_be_reaped = true;
 	rc = folder ? take_folder(&taking, folder, err) : 0;
+	taking.may_be_reaped = !folder;
 	free(folder);
 	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
 		folder = seep_ledgerdir_usual(i);
@@ -223,15 +274,35 @@ void seep_census_done(struct seep_census *census)
 const struct seep_census_entry *seep_census_find(const struct seep_census *census, uint32_t pid)
 {
 	const struct seep_census_entry *found = NULL;
+	int best = 0;
 
-	/* Those that run come first, several where it called exec; the newest of each is last. */
+	/* Of several the newest is last. */
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
+		const int rank = pid && entry->here_pid == pid ? 3
+				 : entry->pid != pid	       ? 0
+				 : seep_census_runs(entry)     ? 2
+							       : 1;
 
-		if (entry->pid == pid && (!found || runs(entry) || !runs(found)))
+		if (rank && rank >= best) {
 			found = entry;
+			best = rank;
+		}
 	}
 	return found;
+}
+
+const struct seep_census_entry *seep_census_parent(const struct seep_census *census,
+						   const struct seep_census_entry *entry)
+{
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *other = &census->entries[i];
+
+		if (seep_census_runs(other) && other->pid == entry->ppid &&
+		    other->pid_namespace == entry->pid_namespace)
+			return other;
+	}
+	return NULL;
 }
 
 const char *seep_census_state_name(enum seep_census_state state)
@@ -249,83 +320,6 @@ const char *seep_census_state_name(enum seep_census_state state)
 	return names[state];
 }
 
-/* File names of ledgers that living processes need, and of those that may go. */
-struct tidying {
-	struct seep_texts needed;
-	struct seep_texts spare;
-};
-
-/* The chain of fork parents, each named by its child's header. */
-static void need_ancestors(int dir_fd, struct seep_texts *needed, const char *parent)
-{
-	char *name = seep_xstrdup(parent);
-
-	for (int depth = 0; *name && depth < ANCESTORS_MAX && !seep_texts_have(needed, name);
-	     depth++) {
-		struct seep_ledger ledger;
-
-		seep_texts_take(needed, name);
-		if (strchr(name, '/') ||
-		    seep_ledger_open(dir_fd, name, SEEP_LEDGER_OURS, &ledger, NULL) < 0)
-			return;
-		name = seep_xstrdup(ledger.view.header.parent);
-		seep_ledger_close(&ledger);
-	}
-	free(name);
-}
-
-/* A process that is killed while it makes its ledger leaves a file with another ending. */
-static void tidy_half_made(int dir_fd, const char *file_name)
-{
-	const size_t bytes = strlen(file_name);
-	struct seep_ledgerdir_name parsed;
-	struct stat st;
-	char *name;
-
-	if (bytes <= 4 || strcmp(file_name + bytes - 4, ".new") != 0)
-		return;
-	name = seep_xstrndup(file_name, bytes - 4);
-	if (seep_ledgerdir_parse(name, &parsed) &&
-	    !seep_procfs_alive(parsed.pid, parsed.start_ticks) &&
-	    fstatat(dir_fd, file_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	    time(NULL) - st.st_mtime > HALF_MADE_AGE_S)
-		(void)unlinkat(dir_fd, file_name, 0);
-	free(name);
-}
-
-static void judge_file(int dir_fd, const char *file_name, void *context)
-{
-	struct tidying *tidying = context;
-	struct seep_ledgerdir_name name;
-	enum seep_census_state state;
-	struct seep_ledger ledger;
-
-	if (!seep_ledgerdir_parse(file_name, &name)) {
-		tidy_half_made(dir_fd, file_name);
-		return;
-	}
-	if (seep_ledger_open(dir_fd, file_name, SEEP_LEDGER_OURS, &ledger, NULL) < 0)
-		return;
-	state = state_of(&ledger);
-	if (state == SEEP_CENSUS_DONE && !seep_ledger_has_recorder(&ledger))
-		seep_texts_take(&tidying->spare, seep_xstrdup(file_name));
-	else
-		need_ancestors(dir_fd, &tidying->needed, ledger.view.header.parent);
-	seep_ledger_close(&ledger);
-}
-
-void seep_census_tidy(int dir_fd)
-{
-	struct tidying tidying = { 0 };
-
-	if (seep_folder_each(dir_fd, judge_file, &tidying, NULL) == 0)
-		for (size_t i = 0; i < tidying.spare.count; i++)
-			if (!seep_texts_have(&tidying.needed, tidying.spare.items[i]))
-				(void)unlinkat(dir_fd, tidying.spare.items[i], 0);
-	seep_texts_done(&tidying.needed);
-	seep_texts_done(&tidying.spare);
-}
-
 static struct seep_census_entry *find_parent(const struct seep_census *census, const char *parent)
 {
 	for (size_t i = 0; i < census->count && *parent; i++)
@@ -334,40 +328,57 @@ static struct seep_census_entry *find_parent(const struct seep_census *census, c
 	return NULL;
 }
 
+/* The chains of fork parents of those that stay, each named by its child's header. */
+static void mark_needed(const struct seep_census *census,
+			bool (*goes)(const struct seep_census_entry *entry))
+{
+	for (size_t i = 0; i < census->count; i++) {
+		struct seep_census_entry *entry = &census->entries[i];
+
+		while (!goes(&census->entries[i]) && (entry = find_parent(census, entry->parent)) &&
+		       !entry->is_needed)
+			entry->is_needed = true;
+	}
+}
+
+static bool is_spare(const struct seep_census_entry *entry)
+{
+	return entry->state == SEEP_CENSUS_DONE && !entry->has_recorder;
+}
+
+void seep_census_tidy(int dir_fd)
+{
+	struct seep_census census = { 0 };
+	struct taking taking = { .census = &census, .dir = "", .tidies = true };
+
+	if (seep_folder_each(dir_fd, count_file, &taking, NULL) == 0) {
+		mark_needed(&census, is_spare);
+		for (size_t i = 0; i < census.count; i++)
+			if (is_spare(&census.entries[i]) && !census.entries[i].is_needed)
+				(void)unlinkat(dir_fd, seep_path_base(census.entries[i].path), 0);
+	}
+	seep_census_done(&census);
+}
+
 static bool is_dead(const struct seep_census_entry *entry)
 {
 	return entry->state == SEEP_CENSUS_DEAD || entry->state == SEEP_CENSUS_DONE;
 }
 
-/* By a ledger that stays, whose chain of fork parents it is in. */
-static bool is_needed(const struct seep_census *census, const struct seep_census_entry *ancestor)
-{
-	for (size_t i = 0; i < census->count; i++) {
-		const struct seep_census_entry *entry = &census->entries[i];
-
-		for (int depth = 0; !is_dead(&census->entries[i]) && depth < ANCESTORS_MAX && entry;
-		     depth++) {
-			if (entry == ancestor)
-				return true;
-			entry = find_parent(census, entry->parent);
-		}
-	}
-	return false;
-}
-
 void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context)
 {
+	mark_needed(census, is_dead);
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 		const char *kept_why = NULL;
 
-		if (runs(entry))
+		if (seep_census_runs(entry) || !entry->may_be_reaped)
 			continue;
 		if (entry->state == SEEP_CENSUS_ENDING)
 			kept_why = "its recorder is writing the recording";
 		else if (entry->state == SEEP_CENSUS_ELSEWHERE)
 			kept_why = "seep cannot tell from here whether its process runs";
-		else if (is_needed(census, entry))
+		else if (entry->is_needed)
 			kept_why = "a forked child of it needs it";
 		else if (unlink(entry->path) < 0)
 			kept_why = strerror(errno);

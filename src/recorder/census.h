@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/texts.h"
-#include "profile/ledger_file.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +19,7 @@ enum seep_census_state {
 	SEEP_CENSUS_ENDING,    /* dead; its recorder lives and is about to write the recording */
 	SEEP_CENSUS_DEAD,      /* dead, and nobody has made a recording of it */
 	SEEP_CENSUS_DONE,      /* dead and recorded; kept because children name it */
-	SEEP_CENSUS_ELSEWHERE, /* of another PID namespace: cannot be told */
+	SEEP_CENSUS_ELSEWHERE, /* not to be seen from here: cannot be told */
 };
 
 struct seep_census_entry {
@@ -28,9 +27,15 @@ struct seep_census_entry {
 	char *path;
 	char *parent; /* file name of its fork parent's ledger; "" none */
 	char *exe;
-	uint32_t pid;
-	uint32_t ppid;
-	uint32_t recorder_pid; /* 0 none */
+	uint32_t pid;		/* as it knows itself */
+	uint32_t ppid;		/* in the same namespace, */
+	uint64_t pid_namespace; /* which is this one; 0 unknown */
+	uint32_t here_pid;	/* as seen from here; 0: it does not run, or that is not known */
+	bool is_replaced;	/* its process runs another program by now */
+	bool may_be_reaped;	/* it lies where seep_census_reap() removes */
+	bool is_needed;		/* as far as is known: one that stays names it as ancestor */
+	bool has_recorder;	/* as seep_ledger_has_recorder() */
+	uint32_t recorder_pid;	/* 0 none */
 	uint64_t live_bytes;
 	uint64_t allocs;
 	uint64_t frees;
@@ -59,13 +64,27 @@ struct seep_census {
  */
 SEEP_NODISCARD int seep_census_take(struct seep_census *ret_census, struct seep_error *err);
 
+/*
+ * Add that of the ledger at @path, wherever it lies, as the last entry. Others move: no entry may be
+ * pointed to. Returns 0, or as seep_ledger_open().
+ */
+SEEP_NODISCARD int seep_census_add(struct seep_census *census, const char *path,
+				   struct seep_error *err);
+
 void seep_census_done(struct seep_census *census);
+
+/* Does its program run, as far as that can be seen from here? */
+bool seep_census_runs(const struct seep_census_entry *entry);
 
 /*
  * The ledger of process @pid: if it runs, that of what runs now, else the newest; NULL when there
- * is none.
+ * is none. @pid is its number here; if nobody has that, its own number in its PID namespace.
  */
 const struct seep_census_entry *seep_census_find(const struct seep_census *census, uint32_t pid);
+
+/* The running process that started @entry's, if it is recorded, or NULL. */
+const struct seep_census_entry *seep_census_parent(const struct seep_census *census,
+						   const struct seep_census_entry *entry);
 
 /* A stable word: "running", "recorded", "recorder-gone", "ending", "dead", "done", "elsewhere". */
 const char *seep_census_state_name(enum seep_census_state state);
@@ -85,7 +104,8 @@ typedef void seep_reap_told(void *context, const struct seep_census_entry *entry
 
 /*
  * Remove the ledgers of dead processes, recorded or not, but those that a ledger which stays names
- * as ancestor. @told is called for each that goes, and for each of no running process that stays.
+ * as ancestor; with $SEEP_DIR only in that folder. @told is called for each there that goes, and for
+ * each of no running process that stays.
  */
 void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context);
 

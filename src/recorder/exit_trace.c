@@ -107,6 +107,15 @@ static bool is_to_be_scanned(const struct seep_exit_trace *trace, int status)
 	       !(WTERMSIG(status) == SIGABRT && ended == LEDGER_ENDED_ABORT);
 }
 
+static void mask_wake(int how)
+{
+	sigset_t wake;
+
+	(void)sigemptyset(&wake);
+	(void)sigaddset(&wake, WAKE);
+	(void)pthread_sigmask(how, &wake, NULL);
+}
+
 /*
  * A thread is at its end, and most often only that one. Returns false after the scan: there is
  * nothing more to follow.
@@ -114,7 +123,6 @@ static bool is_to_be_scanned(const struct seep_exit_trace *trace, int status)
 static bool meet_exit(struct seep_exit_trace *trace, pid_t tid)
 {
 	unsigned long status = 0;
-	sigset_t wake;
 
 	(void)ptrace(PTRACE_GETEVENTMSG, tid, NULL, &status);
 	if (WIFSIGNALED((int)status))
@@ -123,9 +131,7 @@ static bool meet_exit(struct seep_exit_trace *trace, pid_t tid)
 		seep_tracee_go(PTRACE_DETACH, tid, 0);
 		return true;
 	}
-	(void)sigemptyset(&wake);
-	(void)sigaddset(&wake, WAKE);
-	(void)pthread_sigmask(SIG_BLOCK, &wake, NULL);
+	mask_wake(SIG_BLOCK);
 	if (seep_leak_check_scan(trace->ledger, (uint32_t)trace->pid, SEEP_SCAN_DYING, trace->plan,
 				 &trace->scan, &trace->why) < 0)
 		trace->scan = NULL;
@@ -180,12 +186,9 @@ static void do_nothing(int number)
 static void hear_wake(void)
 {
 	struct sigaction action = { .sa_handler = do_nothing };
-	sigset_t wake;
 
 	(void)sigaction(WAKE, &action, NULL);
-	(void)sigemptyset(&wake);
-	(void)sigaddset(&wake, WAKE);
-	(void)pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+	mask_wake(SIG_UNBLOCK);
 }
 
 static void *trace_threads(void *argument)

@@ -5,21 +5,19 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
-#include "profile/generated_names.h"
-#include "profile/ledger_forked.h"
+#include "profile/ledger_figure.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
 #include "recorder/leak_check.h"
+#include "recorder/ledger_control.h"
 #include "recorder/outside.h"
 #include "profile/ledger_file.h"
-#include "recorder/run_sums.h"
 #include "recorder/successor.h"
 #include "recording/recording.h"
 #include "symbol/symbol.h"
 #include "target/reasons.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -214,33 +212,34 @@ static void add_present(struct seep_profile *profile)
 static bool is_worth_a_recording(const struct seep_finish_job *job,
 				 const struct seep_profile *profile)
 {
-	if (job->ring && profile->process.ended != SEEP_ENDED_RUNNING)
+	if (job->is_summed || (job->ring && profile->process.ended != SEEP_ENDED_RUNNING))
 		return false;
 	return job->keep_small || profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
 	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || seep_profile_is_void(profile);
 }
 
-/* Leave in "forked" what is in no other ledger. */
-static void settle_forked(const struct seep_finish_job *job, struct seep_profile *profile,
-			  const char *path)
+/* The last reading: what is added to its sums afterwards would be nowhere. */
+static bool close_sums(const struct seep_finish_job *job)
 {
-	if (!job->plan->follow)
-		profile->forked = (struct seep_profile_forked){ 0 };
-	seep_forked_less(&profile->forked, &job->image.grown);
-	/* At its end the session knows all; otherwise children may live, or are nobody's. */
-	if (job->snapshot || !job->owner)
-		seep_profile_less_grown(profile, path);
+	struct seep_ledger ledger;
+	bool closed = true;
+
+	if (!job->snapshot && seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name,
+					       SEEP_LEDGER_WRITE, &ledger, NULL) == 0) {
+		closed = seep_ledger_close_sums(&ledger);
+		seep_ledger_close(&ledger);
+	}
+	return closed;
 }
 
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 {
 	char *path = seep_xasprintf("%s/%s", job->plan->ledger_dir, job->image.file_name);
+	const bool closed = close_sums(job);
 	struct seep_profile *profile;
 	int rc;
 
 	rc = seep_profile_load_ledger(path, !job->snapshot, &profile, &job->err);
-	if (rc == 0)
-		settle_forked(job, profile, path);
 	free(path);
 	if (rc < 0) {
 		if (job->image.exe)
@@ -249,8 +248,14 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 					  rc == -SEEP_ENOTFOUND ? ": its ledger was removed" : "");
 		return;
 	}
+	if (!closed)
+		seep_profile_add_unseen(profile, "forked-in-doubt",
+					"a forked child was stopped or killed while it added its "
+					"figures to \"forked\": they may be there in part");
+	if (!job->plan->follow)
+		profile->forked = (struct seep_profile_forked){ 0 };
 	job->forked = profile->forked;
-	job->young = profile->young;
+	job->is_summed = profile->is_summed;
 	add_outside_view(profile, &job->image);
 	job->became_unrecorded = profile->process.ended == SEEP_ENDED_EXEC && !job->image.replaced;
 	if (job->became_unrecorded)

@@ -11,7 +11,6 @@
 #include "recorder/recorder.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct seep_finisher;
@@ -41,9 +40,9 @@ struct seep_finish_job {
 	bool became_unrecorded; /* by exec it became a program that was not recorded */
 	struct seep_profile_other share;
 	struct seep_profile_forked forked; /* children without a ledger, which its own counts */
-	struct seep_profile_forked young;  /* what its parent's ledger counts of itself */
-	struct seep_profile *profile;	   /* the caller's */
-	struct seep_error err;		   /* code 0 = all went well */
+	bool is_summed; /* small, and counted in its parent's ledger: nothing more is to be done */
+	struct seep_profile *profile; /* the caller's */
+	struct seep_error err;	      /* code 0 = all went well */
 };
 
 /* Returns: 0, or -SEEP_ESYS. */

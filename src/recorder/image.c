@@ -3,23 +3,19 @@
 
 #include "base/procfs.h"
 #include "base/xalloc.h"
-#include "profile/ledger_figure.h"
-#include "recorder/ledger_control.h"
+#include "profile/process_life.h"
 
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
-
-static int open_process(uint32_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-}
 
 struct seep_image *seep_image_new(const struct seep_ledger *ledger)
 {
 	const struct ledger_header *header = &ledger->view.header;
 	struct seep_image *image = seep_xcalloc(1, sizeof(*image));
+	uint32_t here = header->pid;
+	struct seep_procfs_stat stat;
 
 	image->gathered.perf_map_fd = -1;
 	image->file_name = seep_xstrdup(ledger->file_name);
@@ -30,14 +26,21 @@ struct seep_image *seep_image_new(const struct seep_ledger *ledger)
 	image->created_ns = header->created_ns;
 	image->start_ticks = header->start_ticks;
 	image->is_fork = header->origin == LEDGER_ORIGIN_FORK;
-	image->reachable = !seep_profile_is_elsewhere(header) ||
-			   seep_ledger_life(ledger) != SEEP_PROCESS_UNKNOWN;
+	if (seep_process_is_elsewhere(header)) {
+		here = 0;
+		(void)seep_process_life(ledger, &here);
+	}
+	/* Deaths are told of the pid that it has here. */
+	image->reachable = here == header->pid;
 	/* Opened first, looked at afterwards: the pid may have passed to another process. */
-	image->pidfd = image->reachable ? open_process(image->pid) : -1;
+	image->pidfd = image->reachable ? pidfd_open((pid_t)image->pid, 0) : -1;
 	if (image->pidfd >= 0 && !seep_procfs_alive(image->pid, image->start_ticks)) {
 		(void)close(image->pidfd);
 		image->pidfd = -1;
 	}
+	/* An exec may enter another time namespace, where its ledger counts otherwise. */
+	if (image->pidfd >= 0 && seep_procfs_stat(image->pid, &stat))
+		image->start_ticks = stat.start_ticks;
 	return image;
 }
 
@@ -47,13 +50,7 @@ void seep_image_free(struct seep_image *image)
 		return;
 	if (image->watch)
 		seep_watch_stop(image->watch, true, &image->gathered);
-	seep_timeline_done(&image->gathered.timeline);
-	seep_growth_list_done(&image->gathered.growth);
-	if (image->gathered.perf_map_fd >= 0)
-		(void)close(image->gathered.perf_map_fd);
-	seep_outside_done(&image->gathered.outside);
-	seep_successor_done(&image->gathered.successor);
-	seep_leak_scan_free(image->gathered.leak_scan);
+	seep_watch_result_done(&image->gathered);
 	if (image->pidfd >= 0)
 		(void)close(image->pidfd);
 	free(image->file_name);

@@ -27,8 +27,8 @@ struct seep_image {
 	char *parent_name;	   /* ledger of the fork parent, "" none */
 	uint32_t pid;
 	uint32_t ppid;
-	uint64_t start_ticks;
-	uint64_t created_ns; /* tells images of one process apart; file names come again */
+	uint64_t start_ticks; /* as seen from here, if it lived when it was met */
+	uint64_t created_ns;  /* tells images of one process apart; file names come again */
 	bool is_fork;
 	bool is_main; /* of the process that was started; not necessarily its last image */
 	bool followed;
@@ -36,7 +36,7 @@ struct seep_image {
 	bool replaced;	  /* a later image of the same process has come */
 	bool left;	  /* goes on after us, without a recorder */
 	bool keep_ledger; /* a process that goes on names it as an ancestor */
-	bool has_young;	  /* young children may still count into its ledger */
+	bool has_small;	  /* small children may still add to its ledger */
 	bool gone;	  /* seen by seep_session_look() */
 	enum seep_image_state state;
 	uint64_t dead_ns;	  /* when it was found to be gone */
@@ -50,8 +50,6 @@ struct seep_image {
 	struct seep_watch_result gathered;
 	/* From children whose end came first. */
 	struct seep_profile_forked forked;
-	/* What of its ledger's "forked" is in ledgers of children too. */
-	struct seep_profile_forked grown;
 	uint32_t *children;
 	size_t child_count;
 	size_t child_capacity;

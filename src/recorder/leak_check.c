@@ -5,7 +5,11 @@
 #include "analysis/verdicts.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/context_hash.h"
+#include "profile/ledger_load.h"
+#include "profile/symbolise.h"
 #include "profile/verdict.h"
+#include "recorder/outside.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -44,8 +48,7 @@ int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
 
 static void tell_of_skipped(struct seep_profile *profile, const struct seep_leak_scan *scan)
 {
-	const uint64_t named = scan->skipped_count < SCAN_SKIPPED_MAX ? scan->skipped_count
-								      : SCAN_SKIPPED_MAX;
+	const uint64_t named = core_smaller(scan->skipped_count, SCAN_SKIPPED_MAX);
 	char *reason = seep_profile_strdup(profile, "it could not be read");
 
 	profile->scan.skipped = seep_profile_calloc(profile, named + 1,
@@ -101,15 +104,10 @@ struct chains {
 static const char *function_of(const struct chains *c, const struct scan_block *block)
 {
 	const uint32_t number = seep_profile_row_context(c->profile, block->row);
-	const struct seep_profile_context *context;
-	uint32_t first;
-	uint32_t end;
+	const struct seep_profile_frame *frame =
+		number ? seep_sites_blamed(c->sites, &c->profile->contexts[number - 1]) : NULL;
 
-	if (number == 0 || c->profile->contexts[number - 1].stack_count == 0)
-		return NULL;
-	context = &c->profile->contexts[number - 1];
-	seep_sites_trim(c->sites, context->stack, context->stack_count, &first, &end);
-	return c->profile->frames[context->stack[first].frame].function;
+	return frame ? frame->function : NULL;
 }
 
 static void name_link(const struct chains *c, const struct scan_link *link,
@@ -228,6 +226,27 @@ static void add_chains(struct seep_profile *profile, const struct seep_leak_scan
 	seep_sites_free(c.sites);
 }
 
+/*
+ * Blocks of rows that the ledger, which was read after the scan, has not, or far more than it
+ * counted: the list of blocks or the ledger was written over.
+ */
+static bool contradicts(const struct seep_profile *profile, const struct scan_result *result)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < result->block_count; i++) {
+		const struct scan_block *block = &result->blocks[i];
+
+		if (block->row < profile->first_row)
+			continue;
+		if (block->row - profile->first_row >= profile->row_count)
+			return true;
+		bytes += block->size;
+	}
+	/* A block that is being resized stands there twice. */
+	return bytes / 2 > profile->totals.alloc_bytes;
+}
+
 void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *scan,
 			  const struct seep_leak_check_plan *plan)
 {
@@ -241,6 +260,15 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 	struct seep_error err = { 0 };
 	int rc;
 
+	if (contradicts(profile, &scan->result))
+		seep_profile_add_unseen(profile, SEEP_UNSEEN_DAMAGED,
+					"the list of live blocks contradicts the ledger: one of "
+					"them was damaged, perhaps by the program; nothing is "
+					"concluded from them");
+	if (seep_profile_says(profile, SEEP_UNSEEN_DAMAGED)) {
+		seep_leak_check_none(profile, "the ledger was damaged");
+		return;
+	}
 	rc = seep_leak_check_suppressions(plan, &suppressions, &err);
 	if (rc == 0 && own)
 		rc = seep_suppressions_add(suppressions, own, strlen(own),
@@ -252,6 +280,60 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 	seep_suppressions_free(suppressions);
 	if (plan->chains)
 		add_chains(profile, scan, plan->why);
+}
+
+static int name(const struct seep_leak_check_plan *plan, struct seep_profile *profile,
+		struct seep_error *err)
+{
+	struct seep_symbols *symbols = NULL;
+
+	if (plan->name)
+		return plan->name(plan->user, profile, err);
+	if (seep_symbols_new(plan->symbols, &symbols, NULL) == 0)
+		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL);
+	seep_symbols_free(symbols);
+	return 0;
+}
+
+int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
+			enum seep_scan_moment moment, const struct seep_leak_check_plan *plan,
+			struct seep_leak_scan **ret_scan, struct seep_profile **ret_profile,
+			struct seep_error *err)
+{
+	char *path = seep_xasprintf("/proc/self/fd/%d", ledger->fd);
+	struct seep_outside outside = { 0 };
+	struct seep_leak_scan *scan = NULL;
+	struct seep_profile *profile = NULL;
+	struct seep_error why = { 0 };
+	int rc;
+
+	if (seep_leak_check_scan(ledger, pid, moment, plan, &scan, &why) < 0)
+		scan = NULL;
+	rc = seep_profile_load_ledger(path, false, &profile, err);
+	free(path);
+	if (rc == 0)
+		rc = name(plan, profile, err);
+	if (rc == 0) {
+		seep_profile_hash_contexts(profile);
+		/* Who waits at its end is looked at by who follows it. */
+		if (moment == SEEP_SCAN_LIVE) {
+			seep_outside_look(&outside, pid);
+			seep_outside_explain(&outside, profile);
+			seep_outside_done(&outside);
+		}
+		if (scan)
+			seep_leak_check_fill(profile, scan, plan);
+		else
+			seep_leak_check_none(profile, "%s", why.text);
+		*ret_profile = profile;
+	} else {
+		seep_profile_free(profile);
+	}
+	if (rc == 0 && ret_scan)
+		*ret_scan = scan;
+	else
+		seep_leak_scan_free(scan);
+	return rc;
 }
 
 static void suppress(struct seep_profile *profile, struct seep_suppressions *suppressions,

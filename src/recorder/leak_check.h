@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a leak scan to the leaks of a profile: what whoever scans, at a process's end or on request,
- * does with what was found.
- *
- *	seep_leak_check_scan(ledger, pid, moment, plan, &scan, &err);
- *	seep_profile_load_ledger(path, ...);			afterwards: it has all rows of the scan
- *	seep_profile_symbolise(profile, ...);			names first: suppressions match them
- *	seep_profile_hash_contexts(profile);
- *	seep_leak_check_fill(profile, scan, plan);
+ * does with what was found. The profile is loaded after the scan, so that it has all rows of what was
+ * found, and has names before it is judged: suppressions match them.
  */
 #ifndef SEEP_RECORDER_LEAK_CHECK_H
 #define SEEP_RECORDER_LEAK_CHECK_H
 
 #include "analysis/suppressions.h"
+#include "profile/ledger_file.h"
 #include "profile/profile.h"
-#include "recorder/ledger_control.h"
 #include "symbol/symbol.h"
 #include "target/leak_scan.h"
 
@@ -33,11 +28,11 @@ struct seep_leak_check_plan {
 	const char *const *suppressions; /* files, which could be read when the plan was made */
 	size_t suppression_count;
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
-	/*
-	 * Show what a process asked to be told while it runs; any thread; NULL: nobody. @profile is
-	 * NULL if it could not be scanned, since @why_not.
-	 */
-	void (*report)(const struct seep_profile *profile, const char *why_not);
+	/* Give a profile its names instead; NULL: those that @symbols leads to. */
+	int (*name)(void *user, struct seep_profile *profile, struct seep_error *err);
+	void *user;
+	/* Show what a process asked to be told while it runs; any thread; NULL: nobody. */
+	void (*report)(const struct seep_profile *profile);
 };
 
 /**
@@ -55,6 +50,20 @@ SEEP_NODISCARD int seep_leak_check_scan(const struct seep_ledger *ledger, uint32
 					enum seep_scan_moment moment,
 					const struct seep_leak_check_plan *plan,
 					struct seep_leak_scan **ret_scan, struct seep_error *err);
+
+/**
+ * seep_leak_check_now - scan the process of @ledger, which is @pid here, and judge what is found
+ * @ret_scan:    what was found, its states judged; NULL where it could not be scanned; the argument
+ *               may be NULL
+ * @ret_profile: set on success only; of a process that could not be scanned it says why
+ *
+ * Returns: 0, or as seep_profile_load_ledger() and plan->name.
+ */
+SEEP_NODISCARD int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
+				       enum seep_scan_moment moment,
+				       const struct seep_leak_check_plan *plan,
+				       struct seep_leak_scan **ret_scan,
+				       struct seep_profile **ret_profile, struct seep_error *err);
 
 /**
  * seep_leak_check_fill - fill in @profile->leaks and @profile->scan

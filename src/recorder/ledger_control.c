@@ -3,11 +3,15 @@
 
 #include "base/procfs.h"
 #include "base/terminal.h"
+#include "profile/process_life.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { SUMS_WAITS = 100 }; /* of a millisecond */
 
 /*
  * The page of item @index is real now. If it is the first that the table's ready count leaves out,
@@ -98,14 +102,18 @@ int seep_mark_name_check(const char *name, struct seep_error *err)
 	return 0;
 }
 
-enum seep_process_life seep_ledger_life(const struct seep_ledger *ledger)
+bool seep_ledger_close_sums(struct seep_ledger *ledger)
 {
-	const struct ledger_header *header = &ledger->view.header;
-	enum seep_process_life life;
-	uint32_t pid = header->pid;
+	struct ledger_sums *sums = (void *)((char *)ledger->map.at + 3 * LEDGER_PAGE_BYTES);
+	const struct timespec pause = { .tv_nsec = 1000000 };
 
-	life = seep_profile_process_life(header, &pid);
-	return pid == header->pid ? life : SEEP_PROCESS_UNKNOWN;
+	atomic_store_explicit(&sums->closed, 1, memory_order_seq_cst);
+	for (int i = 0; i < SUMS_WAITS; i++) {
+		if (!atomic_load_explicit(&sums->adding, memory_order_seq_cst))
+			return true;
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
 }
 
 bool seep_ledger_has_recorder(const struct seep_ledger *ledger)
@@ -113,7 +121,14 @@ bool seep_ledger_has_recorder(const struct seep_ledger *ledger)
 	uint32_t pid = atomic_load_explicit(&ledger->control->recorder_pid, memory_order_acquire);
 	uint64_t start = atomic_load_explicit(&ledger->control->recorder_start_ticks,
 					      memory_order_acquire);
+	DIR *processes;
+	uint32_t here;
 
-	return pid != 0 && !seep_profile_is_elsewhere(&ledger->view.header) &&
-	       seep_procfs_alive(pid, start);
+	if (pid == 0 || !seep_process_is_elsewhere(&ledger->view.header))
+		return pid != 0 && seep_procfs_alive(pid, start);
+	processes = seep_procfs_processes();
+	while ((here = seep_procfs_process(processes, pid)) && !seep_procfs_alive(here, start))
+		;
+	seep_procfs_threads_done(processes);
+	return here != 0;
 }

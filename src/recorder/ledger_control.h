@@ -4,7 +4,6 @@
 #define SEEP_RECORDER_LEDGER_CONTROL_H
 
 #include "profile/ledger_file.h"
-#include "profile/ledger_load.h"
 
 /**
  * seep_ledger_mark - begin a new epoch
@@ -27,12 +26,12 @@ SEEP_NODISCARD int seep_ledger_mark(struct seep_ledger *ledger, const char *name
 SEEP_NODISCARD int seep_mark_name_check(const char *name, struct seep_error *err);
 
 /*
- * As seep_profile_process_life(), but SEEP_PROCESS_UNKNOWN also of a process that runs under
- * another pid here than its ledger says: who follows it takes the ledger's word for the pid.
+ * No small child adds to the sums of a ledger, opened for writing, any more: those that end from
+ * now on keep ledgers of their own. False: one was stopped or killed as it added.
  */
-enum seep_process_life seep_ledger_life(const struct seep_ledger *ledger);
+bool seep_ledger_close_sums(struct seep_ledger *ledger);
 
-/* Is a recorder registered, and does it live? In the target's PID namespace. */
+/* Is a recorder registered, and does it live, as far as it can be seen from here? */
 bool seep_ledger_has_recorder(const struct seep_ledger *ledger);
 
 #endif

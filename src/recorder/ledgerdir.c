@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/ledgerdir.h"
 
+#include "base/path.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define LEDGER_SUFFIX ".ledger"
+
+/* More than nearly all programs take. */
+#define PLENTY_BYTES (UINT64_C(128) << 20)
 
 char *seep_ledgerdir_usual(unsigned i)
 {
@@ -91,9 +98,8 @@ static bool number_before(const char *text, const char **end, uint64_t max, uint
 	const char *start = *end;
 	uint64_t number = 0;
 
-	while (start > text && isdigit((unsigned char)start[-1])) {
+	while (start > text && isdigit((unsigned char)start[-1]))
 		start--;
-	}
 	if (start == *end || *end - start > 20 || start == text || start[-1] != '.')
 		return false;
 	for (const char *at = start; at < *end; at++) {
@@ -111,10 +117,14 @@ static bool number_before(const char *text, const char **end, uint64_t max, uint
 bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret_name)
 {
 	size_t bytes = strlen(file_name), suffix = strlen(LEDGER_SUFFIX);
+	const size_t less = strlen(SEEP_LEDGERDIR_UNNAMED);
+	bool is_unnamed = bytes > less &&
+			  strcmp(file_name + bytes - less, SEEP_LEDGERDIR_UNNAMED) == 0;
 	uint64_t instance, start, pid;
 	const char *end;
 
-	if (bytes <= suffix || strcmp(file_name + bytes - suffix, LEDGER_SUFFIX) != 0)
+	bytes -= is_unnamed ? less : 0;
+	if (bytes <= suffix || strncmp(file_name + bytes - suffix, LEDGER_SUFFIX, suffix) != 0)
 		return false;
 	end = file_name + bytes - suffix;
 	/* From the right: the program's own name may hold dots and digits. */
@@ -127,6 +137,152 @@ bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret
 		.start_ticks = start,
 		.instance = (uint32_t)instance,
 		.exe_bytes = (uint32_t)(end - file_name),
+		.is_unnamed = is_unnamed,
 	};
 	return true;
+}
+
+struct candidate {
+	char *root; /* whose file system it is */
+	char *path;
+	bool in_memory;
+	bool is_out;	     /* not there, or not to be had */
+	uint64_t room_bytes; /* that one ledger can take */
+};
+
+/* The runtime lets a ledger take a quarter of a file system, where nobody says how much. */
+static uint64_t room_of(const struct statfs *fs, bool is_said)
+{
+	uint64_t free_bytes = (uint64_t)fs->f_bavail * (uint64_t)fs->f_bsize;
+	uint64_t quarter = (uint64_t)fs->f_blocks * (uint64_t)fs->f_bsize / 4;
+
+	/* A tmpfs without a size. */
+	if (fs->f_blocks == 0)
+		return UINT64_MAX;
+	return is_said || free_bytes < quarter ? free_bytes : quarter;
+}
+
+static void look_at(struct candidate *candidate, bool is_said)
+{
+	struct statfs fs;
+
+	candidate->root = seep_path_folder(candidate->path);
+	candidate->is_out = access(candidate->root, W_OK | X_OK) != 0 ||
+			    statfs(candidate->root, &fs) != 0;
+	if (candidate->is_out)
+		return;
+	candidate->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+	candidate->room_bytes = room_of(&fs, is_said);
+}
+
+/* Is @later, further down the list, the better one? */
+static bool is_better(const struct candidate *later, const struct candidate *first,
+		      uint64_t wanted_bytes)
+{
+	bool later_has = later->room_bytes >= wanted_bytes;
+
+	if (later_has != (first->room_bytes >= wanted_bytes))
+		return later_has;
+	return later_has ? later->in_memory && !first->in_memory
+			 : later->room_bytes > first->room_bytes;
+}
+
+static struct candidate *best_of(struct candidate *candidates, uint64_t wanted_bytes)
+{
+	struct candidate *best = NULL;
+
+	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++)
+		if (!candidates[i].is_out &&
+		    (!best || is_better(&candidates[i], best, wanted_bytes)))
+			best = &candidates[i];
+	return best;
+}
+
+/* Why it is not the usual place, or what it lacks. @problem: of the usual one, or empty. */
+static char *note_of(const struct candidate *usual, const struct candidate *chosen,
+		     const char *problem, uint64_t wanted_bytes)
+{
+	if (chosen->room_bytes < wanted_bytes)
+		return seep_xasprintf("%s has room for a ledger of %s only, and no other place has "
+				      "more; set SEEP_DIR to a folder with room",
+				      chosen->root, seep_bytes_text(chosen->room_bytes).text);
+	if (chosen == usual)
+		return NULL;
+	if (*problem)
+		return seep_xasprintf("%s; ledgers are in %s", problem, chosen->path);
+	return seep_xasprintf("%s has room for a ledger of %s only; ledgers are in %s", usual->root,
+			      seep_bytes_text(usual->room_bytes).text, chosen->path);
+}
+
+static int choose_usual(uint64_t ledger_bytes, struct seep_ledger_place *place,
+			struct seep_error *err)
+{
+	const uint64_t wanted_bytes = ledger_bytes ? ledger_bytes : PLENTY_BYTES;
+	struct candidate candidates[SEEP_LEDGERDIR_USUAL] = { 0 };
+	struct candidate *usual = NULL, *chosen;
+	struct seep_error first = { 0 };
+	int r = seep_fail(&first, SEEP_ENOTFOUND,
+			  "there is no folder for ledgers; set SEEP_DIR to one");
+
+	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++) {
+		candidates[i].path = seep_ledgerdir_usual(i);
+		look_at(&candidates[i], ledger_bytes != 0);
+		if (!usual && !candidates[i].is_out)
+			usual = &candidates[i];
+	}
+	first.text[0] = usual ? '\0' : first.text[0];
+	while ((chosen = best_of(candidates, wanted_bytes))) {
+		struct seep_error problem = { 0 };
+
+		place->was_made = access(chosen->path, F_OK) != 0;
+		r = seep_ledgerdir_open(chosen->path, true, &place->fd, &problem);
+		if (r == 0)
+			break;
+		if (chosen == usual || !first.text[0])
+			first = problem;
+		chosen->is_out = true;
+	}
+	if (chosen) {
+		place->path = seep_xstrdup(chosen->path);
+		place->note = note_of(usual, chosen, first.text, wanted_bytes);
+	} else if (err) {
+		*err = first;
+	}
+	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++) {
+		free(candidates[i].root);
+		free(candidates[i].path);
+	}
+	return r;
+}
+
+int seep_ledger_place_choose(uint64_t ledger_bytes, struct seep_ledger_place *ret_place,
+			     struct seep_error *err)
+{
+	struct seep_ledger_place place = { .fd = -1 };
+	int r;
+
+	place.path = seep_ledgerdir_asked();
+	if (place.path) {
+		r = seep_ledgerdir_open(place.path, false, &place.fd, err);
+		if (r == 0 && faccessat(place.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+			r = seep_fail_errno(err, errno, "cannot write to %s", place.path);
+		if (r < 0)
+			seep_error_prefix(err, "SEEP_DIR");
+	} else {
+		r = choose_usual(ledger_bytes, &place, err);
+	}
+	if (r < 0)
+		seep_ledger_place_done(&place);
+	else
+		*ret_place = place;
+	return r;
+}
+
+void seep_ledger_place_done(struct seep_ledger_place *place)
+{
+	if (place->fd >= 0)
+		(void)close(place->fd);
+	free(place->path);
+	free(place->note);
+	*place = (struct seep_ledger_place){ .fd = -1 };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder where ledgers are made, and the names in it:
+ * The folder where ledgers are made, how it is chosen, and the names in it:
  * <exe>.<pid>.<start_ticks>.<n>.ledger; while one is being made it ends in ".new".
  */
 #ifndef SEEP_RECORDER_LEDGERDIR_H
@@ -39,9 +39,42 @@ struct seep_ledgerdir_name {
 	uint64_t start_ticks;
 	uint32_t instance;
 	uint32_t exe_bytes; /* how much of the name is the program's */
+	bool is_unnamed;    /* a forked child's that may be small yet, or one that is being made */
 };
 
-/* Take a file name apart. False when it is not the name of a complete ledger. */
+/* Behind the name of a ledger that does not have it yet. */
+#define SEEP_LEDGERDIR_UNNAMED ".new"
+
+/* Take a file name apart. False when it is not the name of a ledger. */
 bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret_name);
+
+/*
+ * Where "seep run" has ledgers made: in $SEEP_DIR, or in the first of several folders whose file
+ * system has room, memory before disks. A container's /dev/shm has 64 MB, too little for the call
+ * stacks of a compiler.
+ */
+struct seep_ledger_place {
+	char *path; /* absolute */
+	int fd;	    /* of the folder, close-on-exec */
+	bool was_made;
+	/* One sentence, where it is not the usual one or has little room; NULL: nothing to say. */
+	char *note;
+};
+
+/**
+ * seep_ledger_place_choose - find a folder for ledgers, and make it if need be
+ * @ledger_bytes: how large a ledger may grow; 0 = nobody said
+ * @ret_place:    set on success only; release with seep_ledger_place_done()
+ *
+ * $SEEP_DIR is taken as it is, whatever its room, and is never made.
+ *
+ * Returns: 0, or what seep_ledgerdir_open() says of $SEEP_DIR, or of the usual folder where none
+ * can be had.
+ */
+SEEP_NODISCARD int seep_ledger_place_choose(uint64_t ledger_bytes,
+					    struct seep_ledger_place *ret_place,
+					    struct seep_error *err);
+
+void seep_ledger_place_done(struct seep_ledger_place *place);
 
 #endif

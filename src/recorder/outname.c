@@ -41,9 +41,8 @@ static void add_component(struct seep_strbuf *buf, const char *path)
 {
 	const char *name = last_name(path);
 
-	for (size_t i = 0; name[i] && i < EXE_MAX_BYTES; i++) {
+	for (size_t i = 0; name[i] && i < EXE_MAX_BYTES; i++)
 		seep_strbuf_addc(buf, iscntrl((unsigned char)name[i]) ? '_' : name[i]);
-	}
 }
 
 static void add_host(struct seep_strbuf *buf)

@@ -5,6 +5,7 @@
 #include "base/texts.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "target/allocators.h"
 #include "target/reasons.h"
 
@@ -18,14 +19,14 @@ enum {
 
 void seep_outside_look(struct seep_outside *outside, uint32_t pid)
 {
-	int rc = pid ? seep_bindings_read(pid, &outside->bindings, NULL) : -SEEP_ESYS;
+	int rc = pid ? seep_bindings_read(pid, &outside->bindings) : -SEEP_ESYS;
 
 	/* What was seen of it before it ended is good. */
 	outside->missed = rc == -SEEP_ENOTFOUND && !outside->looked;
 	if (rc == -SEEP_ENOTFOUND)
 		return;
 	outside->looked = true;
-	outside->refused = rc == -SEEP_ESYS ? rc : 0;
+	outside->refused = rc;
 }
 
 void seep_outside_look_at_children(struct seep_outside *outside, const struct ledger_header *ledger,
@@ -51,10 +52,7 @@ void seep_outside_sample(struct seep_outside *outside, const struct ledger_state
 	uint64_t peak = atomic_load_explicit(&state->peak_bytes, memory_order_relaxed);
 	uint64_t known;
 
-	if (held < peak)
-		held = peak;
-	if (outside->malloc_bytes < held)
-		outside->malloc_bytes = held;
+	outside->malloc_bytes = core_larger(outside->malloc_bytes, core_larger(held, peak));
 	/* What was freed may still be malloc's: the most that it ever held is not outside. */
 	known = outside->malloc_bytes + own;
 	if (anon_bytes > known && anon_bytes - known > outside->excess_bytes) {

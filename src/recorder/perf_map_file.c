@@ -32,15 +32,15 @@ static uint32_t present_uid(uint32_t pid, uint32_t uid)
 	return stat(path, &st) == 0 ? st.st_uid : uid;
 }
 
-int seep_perf_map_file_open(uint32_t pid, uint32_t uid, bool alive)
+int seep_perf_map_file_open(uint32_t pid, uint32_t uid, uint32_t here)
 {
 	char path[PATH_BYTES];
-	uint32_t now = alive ? present_uid(pid, uid) : uid;
+	uint32_t now = here ? present_uid(here, uid) : uid;
 	struct stat st;
 	int root, fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
-	root = open(alive ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", here);
+	root = open(here ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", pid);

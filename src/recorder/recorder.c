@@ -3,14 +3,13 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
-#include "profile/ledger_forked.h"
+#include "core/bits.h"
+#include "profile/ledger_figure.h"
 #include "recorder/finish.h"
 #include "recorder/outname.h"
 #include "recorder/run_signals.h"
-#include "recorder/run_sums.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
 #include "symbol/debuginfod.h"
@@ -31,11 +30,14 @@ enum {
 	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
 	POLL_FIXED = 3,
+	LOOK_AGAIN_MS = 500,	   /* for forked children whose ledgers have no name yet */
 	UNRECORDED_MAX = 100,	   /* programs that are told apart */
 	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
 	DESCRIPTORS_FOR_WORK = 6,  /* to write a recording, and to look into a process */
 	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
 };
+
+#define NS_PER_MS 1000000ull
 
 /* Less than this apart, signals that ask to end are one wish. */
 #define INTERRUPT_APART_NS 1000000000ull
@@ -49,6 +51,7 @@ struct seep_recorder {
 	int inotify_fd; /* -1: the folder is read again and again instead */
 	pid_t main_pid;
 	bool main_ended;
+	uint64_t look_again_ns;	 /* in the folder, if it has changed since */
 	uint64_t grace_ends_ns;	 /* once main_ended */
 	uint64_t interrupted_ns; /* while recordings were written; 0: not */
 	struct seep_recorder_result *result;
@@ -113,18 +116,18 @@ static void drop_image(struct seep_recorder *recorder, struct seep_image *image)
 
 	if (!image->keep_ledger)
 		(void)unlinkat(recorder->plan.ledger_dir_fd, image->file_name, 0);
-	(void)seep_session_close(&recorder->session, image, &nothing);
+	seep_session_close(&recorder->session, image, &nothing);
 }
 
-static void hand_over(struct seep_recorder *recorder, bool closing)
+static void hand_over(struct seep_recorder *recorder)
 {
 	struct seep_image *image;
 
 	/* What is still to be met may be a child, or what a process became by exec. */
-	if (recorder->session.is_behind && !closing)
+	if (recorder->session.is_behind && !recorder->session.is_closing)
 		return;
 	while (seep_finisher_has_room(recorder->finisher) &&
-	       (image = seep_session_next(&recorder->session, closing))) {
+	       (image = seep_session_next(&recorder->session))) {
 		if (!image->followed) {
 			drop_image(recorder, image);
 			continue;
@@ -172,7 +175,6 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	struct seep_session_outcome outcome = {
 		.recorded = job->recorded,
 		.ledger_kept = job->err.code != 0 || image->keep_ledger,
-		.young = job->young,
 	};
 
 	if (job->err.code != 0) {
@@ -189,23 +191,13 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	} else if (job->recorded) {
 		seep_recorder_add_other(result, job, image->exe);
 		seep_forked_add(&result->small_forks, &job->forked);
-	} else if (job->err.code == 0) {
+	} else if (job->err.code == 0 && !job->is_summed) {
 		outcome.small = seep_forked_of(&job->share);
 		seep_forked_add(&outcome.small, &job->forked);
 		seep_forked_add(&result->small_forks, &outcome.small);
 	}
 	free(job);
-	if (seep_session_close(&recorder->session, image, &outcome))
-		/* What it did when it was young is in a recording that is written. */
-		seep_forked_less(&result->small_forks, &outcome.young);
-}
-
-static void take_back(struct seep_recorder *recorder, struct seep_finish_job *job)
-{
-	if (job->ring)
-		seep_snapshots_end(recorder->snapshots, job);
-	else
-		collect(recorder, job);
+	seep_session_close(&recorder->session, image, &outcome);
 }
 
 static void collect_done(struct seep_recorder *recorder)
@@ -213,7 +205,21 @@ static void collect_done(struct seep_recorder *recorder)
 	struct seep_finish_job *job;
 
 	while ((job = seep_finisher_take(recorder->finisher)))
-		take_back(recorder, job);
+		if (job->ring)
+			seep_snapshots_end(recorder->snapshots, job);
+		else
+			collect(recorder, job);
+}
+
+/* For ledgers without a name, of children that live on or were killed. */
+static bool is_time_to_look(struct seep_recorder *recorder)
+{
+	const uint64_t now = seep_monotonic_ns();
+
+	if (now < recorder->look_again_ns)
+		return false;
+	recorder->look_again_ns = now + LOOK_AGAIN_MS * NS_PER_MS;
+	return true;
 }
 
 static void read_new_ledgers(struct seep_recorder *recorder)
@@ -221,7 +227,7 @@ static void read_new_ledgers(struct seep_recorder *recorder)
 	_Alignas(struct inotify_event) char buffer[INOTIFY_BUFFER_BYTES];
 	ssize_t bytes;
 
-	if (recorder->inotify_fd < 0 || recorder->session.is_behind)
+	if (recorder->inotify_fd < 0 || recorder->session.is_behind || is_time_to_look(recorder))
 		seep_session_scan(&recorder->session);
 	while (recorder->inotify_fd >= 0 &&
 	       (bytes = read(recorder->inotify_fd, buffer, sizeof(buffer))) > 0) {
@@ -250,7 +256,7 @@ static void reap(struct seep_recorder *recorder)
 			recorder->main_ended = true;
 			recorder->result->wait_status = status;
 			recorder->grace_ends_ns = seep_monotonic_ns() +
-						  SEEP_RECORDER_GRACE_MS * 1000000ull;
+						  SEEP_RECORDER_GRACE_MS * NS_PER_MS;
 		}
 		seep_session_ended(&recorder->session, (uint32_t)pid, status);
 	}
@@ -263,31 +269,22 @@ static void bury_the_dead(struct seep_recorder *recorder)
 	seep_session_bury(&recorder->session);
 }
 
-static void lower(int *timeout_ms, uint64_t now_ns, uint64_t then_ns)
-{
-	int left_ms = then_ns > now_ns ? (int)((then_ns - now_ns) / 1000000) + 1 : 1;
-
-	if (*timeout_ms < 0 || left_ms < *timeout_ms)
-		*timeout_ms = left_ms;
-}
-
 static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 {
-	uint64_t now = seep_monotonic_ns(), next;
-	int timeout = -1;
+	const uint64_t now = seep_monotonic_ns();
+	uint64_t next = seep_session_follow(&recorder->session, now);
 
-	if (!recorder->main_ended)
-		timeout = seep_snapshots_wait_ms(recorder->snapshots);
-	if ((silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind ||
-	     recorder->session.waits_for_young) &&
-	    (timeout < 0 || timeout > FALLBACK_POLL_MS))
-		timeout = FALLBACK_POLL_MS;
-	if (recorder->main_ended)
-		lower(&timeout, now, recorder->grace_ends_ns);
-	next = seep_session_follow(&recorder->session, now);
-	if (next != UINT64_MAX)
-		lower(&timeout, now, next);
-	return timeout;
+	next = core_smaller(next, recorder->main_ended
+					  ? recorder->grace_ends_ns
+					  : seep_snapshots_next_ns(recorder->snapshots));
+	if (silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind ||
+	    recorder->session.waits_for_small)
+		next = core_smaller(next, now + FALLBACK_POLL_MS * NS_PER_MS);
+	if (recorder->plan.follow)
+		next = core_smaller(next, recorder->look_again_ns);
+	if (next == UINT64_MAX)
+		return -1;
+	return next > now ? (int)core_smaller((next - now) / NS_PER_MS + 1, INT_MAX) : 1;
 }
 
 static void wait_for_events(struct seep_recorder *recorder)
@@ -369,6 +366,7 @@ static void meet_the_rest(struct seep_recorder *recorder)
 	const struct seep_image *newest;
 	struct stat st;
 
+	session->is_closing = true;
 	do {
 		newest = session->images;
 		seep_session_scan(&recorder->session);
@@ -447,7 +445,7 @@ static void close_all(struct seep_recorder *recorder)
 {
 	for (;;) {
 		collect_done(recorder);
-		hand_over(recorder, true);
+		hand_over(recorder);
 		if (seep_finisher_is_idle(recorder->finisher))
 			return;
 		if (!wait_for_writer(recorder)) {
@@ -503,7 +501,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 		read_new_ledgers(recorder);
 		bury_the_dead(recorder);
 		collect_done(recorder);
-		hand_over(recorder, false);
+		hand_over(recorder);
 		take_snapshots(recorder);
 	}
 	meet_the_rest(recorder);
@@ -544,13 +542,8 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 	recorder->main_pid = main_pid;
 	recorder->folder = seep_outname_folder(plan->output);
 	recorder->session = (struct seep_session){
-		.dir_fd = plan->ledger_dir_fd,
-		.id = plan->session,
+		.plan = &recorder->plan,
 		.main_pid = (uint32_t)main_pid,
-		.follow = plan->follow,
-		.follow_exe = plan->follow_exe,
-		.leak_check = plan->leak_check,
-		.growth_after_ns = plan->growth_after_ns,
 	};
 	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
 				     sizeof(*recorder->polls));

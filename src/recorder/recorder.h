@@ -16,7 +16,6 @@
 
 #include <regex.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -47,4 +47,18 @@ void seep_recorder_add_other(struct seep_recorder_result *result, const struct s
 /* When all recordings are written: read the one with the largest peak, unless that is FILE. */
 void seep_recorder_find_lead(struct seep_recorder_result *result);
 
+/**
+ * seep_run_sum - fill run and others of @profile, the main program's
+ * @others: copied
+ * @forked: forks of all processes that have no recording
+ */
+void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
+		  uint32_t count, const struct seep_profile_forked *forked);
+
+/* Say in @profile, the main program's, what was not recorded of others, and is in no sum. */
+void seep_run_explain(struct seep_profile *profile, const struct seep_recorder_result *run);
+
+/* "2 processes without a recording called exec: ..."; NULL: none did. Release with free(). */
+char *seep_run_unrecorded(const struct seep_recorder_result *run);
+
 #endif

@@ -5,13 +5,15 @@
 #include "base/file.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
-#include "profile/ledger_forked.h"
+#include "profile/ledger_figure.h"
 #include "recorder/ledgerdir.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct seep_image *by_name(struct seep_session *session, const char *file_name)
@@ -50,9 +52,10 @@ static bool is_followed(const struct seep_session *session, const struct seep_im
 {
 	if (image->is_main)
 		return true;
-	if (!session->follow)
+	if (!session->plan->follow)
 		return false;
-	return !session->follow_exe || regexec(session->follow_exe, image->exe, 0, NULL, 0) == 0;
+	return !session->plan->follow_exe ||
+	       regexec(session->plan->follow_exe, image->exe, 0, NULL, 0) == 0;
 }
 
 static bool is_child(const struct seep_image *image, const struct seep_image *parent)
@@ -135,7 +138,7 @@ static void follow(struct seep_session *session, struct seep_image *image)
 /* Shells fork by the thousand: a thread for each would cost more than the child. */
 static bool may_be_short(const struct seep_session *session, const struct seep_image *image)
 {
-	if (session->leak_check && session->leak_check->small_forks)
+	if (session->plan->leak_check && session->plan->leak_check->small_forks)
 		return false;
 	return image->is_fork && image->reachable && !image->is_main;
 }
@@ -170,8 +173,8 @@ static void add_image(struct seep_session *session, struct seep_ledger *ledger)
 		return;
 	}
 	/* Of one that is gone already it takes the one sample that there can be. */
-	image->watch = seep_watch_new(ledger, image->reachable, session->leak_check,
-				      session->growth_after_ns);
+	image->watch = seep_watch_new(ledger, image->reachable, session->plan->leak_check,
+				      session->plan->growth_after_ns);
 	if (may_be_short(session, image))
 		image->follow_at_ns = seep_monotonic_ns() + SEEP_SESSION_FOLLOW_AFTER_NS;
 	else
@@ -209,26 +212,59 @@ static bool has_room(const struct seep_session *session)
 	return holders < session->room;
 }
 
+/*
+ * Forked children give their ledgers a name at their end, if they were not small. One that lives on,
+ * or was killed, gets it from us. False: it is no such ledger, it is not time yet, or it has a name.
+ */
+static bool give_name(const struct seep_session *session, const char *unnamed, const char *name)
+{
+	int fd = openat(session->plan->ledger_dir_fd, unnamed,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct ledger_header header;
+	bool is_due = fd >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+		      memcmp(header.magic, LEDGER_MAGIC, sizeof(header.magic)) == 0 &&
+		      header.version == LEDGER_VERSION && header.origin == LEDGER_ORIGIN_FORK &&
+		      header.session == session->plan->session &&
+		      (session->is_closing ||
+		       seep_clock_ns(CLOCK_REALTIME) - header.created_realtime_ns >=
+			       LEDGER_FORK_NS);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return is_due && renameat2(session->plan->ledger_dir_fd, unnamed,
+				   session->plan->ledger_dir_fd, name, RENAME_NOREPLACE) == 0;
+}
+
 void seep_session_meet(struct seep_session *session, const char *file_name)
 {
 	struct seep_ledgerdir_name name;
 	struct seep_ledger ledger;
+	char *finished;
 	int rc;
 
 	if (!seep_ledgerdir_parse(file_name, &name))
 		return;
+	if (name.is_unnamed) {
+		finished = seep_xstrndup(file_name,
+					 strlen(file_name) - strlen(SEEP_LEDGERDIR_UNNAMED));
+		if (give_name(session, file_name, finished))
+			seep_session_meet(session, finished);
+		free(finished);
+		return;
+	}
 	if (!has_room(session)) {
 		session->is_behind = true;
 		return;
 	}
-	rc = seep_ledger_open(session->dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger,
+	rc = seep_ledger_open(session->plan->ledger_dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger,
 			      &session->why);
 	/* Where access is refused, waiting does not help. */
-	if (rc == -SEEP_ESYS && faccessat(session->dir_fd, file_name, R_OK | W_OK, AT_EACCESS) == 0)
+	if (rc == -SEEP_ESYS &&
+	    faccessat(session->plan->ledger_dir_fd, file_name, R_OK | W_OK, AT_EACCESS) == 0)
 		session->is_behind = true;
 	if (rc < 0)
 		return;
-	if (ledger.view.header.session == session->id && !is_known(session, &ledger))
+	if (ledger.view.header.session == session->plan->session && !is_known(session, &ledger))
 		add_image(session, &ledger);
 	seep_ledger_close(&ledger);
 }
@@ -242,7 +278,7 @@ static void meet(int dir_fd, const char *file_name, void *session)
 void seep_session_scan(struct seep_session *session)
 {
 	session->is_behind = false;
-	if (seep_folder_each(session->dir_fd, meet, session, &session->why) < 0)
+	if (seep_folder_each(session->plan->ledger_dir_fd, meet, session, &session->why) < 0)
 		session->is_behind = true;
 }
 
@@ -297,7 +333,7 @@ void seep_session_look(struct seep_session *session)
 	}
 }
 
-/* Has process @pid a child without a ledger, as far as can be told? */
+/* Has process @pid a child that is no image here, as far as can be told? */
 static bool has_unknown_child(struct seep_session *session, uint32_t pid)
 {
 	char name[32], *text, *at, *end;
@@ -320,26 +356,26 @@ static bool has_unknown_child(struct seep_session *session, uint32_t pid)
 }
 
 /* Children of a process that has ended are ours. One that called exec has kept them. */
-static void look_for_young(struct seep_session *session)
+static void look_for_small(struct seep_session *session)
 {
 	const struct seep_image *last = seep_session_main(session);
 	const uint64_t now = seep_monotonic_ns();
 	bool looked = false, ours = false;
 
-	session->waits_for_young = false;
-	for (struct seep_image *image = session->images; session->follow && image;
+	session->waits_for_small = false;
+	for (struct seep_image *image = session->images; session->plan->follow && image;
 	     image = image->next) {
-		image->has_young = false;
+		image->has_small = false;
 		if (image == last || image->state != SEEP_IMAGE_DEAD ||
-		    now - image->dead_ns >= SEEP_SESSION_YOUNG_NS)
+		    now - image->dead_ns >= SEEP_SESSION_SMALL_NS)
 			continue;
 		if (!looked)
 			ours = has_unknown_child(session, (uint32_t)getpid());
 		looked = true;
-		image->has_young = ours || (newest_of(session, image->pid, NULL)->state ==
+		image->has_small = ours || (newest_of(session, image->pid, NULL)->state ==
 						    SEEP_IMAGE_LIVE &&
 					    has_unknown_child(session, image->pid));
-		session->waits_for_young |= image->has_young;
+		session->waits_for_small |= image->has_small;
 	}
 }
 
@@ -349,7 +385,7 @@ void seep_session_bury(struct seep_session *session)
 		if (image->state == SEEP_IMAGE_LIVE && image->gone)
 			mark_dead(image);
 	}
-	look_for_young(session);
+	look_for_small(session);
 }
 
 void seep_session_bury_elsewhere(struct seep_session *session)
@@ -378,50 +414,28 @@ static bool is_last_of_all(struct seep_session *session, const struct seep_image
 	return true;
 }
 
-struct seep_image *seep_session_next(struct seep_session *session, bool closing)
+struct seep_image *seep_session_next(struct seep_session *session)
 {
 	struct seep_image *last = seep_session_main(session);
 
 	for (struct seep_image *image = session->images; image; image = image->next) {
 		if (image->state != SEEP_IMAGE_DEAD || has_children(session, image) ||
-		    (image->has_young && !closing))
+		    (image->has_small && !session->is_closing))
 			continue;
-		if (image != last || (closing && is_last_of_all(session, image)))
+		if (image != last || (session->is_closing && is_last_of_all(session, image)))
 			return image;
 	}
 	return NULL;
 }
 
-/*
- * What its parent's ledger counts of @image. @is_moved: that is in a recording now, and in no
- * ledger beside the parent's, for those who read it while the parent lives. False: the parent's is
- * closed.
- */
-static bool take_out_young(struct seep_image *image, const struct seep_profile_forked *young,
-			   bool is_moved)
-{
-	struct seep_image *parent = image->parent;
-
-	if (!parent || strcmp(parent->file_name, image->parent_name) != 0)
-		return false;
-	if (is_moved && parent->watch)
-		seep_forked_take_out(&seep_watch_ledger(parent->watch)->state->forked, young);
-	else
-		seep_forked_add(&parent->grown, young);
-	return true;
-}
-
-bool seep_session_close(struct seep_session *session, struct seep_image *image,
+void seep_session_close(struct seep_session *session, struct seep_image *image,
 			const struct seep_session_outcome *outcome)
 {
 	struct seep_image *heir = image->parent;
 	struct seep_image **link = &session->images;
-	bool taken_out = take_out_young(image, &outcome->young,
-					outcome->recorded && !outcome->ledger_kept);
 
-	if (!heir) {
+	if (!heir)
 		heir = seep_session_main(session);
-	}
 	if (heir == image)
 		heir = NULL;
 	if (heir && outcome->recorded && heir->pid != image->pid)
@@ -429,9 +443,8 @@ bool seep_session_close(struct seep_session *session, struct seep_image *image,
 	if (heir && !outcome->recorded) {
 		seep_forked_add(&heir->forked, &image->forked);
 		seep_forked_add(&heir->forked, &outcome->small);
-		for (size_t i = 0; i < image->child_count; i++) {
+		for (size_t i = 0; i < image->child_count; i++)
 			seep_image_add_child(heir, image->children[i]);
-		}
 	}
 	for (struct seep_image *other = session->images; other; other = other->next) {
 		if (other->parent == image)
@@ -440,12 +453,10 @@ bool seep_session_close(struct seep_session *session, struct seep_image *image,
 	if (outcome->ledger_kept)
 		/* Otherwise it would be tried again at every scan. */
 		seep_texts_take(&session->kept, key_of(image->file_name, image->created_ns));
-	while (*link != image) {
+	while (*link != image)
 		link = &(*link)->next;
-	}
 	*link = image->next;
 	seep_image_free(image);
-	return !taken_out && outcome->young.processes;
 }
 
 size_t seep_session_live(const struct seep_session *session)
@@ -462,12 +473,6 @@ size_t seep_session_live(const struct seep_session *session)
 
 void seep_session_leave(struct seep_session *session, struct seep_image *image)
 {
-	if (image->watch) {
-		const struct seep_profile_forked young =
-			seep_forked_load(&seep_watch_ledger(image->watch)->state->young);
-
-		(void)take_out_young(image, &young, false);
-	}
 	stop_following(image, false);
 	image->left = true;
 	for (const char *name = image->parent_name; *name;) {

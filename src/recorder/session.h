@@ -4,9 +4,9 @@
  * can be closed. No waiting and no event loop here; recorder.c drives this.
  *
  * An image is closed only after all its children, because their sums may go into its recording and
- * because their inherited rows are explained by its ledger. Children without a ledger count in it,
- * so it is not closed either while such children may live. The main program's last image is the
- * last of all and takes the sums of those whose parent is gone.
+ * because their inherited rows are explained by its ledger. Small children, whose ledgers have no
+ * name yet, add their sums to it, so it is not closed either while such children may live. The main
+ * program's last image is the last of all and takes the sums of those whose parent is gone.
  */
 #ifndef SEEP_RECORDER_SESSION_H
 #define SEEP_RECORDER_SESSION_H
@@ -14,31 +14,27 @@
 #include "base/error.h"
 #include "base/texts.h"
 #include "recorder/image.h"
+#include "recorder/recorder.h"
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { SEEP_SESSION_STATUS_KEPT = 256 };
 
-/* A ledger may still be counted into by young children so long after its process has ended. */
-#define SEEP_SESSION_YOUNG_NS (LEDGER_FORK_NS + UINT64_C(100000000))
+/* Small children may still add to a ledger so long after its process has ended. */
+#define SEEP_SESSION_SMALL_NS (LEDGER_FORK_NS + UINT64_C(100000000))
 
 /* Forked processes that run their parent's program are followed so long after they were met. */
 #define SEEP_SESSION_FOLLOW_AFTER_NS UINT64_C(25000000)
 
 struct seep_session {
-	int dir_fd; /* borrowed */
-	uint64_t id;
+	const struct seep_recorder_plan *plan; /* borrowed */
 	uint32_t main_pid;
-	bool follow;		   /* processes other than the main one at all */
-	const regex_t *follow_exe; /* and of those only these; NULL = all. Borrowed */
-	const struct seep_leak_check_plan *leak_check; /* NULL: at no end. Borrowed */
-	uint64_t growth_after_ns;		       /* 0: growth is not looked for */
 	size_t room; /* images that may have descriptors at a time; at least 1 */
 	/* Something in the folder waits to be looked at by another scan; @why: it could not be. */
 	bool is_behind;
-	bool waits_for_young; /* an image does, and nothing says when that is over */
+	bool is_closing;      /* the main program has ended; nobody is waited for any more */
+	bool waits_for_small; /* an image does, and nothing says when that is over */
 	struct seep_error why;
 	struct seep_texts *problems; /* sentences go there. Borrowed */
 	struct seep_image *images;
@@ -84,27 +80,21 @@ void seep_session_bury(struct seep_session *session);
 /* When nobody is waited for any more: bury those elsewhere whose ledger says that they ended. */
 void seep_session_bury_elsewhere(struct seep_session *session);
 
-/**
- * seep_session_next - an image whose recording can be written now
- * @closing: the main program has ended and nobody is waited for any more
- *
- * Returns: an image in state DEAD, or NULL. The caller hands it to the finisher.
+/*
+ * An image in state DEAD whose recording can be written now, or NULL. The caller hands it to the
+ * finisher.
  */
-struct seep_image *seep_session_next(struct seep_session *session, bool closing);
+struct seep_image *seep_session_next(struct seep_session *session);
 
 /* What became of an image that seep_session_next() gave. */
 struct seep_session_outcome {
 	bool recorded;
 	bool ledger_kept;
 	struct seep_profile_forked small; /* what to add to the parent when it was not */
-	struct seep_profile_forked young; /* what the parent's ledger counts of it */
 };
 
-/*
- * Pass on to the parent what it gets, and release @image. True: the ledger that counts @outcome's
- * young was closed before.
- */
-bool seep_session_close(struct seep_session *session, struct seep_image *image,
+/* Pass on to the parent what it gets, and release @image. */
+void seep_session_close(struct seep_session *session, struct seep_image *image,
 			const struct seep_session_outcome *outcome);
 
 /* How many images live, as far as can be told, and are followed or watched for their end. */

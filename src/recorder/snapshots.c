@@ -14,8 +14,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define NS_PER_MS 1000000ull
-
 /* The snapshots of one recording's name. */
 struct seep_snapshot_ring {
 	struct seep_snapshot_ring *next;
@@ -65,17 +63,9 @@ void seep_snapshots_free(struct seep_snapshots *snapshots)
 	free(snapshots);
 }
 
-int seep_snapshots_wait_ms(const struct seep_snapshots *snapshots)
+uint64_t seep_snapshots_next_ns(const struct seep_snapshots *snapshots)
 {
-	uint64_t now_ns = seep_monotonic_ns();
-	uint64_t left_ms;
-
-	if (snapshots->plan->snapshot_every_ns == 0)
-		return -1;
-	if (snapshots->next_ns <= now_ns)
-		return 0;
-	left_ms = (snapshots->next_ns - now_ns) / NS_PER_MS + 1;
-	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+	return snapshots->plan->snapshot_every_ns ? snapshots->next_ns : UINT64_MAX;
 }
 
 bool seep_snapshots_due(struct seep_snapshots *snapshots)
@@ -190,38 +180,33 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 	} else if (job->err.code != 0 && snapshots->failed++ == 0) {
 		snapshots->problem = seep_xstrdup(job->err.text);
 	}
-	seep_timeline_done(&job->image.gathered.timeline);
-	seep_growth_list_done(&job->image.gathered.growth);
-	seep_outside_done(&job->image.gathered.outside);
+	seep_watch_result_done(&job->image.gathered);
 	free(job->image.children);
 	free((char *)(uintptr_t)job->output);
 	free(job);
 }
 
-/* One line for each kind of failure, before what happened to FILE, which hints follow. */
+/* Before what happened to FILE, which hints follow. */
+static void tell(struct seep_recorder_result *result, unsigned count, const char *one,
+		 const char *several, const char *why)
+{
+	if (count > 0)
+		seep_texts_take_first(&result->problems,
+				      seep_xasprintf("%u snapshot%s: %s", count,
+						     count == 1 ? one : several, why));
+}
+
 void seep_snapshots_result(const struct seep_snapshots *snapshots,
 			   struct seep_recorder_result *result)
 {
 	unsigned others = 0;
 
-	if (snapshots->left_out > 0)
-		seep_texts_take_first(&result->problems,
-				      seep_xasprintf("%u snapshot%s left out: earlier ones were "
-						     "still being written",
-						     snapshots->left_out,
-						     snapshots->left_out == 1 ? " was" : "s were"));
-	if (snapshots->without_room > 0)
-		seep_texts_take_first(
-			&result->problems,
-			seep_xasprintf("%u snapshot%s left out, so that the recording has room: %s",
-				       snapshots->without_room,
-				       snapshots->without_room == 1 ? " was" : "s were",
-				       snapshots->room));
-	if (snapshots->failed > 0)
-		seep_texts_take_first(
-			&result->problems,
-			seep_xasprintf("%u snapshot%s could not be written: %s", snapshots->failed,
-				       snapshots->failed == 1 ? "" : "s", snapshots->problem));
+	tell(result, snapshots->left_out, " was left out", "s were left out",
+	     "earlier ones were still being written");
+	tell(result, snapshots->without_room, " was left out, so that the recording has room",
+	     "s were left out, so that the recording has room", snapshots->room);
+	tell(result, snapshots->failed, " could not be written", "s could not be written",
+	     snapshots->problem);
 	for (const struct seep_snapshot_ring *ring = snapshots->rings; ring; ring = ring->next) {
 		char *newest;
 

@@ -20,8 +20,8 @@ struct seep_snapshots *seep_snapshots_new(const struct seep_recorder_plan *plan)
 /* After the finisher. NULL is a no-op. */
 void seep_snapshots_free(struct seep_snapshots *snapshots);
 
-/* How long until the next ones, in milliseconds rounded up; -1: never. */
-int seep_snapshots_wait_ms(const struct seep_snapshots *snapshots);
+/* When the next ones are due; UINT64_MAX: never. */
+uint64_t seep_snapshots_next_ns(const struct seep_snapshots *snapshots);
 
 /* Whether some are due now; if so, the time of the next ones is set. */
 bool seep_snapshots_due(struct seep_snapshots *snapshots);

@@ -49,7 +49,8 @@ static void look_at(struct seep_facts *facts, const struct ledger_header *ledger
 	facts->uid = ledger->uid;
 	facts->process.is_ours = true;
 	seep_facts_look_at_process(facts, pid);
-	facts->process.exists &= facts->process.start_ticks == ledger->start_ticks;
+	facts->process.exists &= seep_procfs_began(pid, facts->process.start_ticks,
+						   ledger->start_ticks);
 }
 
 /* NULL: it is not to be seen. */

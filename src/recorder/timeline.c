@@ -20,9 +20,8 @@ static void drop_every_second(struct seep_timeline *timeline)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < timeline->count; i += 2) {
+	for (uint32_t i = 0; i < timeline->count; i += 2)
 		timeline->samples[kept++] = timeline->samples[i];
-	}
 	timeline->count = kept;
 	timeline->interval_ns *= 2;
 }

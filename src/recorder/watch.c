@@ -5,6 +5,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/process_life.h"
 #include "recorder/exit_trace.h"
 #include "recorder/growth_watch.h"
 #include "recorder/ledger_control.h"
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #define EARLY_LOOK_NS 100000000ull
+
+#define CONFINED_LOOK_NS 20000000ull /* a process that wakes nobody */
 
 enum {
 	SAMPLE_COST_SHARE = 100, /* sampling may take 1/100 of the time */
@@ -138,9 +141,8 @@ static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
 {
 	uint64_t created = watch->ledger.view.header.created_ns;
 
-	while (created + watch->epoch_age_ns <= now_ns && watch->epoch_age_ns < UINT64_MAX / 4) {
+	while (created + watch->epoch_age_ns <= now_ns && watch->epoch_age_ns < UINT64_MAX / 4)
 		watch->epoch_age_ns *= 2;
-	}
 	watch->next_epoch_ns = created + watch->epoch_age_ns;
 }
 
@@ -153,7 +155,7 @@ static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 
 static void answer(struct seep_ledger *ledger)
 {
-	atomic_store_explicit(&ledger->control->exit_ack, 1, memory_order_release);
+	atomic_store_explicit(&ledger->control->exit_ack, LEDGER_EXIT_GO_ON, memory_order_release);
 	futex_wake(&ledger->control->exit_ack);
 }
 
@@ -171,20 +173,15 @@ static void register_recorder(struct ledger_control *control)
 	futex_wake(&control->exit_ack);
 }
 
-static void unregister_recorder(struct seep_ledger *ledger)
-{
-	atomic_store_explicit(&ledger->control->recorder_pid, 0, memory_order_release);
-	answer(ledger);
-}
-
 /* While it is alive, its own root directory can be looked into. */
 static void find_perf_map(struct seep_watch *watch)
 {
 	const struct ledger_header *header = &watch->ledger.view.header;
-	bool alive = seep_ledger_life(&watch->ledger) == SEEP_PROCESS_RUNNING;
+	uint32_t here = 0;
 
+	(void)seep_process_life(&watch->ledger, &here);
 	if (watch->seen.perf_map_fd < 0)
-		watch->seen.perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
+		watch->seen.perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, here);
 }
 
 /* Of a fork that is too small for a recording nobody would hear. */
@@ -257,15 +254,17 @@ static void meet_end(struct seep_watch *watch)
 		watch->answered = false;
 		return;
 	}
-	if (atomic_load_explicit(&watch->ledger.control->exit_ack, memory_order_acquire))
+	if (atomic_load_explicit(&watch->ledger.control->exit_ack, memory_order_acquire) ==
+	    LEDGER_EXIT_GO_ON)
 		return;
+	atomic_store_explicit(&watch->ledger.control->exit_ack, LEDGER_EXIT_SEEN,
+			      memory_order_release);
 	take_sample(watch);
 	if (watch->growth)
 		seep_growth_watch_look_last(watch->growth, seep_monotonic_ns());
 	find_perf_map(watch);
 	look_outside(watch);
-	if (watch->pid &&
-	    atomic_load_explicit(&watch->ledger.state->unrecorded_children, memory_order_relaxed))
+	if (watch->pid && LEDGER_GET(ledger_view_sums(&watch->ledger.view)->unrecorded))
 		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
 	/* Also for an exec: of a program that is traced the kernel ignores set-user-ID. */
@@ -339,6 +338,8 @@ static void *follow(void *argument)
 			next_ns = core_smaller(next_ns,
 					       seep_growth_watch_look(watch->growth, now_ns));
 		now_ns = seep_monotonic_ns();
+		if (LEDGER_GET(watch->ledger.state->confined))
+			next_ns = core_smaller(next_ns, now_ns + CONFINED_LOOK_NS);
 		if (watch->answered)
 			futex_wait(attention, seen, look_at_successor(watch));
 		else if (next_ns > now_ns)
@@ -405,6 +406,17 @@ const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch)
 	return &watch->ledger;
 }
 
+void seep_watch_result_done(struct seep_watch_result *result)
+{
+	seep_timeline_done(&result->timeline);
+	seep_growth_list_done(&result->growth);
+	if (result->perf_map_fd >= 0)
+		(void)close(result->perf_map_fd);
+	seep_outside_done(&result->outside);
+	seep_successor_done(&result->successor);
+	seep_leak_scan_free(result->leak_scan);
+}
+
 void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result)
 {
 	struct seep_timeline *timeline = &ret_result->timeline;
@@ -440,9 +452,10 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 
 	if (watch->follows)
 		stop_thread(watch);
-	if (!dead)
-		unregister_recorder(ledger);
-	else if (!watch->answered) {
+	if (!dead) {
+		atomic_store_explicit(&ledger->control->recorder_pid, 0, memory_order_release);
+		answer(ledger);
+	} else if (!watch->answered) {
 		take_sample(watch);
 		find_perf_map(watch);
 	}

@@ -42,15 +42,12 @@ SEEP_NODISCARD int seep_watch_follow(struct seep_watch *watch, struct seep_error
 /* Borrowed; fields that do not change (name, header) may be read at any time. */
 const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch);
 
-/*
- * What a watch has gathered. Release with seep_timeline_done(), seep_growth_list_done(),
- * seep_outside_done(), seep_successor_done() and seep_leak_scan_free().
- */
+/* What a watch has gathered. Release with seep_watch_result_done(). */
 struct seep_watch_result {
 	struct seep_timeline timeline;
 	struct seep_growth_list growth;
 	uint64_t peak_rss_bytes; /* 0 unknown */
-	int perf_map_fd;	 /* of the process's perf map; -1 none. The caller closes it */
+	int perf_map_fd;	 /* of the process's perf map; -1 none */
 	struct seep_outside
 		outside; /* of seep_watch_result_now(): without bindings, children_why */
 	/* Of a process that ended by exec, and lived on; of seep_watch_result_now(): empty. */
@@ -64,7 +61,9 @@ struct seep_watch_result {
 	int death; /* of who was traced, and killed by a signal: its status as of wait(); else 0 */
 };
 
-/* What has been gathered so far, a copy; the watch goes on. Release as above. */
+void seep_watch_result_done(struct seep_watch_result *result);
+
+/* What has been gathered so far, a copy; the watch goes on. */
 void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result);
 
 /**

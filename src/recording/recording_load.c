@@ -19,7 +19,6 @@ struct loading {
 	uint32_t last_context;	/* id */
 	uint32_t epoch_context; /* index of the context that the epochs have reached */
 	uint64_t totals_found;	/* a bit for each of seep_total_fields */
-	uint32_t buckets;
 	bool has_process;
 	bool argv_known;
 };
@@ -34,7 +33,6 @@ union any_row {
 	struct seep_leak_block_row leak_block;
 	struct seep_leak_link_row leak_link;
 	struct seep_growth_row growth;
-	uint64_t bucket;
 };
 
 static int damaged(struct loading *l, const char *what)
@@ -167,7 +165,7 @@ static int load_epoch(void *loading, void *row)
 {
 	struct loading *l = loading;
 	const struct seep_epoch_row *from = row;
-	const struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile *profile = l->reader.builder.profile;
 
 	while (l->epoch_context < profile->context_count &&
 	       profile->contexts[l->epoch_context].id < from->context)
@@ -175,7 +173,8 @@ static int load_epoch(void *loading, void *row)
 	if (l->epoch_context == profile->context_count ||
 	    profile->contexts[l->epoch_context].id != from->context)
 		return damaged(l, "an epoch names a context that is not there");
-	seep_builder_epoch(&l->reader.builder, l->epoch_context, &from->epoch);
+	*(struct seep_profile_epoch *)seep_profile_add(profile, SEEP_ARRAY_EPOCHS) = from->epoch;
+	profile->contexts[l->epoch_context].epoch_count++;
 	return 0;
 }
 
@@ -188,14 +187,21 @@ static int by_id(const void *key, const void *context)
 	return (id > other) - (id < other);
 }
 
+static struct seep_profile_context *context_of(const struct loading *l, uint32_t id)
+{
+	const struct seep_profile *profile = l->reader.builder.profile;
+
+	return bsearch(&id, profile->contexts, profile->context_count, sizeof(*profile->contexts),
+		       by_id);
+}
+
 static int load_leak(void *loading, void *row)
 {
 	struct loading *l = loading;
 	const struct seep_leak_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 	struct seep_profile_leak *to = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
-	const struct seep_profile_context *context = bsearch(
-		&from->context, profile->contexts, profile->context_count, sizeof(*context), by_id);
+	const struct seep_profile_context *context = context_of(l, from->context);
 
 	*to = from->leak;
 	if (context)
@@ -235,13 +241,12 @@ static int load_growth(void *loading, void *row)
 {
 	struct loading *l = loading;
 	const struct seep_growth_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
-	struct seep_profile_context *context = bsearch(
-		&from->context, profile->contexts, profile->context_count, sizeof(*context), by_id);
+	struct seep_profile_context *context = context_of(l, from->context);
 
 	if (!context)
 		return damaged(l, "growth names a context that is not there");
-	context->growth = seep_profile_calloc(profile, 1, sizeof(*context->growth));
+	context->growth = seep_profile_calloc(l->reader.builder.profile, 1,
+					      sizeof(*context->growth));
 	*context->growth = from->growth;
 	if (context->growth->until_ns < context->growth->since_ns)
 		context->growth->until_ns = context->growth->since_ns;
@@ -251,9 +256,14 @@ static int load_growth(void *loading, void *row)
 /* Blocks and links came in the order of the leaks. */
 static void place_lists(struct seep_profile *profile)
 {
+	struct seep_profile_epoch *epochs = profile->epochs;
 	uint32_t blocks = 0;
 	uint32_t links = 0;
 
+	for (uint32_t i = 0; i < profile->context_count && epochs; i++) {
+		profile->contexts[i].epochs = epochs;
+		epochs += profile->contexts[i].epoch_count;
+	}
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		struct seep_profile_leak *leak = &profile->leaks[i];
 
@@ -285,14 +295,6 @@ static int load_total(void *loading, void *row)
 	return 0;
 }
 
-static int load_bucket(void *loading, void *row)
-{
-	struct loading *l = loading;
-
-	l->reader.builder.profile->totals.histogram[l->buckets++] = *(const uint64_t *)row;
-	return 0;
-}
-
 /* A total that is missing must not look like 0, unless the file's schema has none. */
 static int check_totals(struct loading *l)
 {
@@ -304,37 +306,12 @@ static int check_totals(struct loading *l)
 	return 0;
 }
 
-/* In the order of reference. A table with an array has its rows as items; one row may be @into. */
-static const struct {
-	enum seep_table_id table;
-	enum seep_array array;
-	int (*each)(void *loading, void *row);
-	size_t into; /* the profile's field */
-} steps[] = {
-	{ SEEP_TABLE_PROCESS, SEEP_ARRAY_COUNT, load_process, 0 },
-	{ SEEP_TABLE_ARGV, SEEP_ARRAY_ARGV, NULL, 0 },
-	{ SEEP_TABLE_CHILD, SEEP_ARRAY_CHILDREN, NULL, 0 },
-	{ SEEP_TABLE_MODULE, SEEP_ARRAY_MODULES, NULL, 0 },
-	{ SEEP_TABLE_FRAME, SEEP_ARRAY_FRAMES, check_frame, 0 },
-	{ SEEP_TABLE_SEGMENT, SEEP_ARRAY_COUNT, load_segment, 0 },
-	{ SEEP_TABLE_CONTEXT, SEEP_ARRAY_COUNT, load_context, 0 },
-	{ SEEP_TABLE_EPOCH, SEEP_ARRAY_COUNT, load_epoch, 0 },
-	{ SEEP_TABLE_MARK, SEEP_ARRAY_MARKS, NULL, 0 },
-	{ SEEP_TABLE_SAMPLE, SEEP_ARRAY_SAMPLES, NULL, 0 },
-	{ SEEP_TABLE_UNSEEN, SEEP_ARRAY_UNSEEN, NULL, 0 },
-	{ SEEP_TABLE_TOTAL, SEEP_ARRAY_COUNT, load_total, 0 },
-	{ SEEP_TABLE_HISTOGRAM, SEEP_ARRAY_COUNT, load_bucket, 0 },
-	{ SEEP_TABLE_FORKED, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, forked) },
-	{ SEEP_TABLE_RUN, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, run) },
-	{ SEEP_TABLE_OTHER_PROCESS, SEEP_ARRAY_OTHERS, NULL, 0 },
-	{ SEEP_TABLE_SCAN, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, scan) },
-	{ SEEP_TABLE_SCAN_SKIPPED, SEEP_ARRAY_SKIPPED, NULL, 0 },
-	{ SEEP_TABLE_SCAN_CAVEAT, SEEP_ARRAY_CAVEATS, NULL, 0 },
-	{ SEEP_TABLE_SUPPRESSION, SEEP_ARRAY_SUPPRESSIONS, NULL, 0 },
-	{ SEEP_TABLE_LEAK, SEEP_ARRAY_COUNT, load_leak, 0 },
-	{ SEEP_TABLE_LEAK_BLOCK, SEEP_ARRAY_COUNT, load_leak_block, 0 },
-	{ SEEP_TABLE_LEAK_LINK, SEEP_ARRAY_COUNT, load_leak_link, 0 },
-	{ SEEP_TABLE_GROWTH, SEEP_ARRAY_COUNT, load_growth, 0 },
+static int (*const each_row[SEEP_TABLE_COUNT])(void *loading, void *row) = {
+	[SEEP_TABLE_PROCESS] = load_process,	 [SEEP_TABLE_FRAME] = check_frame,
+	[SEEP_TABLE_SEGMENT] = load_segment,	 [SEEP_TABLE_CONTEXT] = load_context,
+	[SEEP_TABLE_EPOCH] = load_epoch,	 [SEEP_TABLE_TOTAL] = load_total,
+	[SEEP_TABLE_LEAK] = load_leak,		 [SEEP_TABLE_LEAK_BLOCK] = load_leak_block,
+	[SEEP_TABLE_LEAK_LINK] = load_leak_link, [SEEP_TABLE_GROWTH] = load_growth,
 };
 
 static int load_all(struct loading *l)
@@ -343,10 +320,9 @@ static int load_all(struct loading *l)
 	union any_row row;
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
-		r = seep_sql_read(&l->reader, steps[i].table, steps[i].array,
-				  steps[i].into ? (char *)profile + steps[i].into : (void *)&row,
-				  steps[i].each, l);
+	for (unsigned id = 0; id < SEEP_TABLE_COUNT && r == 0; id++)
+		if (each_row[id] || seep_sql_has_place(&seep_sql_tables[id]))
+			r = seep_sql_read(&l->reader, id, &row, each_row[id], l);
 	if (r == 0 && !l->has_process)
 		r = damaged(l, "its table process is empty");
 	if (r == 0)

@@ -3,7 +3,6 @@
 #include "recording/recording.h"
 
 #include "base/strbuf.h"
-#include "profile/ledger_forked.h"
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"
 #include "recording/recording_rows.h"
@@ -157,14 +156,10 @@ static void make_uri(struct seep_strbuf *uri, const char *path)
 static int open_immutable(const char *path, struct sqlite3 **ret_db)
 {
 	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-	struct seep_strbuf uri;
-	int rc;
+	SEEP_STRBUF(uri, URI_BYTES_MAX);
 
-	seep_strbuf_init(&uri, URI_BYTES_MAX);
 	make_uri(&uri, path);
-	rc = sqlite3_open_v2(uri.text, ret_db, flags, seep_db_vfs());
-	seep_strbuf_done(&uri);
-	return rc;
+	return sqlite3_open_v2(uri.text, ret_db, flags, seep_db_vfs());
 }
 
 static int drop_virtual_tables(struct sqlite3 *db)
@@ -248,12 +243,8 @@ int seep_profile_open(const char *path, struct seep_profile **ret_profile, struc
 
 	if (r < 0)
 		return r;
-	if (seep_profile_is_ledger(head.bytes, head.count)) {
-		r = seep_profile_load_ledger(path, false, ret_profile, err);
-		if (r == 0)
-			seep_profile_less_grown(*ret_profile, path);
-		return r;
-	}
+	if (seep_profile_is_ledger(head.bytes, head.count))
+		return seep_profile_load_ledger(path, false, ret_profile, err);
 	if (!is_recording(head.bytes, head.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: neither a recording nor a ledger", path);
 	return seep_recording_load(path, ret_profile, err);

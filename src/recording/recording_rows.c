@@ -15,13 +15,11 @@ enum {
 
 void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
 {
-	struct seep_strbuf sql;
+	SEEP_STRBUF(sql, SQL_BYTES_MAX);
 
 	*w = (struct seep_row_writer){ .db = db, .table = &seep_sql_tables[id] };
-	seep_strbuf_init(&sql, SQL_BYTES_MAX);
 	seep_sql_insert(w->table, &sql);
 	w->rc = sqlite3_prepare_v2(db, sql.text, -1, &w->statement, NULL);
-	seep_strbuf_done(&sql);
 }
 
 /* SQLite takes NULL, and a blob of no bytes at NULL, for a value that is not there. */
@@ -328,32 +326,33 @@ static int get_row(struct seep_row_reader *r, const struct seep_sql_table *table
 	return wrong ? -SEEP_ECORRUPT : 0;
 }
 
-int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, enum seep_array array,
-		  void *row, int (*each)(void *context, void *row), void *context)
+int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, void *row,
+		  int (*each)(void *context, void *row), void *context)
 {
 	const struct seep_sql_table *table = &seep_sql_tables[id];
 	sqlite3_stmt *statement = NULL;
-	struct seep_strbuf sql;
+	SEEP_STRBUF(sql, SQL_BYTES_MAX);
 	uint64_t count = 0;
 	int failed = 0;
 	int rc;
 
 	if (!r->found.tables[id])
 		return 0;
-	if (row)
+	if (!seep_sql_has_place(table))
 		memset(row, 0, table->row_bytes);
-	seep_strbuf_init(&sql, SQL_BYTES_MAX);
 	seep_sql_select(table, r->found.columns[id], &sql);
 	rc = sqlite3_prepare_v2(r->db, sql.text, -1, &statement, NULL);
-	seep_strbuf_done(&sql);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(statement);
 	for (; rc == SQLITE_ROW && failed == 0; rc = failed ? rc : sqlite3_step(statement)) {
 		failed = check_count(r, table, ++count);
 		if (failed < 0)
 			break;
-		if (array != SEEP_ARRAY_COUNT)
-			row = seep_profile_add(r->builder.profile, array);
+		if (table->array != SEEP_ARRAY_COUNT)
+			row = seep_profile_add(r->builder.profile, table->array);
+		else if (table->place)
+			row = (char *)r->builder.profile + table->place +
+			      (count - 1) * table->row_bytes;
 		failed = get_row(r, table, statement, count, row);
 		if (failed == 0 && each)
 			failed = each(context, row);

@@ -59,15 +59,14 @@ struct seep_row_reader {
 
 /**
  * seep_sql_read - all rows of a table, in the order of their keys; of one that is missing, none
- * @row:     of the table's struct, zeroed first; its columns are set before each call of @each
- * @each:    what it returns below 0 ends the reading; may be NULL with @array
- * @array:   rows are items of this array of the builder instead of @row; or SEEP_ARRAY_COUNT
+ * @row:     of the table's struct, zeroed first; its columns are set before each call of @each. Of a
+ *           table that has a place in profiles its rows there instead
+ * @each:    what it returns below 0 ends the reading; NULL: nothing is left to do
  * @context: handed to @each
  *
  * Returns: 0, what @each returned, -SEEP_ECORRUPT, -SEEP_ESYS or -SEEP_ELIMIT.
  */
-SEEP_NODISCARD int seep_sql_read(struct seep_row_reader *reader, enum seep_table_id id,
-				 enum seep_array array, void *row,
+SEEP_NODISCARD int seep_sql_read(struct seep_row_reader *reader, enum seep_table_id id, void *row,
 				 int (*each)(void *context, void *row), void *context);
 
 #endif

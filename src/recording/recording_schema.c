@@ -2,15 +2,10 @@
 /* Comments in the SQL stay in the file: ".schema" in any client shows them. */
 #include "recording/recording_schema.h"
 
-#define ROWS_MAX (1u << 22) /* of a table that stands for itself */
-
 /* clang-format off */
 #define COLUMN(type_, row, field, name_, ...) \
 	{ .name = name_, .type = SEEP_COLUMN_##type_, .offset = offsetof(struct row, field), __VA_ARGS__ }
 #define KEY(type_, name_, ...) { .name = name_, .type = SEEP_COLUMN_##type_, __VA_ARGS__ }
-#define TABLE(name_, columns_, keys, rows, row, ...) \
-	{ .name = name_, .columns = columns_, .key_count = keys, .rows_max = rows, \
-	  .column_count = sizeof(columns_) / sizeof(columns_[0]), .row_bytes = sizeof(row), __VA_ARGS__ }
 /* clang-format on */
 
 #define P(type, field, ...) COLUMN(type, seep_process_row, process.field, #field, __VA_ARGS__)
@@ -105,17 +100,11 @@ static const struct seep_sql_column context[] = {
 	C(FLAG, other),
 	C(FLAG, in_doubt),
 	C(TEXT, thread),
-	C(TEXT, scope),
 	C(NUMBER, first_ns),
-	C(COUNT, allocs),
-	C(COUNT, alloc_bytes),
-	C(COUNT, frees),
-	C(COUNT, freed_bytes),
-	C(COUNT, temporary),
-	C(COUNT, live_blocks),
-	C(COUNT, live_bytes),
-	C(COUNT, peak_blocks, .comment = "at the peak of the process"),
-	C(COUNT, peak_bytes),
+#define C2(field, since_, comment_) \
+	C(COUNT, field, .comment = comment_, .since = since_, .fallback = "0"),
+	SEEP_FIGURES(C2)
+#undef C2
 };
 
 #define E(type, field, name) COLUMN(type, seep_epoch_row, field, name)
@@ -154,21 +143,23 @@ static const struct seep_sql_column histogram[] = {
 	KEY(COUNT, "allocs"),
 };
 
-#define F2(field) COLUMN(COUNT, seep_profile_forked, field, #field)
+#define SUM(row, of, field) COLUMN(COUNT, row, of field, #field)
+#define ALLOC_SUMS(row, of)                                                   \
+	SUM(row, of, allocs), SUM(row, of, alloc_bytes), SUM(row, of, frees), \
+		SUM(row, of, freed_bytes), SUM(row, of, live_bytes)
+#define SUMS(row, of) SUM(row, of, processes), ALLOC_SUMS(row, of)
 static const struct seep_sql_column forked[] = {
-	KEY(ORDINAL, "id"), F2(processes),   F2(allocs),     F2(alloc_bytes),
-	F2(frees),	    F2(freed_bytes), F2(live_bytes),
+	KEY(ORDINAL, "id"),
+	SUMS(seep_profile_forked, ),
+	COLUMN(COUNT, seep_profile_forked, inherited_frees, "inherited_frees", .since = 3,
+	       .comment = "of what their ancestors had allocated"),
+	COLUMN(COUNT, seep_profile_forked, inherited_freed_bytes, "inherited_freed_bytes",
+	       .since = 3),
 };
 
-#define R3(field, name) COLUMN(COUNT, seep_profile_run, field, name)
 static const struct seep_sql_column run[] = {
 	KEY(ORDINAL, "id"),
-	R3(sums.processes, "processes"),
-	R3(sums.allocs, "allocs"),
-	R3(sums.alloc_bytes, "alloc_bytes"),
-	R3(sums.frees, "frees"),
-	R3(sums.freed_bytes, "freed_bytes"),
-	R3(sums.live_bytes, "live_bytes"),
+	SUMS(seep_profile_run, sums.),
 	COLUMN(COUNT, seep_profile_run, peaks_bytes, "peaks_bytes",
 	       .comment = "of those with a recording, each at its own time"),
 	COLUMN(COUNT, seep_profile_run, peaks_at_once_bytes, "peaks_at_once_bytes",
@@ -184,11 +175,7 @@ static const struct seep_sql_column other_process[] = {
 	COLUMN(NAME, seep_profile_other, file, "recording", .comment = "in the folder FILE.d"),
 	O(NUMBER, start_ns, "start_ns"),
 	O(NUMBER, end_ns, "end_ns"),
-	O(COUNT, allocs, "allocs"),
-	O(COUNT, alloc_bytes, "alloc_bytes"),
-	O(COUNT, frees, "frees"),
-	O(COUNT, freed_bytes, "freed_bytes"),
-	O(COUNT, live_bytes, "live_bytes"),
+	ALLOC_SUMS(seep_profile_other, ),
 	O(COUNT, peak_bytes, "peak_bytes"),
 };
 
@@ -286,59 +273,21 @@ static const struct seep_sql_column growth[] = {
 	G(TEXT, evidence),
 };
 
-const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
-	[SEEP_TABLE_PROCESS] = TABLE("process", process, 1, 1, struct seep_process_row),
-	[SEEP_TABLE_ARGV] = TABLE("argv", argv, 1, ROWS_MAX, char *),
-	[SEEP_TABLE_CHILD] = TABLE("child", child, 1, ROWS_MAX, uint32_t),
-	[SEEP_TABLE_KIND] = TABLE("kind", kind, 1, ROWS_MAX, char *),
-	[SEEP_TABLE_MODULE] = TABLE("module", module, 1, 1u << 20, struct seep_profile_module),
-	[SEEP_TABLE_FRAME] = TABLE("frame", frame, 1, 1u << 27, struct seep_profile_frame),
-	[SEEP_TABLE_SEGMENT] =
-		TABLE("segment", segment, 1, 1u << 28, struct seep_segment_row,
-		      .comment = "a piece of stacks that no other stack leaves or joins"),
-	[SEEP_TABLE_CONTEXT] = TABLE("context", context, 1, 1u << 26, struct seep_context_row,
-				     .comment = "all allocations by one call stack"),
-	[SEEP_TABLE_EPOCH] = TABLE("epoch", epoch, 2, 1u << 28, struct seep_epoch_row,
-				   .comment = "live blocks by when they were allocated"),
-	[SEEP_TABLE_MARK] = TABLE("mark", mark, 1, ROWS_MAX, struct seep_profile_mark,
-				  .comment = "begins an epoch"),
-	[SEEP_TABLE_SAMPLE] = TABLE("sample", sample, 1, ROWS_MAX, struct seep_profile_sample),
-	[SEEP_TABLE_UNSEEN] = TABLE("unseen", unseen, 1, ROWS_MAX, struct seep_profile_unseen),
-	[SEEP_TABLE_TOTAL] = TABLE("total", total, 1, ROWS_MAX, struct seep_total_row),
-	[SEEP_TABLE_HISTOGRAM] = TABLE("histogram", histogram, 1, SEEP_PROFILE_HISTOGRAM_BUCKETS,
-				       uint64_t),
-	[SEEP_TABLE_FORKED] =
-		TABLE("forked", forked, 1, 1, struct seep_profile_forked,
-		      .comment = "children too small for a recording of their own, summed"),
-	[SEEP_TABLE_RUN] =
-		TABLE("run", run, 1, 1, struct seep_profile_run, .since = 3,
-		      .comment = "all processes of the run together; 0 processes: it was alone"),
-	[SEEP_TABLE_OTHER_PROCESS] = TABLE("other_process", other_process, 1, ROWS_MAX,
-					   struct seep_profile_other, .since = 3,
-					   .comment = "of the run, with a recording of its own"),
-	[SEEP_TABLE_SCAN] = TABLE("scan", scan, 1, 1, struct seep_profile_scan, .since = 3,
-				  .comment = "the leak scan"),
-	[SEEP_TABLE_SCAN_SKIPPED] = TABLE("scan_skipped", scan_skipped, 1, ROWS_MAX,
-					  struct seep_profile_range, .since = 3,
-					  .comment = "memory that the scan did not look at"),
-	[SEEP_TABLE_SCAN_CAVEAT] = TABLE("scan_caveat", scan_caveat, 1, ROWS_MAX, char *,
-					 .since = 3, .comment = "why verdicts may be wrong"),
-	[SEEP_TABLE_SUPPRESSION] = TABLE("suppression", suppression, 1, ROWS_MAX,
-					 struct seep_profile_suppression, .since = 3),
-	[SEEP_TABLE_VERDICT] = TABLE("verdict", verdict, 1, ROWS_MAX, struct seep_verdict_row,
-				     .since = 3),
-	[SEEP_TABLE_LEAK] =
-		TABLE("leak", leak, 1, 1u << 26, struct seep_leak_row, .since = 3,
-		      .comment = "blocks of one context that fared alike in the leak scan"),
-	[SEEP_TABLE_LEAK_BLOCK] = TABLE("leak_block", leak_block, 2, 1u << 28,
-					struct seep_leak_block_row, .since = 3,
-					.comment = "the first blocks of leaks"),
-	[SEEP_TABLE_LEAK_LINK] =
-		TABLE("leak_link", leak_link, 2, 1u << 28, struct seep_leak_link_row, .since = 3,
-		      .comment = "the pointers that lead to the first block of a leak"),
-	[SEEP_TABLE_GROWTH] = TABLE("growth", growth, 1, 1u << 26, struct seep_growth_row,
-				    .since = 3, .comment = "what was seen of contexts in time"),
-};
+#define OWN .array = SEEP_ARRAY_COUNT
+#define ITEMS(items) .array = SEEP_ARRAY_##items
+#define FIELD(field) OWN, .place = offsetof(struct seep_profile, field)
+#define TABLE(id, name_, keys, rows, row, where, since_, comment_) \
+	{ .name = #name_,                                          \
+	  .comment = (comment_),                                   \
+	  .columns = name_,                                        \
+	  .column_count = sizeof(name_) / sizeof(name_[0]),        \
+	  .key_count = (keys),                                     \
+	  .since = (since_),                                       \
+	  .rows_max = (rows),                                      \
+	  .row_bytes = sizeof(row),                                \
+	  where },
+
+const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = { SEEP_TABLES(TABLE) };
 
 static const char *declaration(const struct seep_sql_column *column)
 {

@@ -4,8 +4,8 @@
  *
  * A table or a column that a later schema adds says so (since) and what stands for it where a file
  * has none (fallback); nothing is ever taken away or changed in meaning. SEEP_RECORDING_VERSION is
- * raised for that, and older seeps then refuse the file. Totals have their list in
- * profile/total_fields.h.
+ * raised for that, and older seeps then refuse the file. Contexts' figures have their list in
+ * profile/figures.h, with the numbers of schemas, totals in profile/total_fields.c.
  */
 #ifndef SEEP_RECORDING_RECORDING_SCHEMA_H
 #define SEEP_RECORDING_RECORDING_SCHEMA_H
@@ -13,12 +13,8 @@
 #include "base/strbuf.h"
 #include "profile/builder.h"
 
+#include <stdbool.h>
 #include <stdint.h>
-
-enum {
-	SEEP_SCHEMA_FIRST = 2, /* what is of this one is in every recording */
-	SEEP_SCHEMA = 3, /* what this seep writes; not released: the next change may join it */
-};
 
 /* What a column is in its row's struct. Numbers that do not fit become 0, but for ids. */
 enum seep_sql_type {
@@ -58,37 +54,65 @@ struct seep_sql_table {
 	uint8_t since;
 	uint32_t rows_max;
 	size_t row_bytes;
+	enum seep_array array; /* of a profile, whose items the rows are; or SEEP_ARRAY_COUNT */
+	size_t place;	       /* else of the rows_max structs in a profile that they are; or 0 */
 };
 
-enum seep_table_id {
-	SEEP_TABLE_PROCESS,
-	SEEP_TABLE_ARGV,
-	SEEP_TABLE_CHILD,
-	SEEP_TABLE_KIND,
-	SEEP_TABLE_MODULE,
-	SEEP_TABLE_FRAME,
-	SEEP_TABLE_SEGMENT,
-	SEEP_TABLE_CONTEXT,
-	SEEP_TABLE_EPOCH,
-	SEEP_TABLE_MARK,
-	SEEP_TABLE_SAMPLE,
-	SEEP_TABLE_UNSEEN,
-	SEEP_TABLE_TOTAL,
-	SEEP_TABLE_HISTOGRAM,
-	SEEP_TABLE_FORKED,
-	SEEP_TABLE_RUN,
-	SEEP_TABLE_OTHER_PROCESS,
-	SEEP_TABLE_SCAN,
-	SEEP_TABLE_SCAN_SKIPPED,
-	SEEP_TABLE_SCAN_CAVEAT,
-	SEEP_TABLE_SUPPRESSION,
-	SEEP_TABLE_VERDICT,
-	SEEP_TABLE_LEAK,
-	SEEP_TABLE_LEAK_BLOCK,
-	SEEP_TABLE_LEAK_LINK,
-	SEEP_TABLE_GROWTH,
-	SEEP_TABLE_COUNT,
-};
+/*
+ * TABLE(id, name, keys, the most rows, a row, where it stands in a profile, since, comment). Tables
+ * are written and read in this order: rows refer to what stands before them.
+ */
+/* clang-format off */
+#define SEEP_TABLES(TABLE) \
+	TABLE(PROCESS, process, 1, 1, struct seep_process_row, OWN, 0, NULL) \
+	TABLE(ARGV, argv, 1, SEEP_ROWS_MAX, char *, ITEMS(ARGV), 0, NULL) \
+	TABLE(CHILD, child, 1, SEEP_ROWS_MAX, uint32_t, ITEMS(CHILDREN), 0, NULL) \
+	TABLE(KIND, kind, 1, SEEP_ROWS_MAX, char *, OWN, 0, NULL) \
+	TABLE(MODULE, module, 1, 1u << 20, struct seep_profile_module, ITEMS(MODULES), 0, NULL) \
+	TABLE(FRAME, frame, 1, 1u << 27, struct seep_profile_frame, ITEMS(FRAMES), 0, NULL) \
+	TABLE(SEGMENT, segment, 1, 1u << 28, struct seep_segment_row, OWN, \
+	      0, "a piece of stacks that no other stack leaves or joins") \
+	TABLE(CONTEXT, context, 1, 1u << 26, struct seep_context_row, OWN, \
+	      0, "all allocations by one call stack") \
+	TABLE(EPOCH, epoch, 2, 1u << 28, struct seep_epoch_row, OWN, \
+	      0, "live blocks by when they were allocated") \
+	TABLE(MARK, mark, 1, SEEP_ROWS_MAX, struct seep_profile_mark, ITEMS(MARKS), \
+	      0, "begins an epoch") \
+	TABLE(SAMPLE, sample, 1, SEEP_ROWS_MAX, struct seep_profile_sample, ITEMS(SAMPLES), \
+	      0, NULL) \
+	TABLE(UNSEEN, unseen, 1, SEEP_ROWS_MAX, struct seep_profile_unseen, ITEMS(UNSEEN), \
+	      0, NULL) \
+	TABLE(TOTAL, total, 1, SEEP_ROWS_MAX, struct seep_total_row, OWN, 0, NULL) \
+	TABLE(HISTOGRAM, histogram, 1, SEEP_PROFILE_HISTOGRAM_BUCKETS, uint64_t, \
+	      FIELD(totals.histogram), 0, NULL) \
+	TABLE(FORKED, forked, 1, 1, struct seep_profile_forked, FIELD(forked), \
+	      0, "children too small for a recording of their own, summed") \
+	TABLE(RUN, run, 1, 1, struct seep_profile_run, FIELD(run), \
+	      3, "all processes of the run together; 0 processes: it was alone") \
+	TABLE(OTHER_PROCESS, other_process, 1, SEEP_ROWS_MAX, struct seep_profile_other, \
+	      ITEMS(OTHERS), 3, "of the run, with a recording of its own") \
+	TABLE(SCAN, scan, 1, 1, struct seep_profile_scan, FIELD(scan), 3, "the leak scan") \
+	TABLE(SCAN_SKIPPED, scan_skipped, 1, SEEP_ROWS_MAX, struct seep_profile_range, \
+	      ITEMS(SKIPPED), 3, "memory that the scan did not look at") \
+	TABLE(SCAN_CAVEAT, scan_caveat, 1, SEEP_ROWS_MAX, char *, ITEMS(CAVEATS), \
+	      3, "why verdicts may be wrong") \
+	TABLE(SUPPRESSION, suppression, 1, SEEP_ROWS_MAX, struct seep_profile_suppression, \
+	      ITEMS(SUPPRESSIONS), 3, NULL) \
+	TABLE(VERDICT, verdict, 1, SEEP_ROWS_MAX, struct seep_verdict_row, OWN, 3, NULL) \
+	TABLE(LEAK, leak, 1, 1u << 26, struct seep_leak_row, OWN, \
+	      3, "blocks of one context that fared alike in the leak scan") \
+	TABLE(LEAK_BLOCK, leak_block, 2, 1u << 28, struct seep_leak_block_row, OWN, \
+	      3, "the first blocks of leaks") \
+	TABLE(LEAK_LINK, leak_link, 2, 1u << 28, struct seep_leak_link_row, OWN, \
+	      3, "the pointers that lead to the first block of a leak") \
+	TABLE(GROWTH, growth, 1, 1u << 26, struct seep_growth_row, OWN, \
+	      3, "what was seen of contexts in time")
+/* clang-format on */
+
+enum { SEEP_ROWS_MAX = 1 << 22 }; /* of a table that stands for itself */
+
+#define SEEP_TABLE_NUMBER(id, ...) SEEP_TABLE_##id,
+enum seep_table_id { SEEP_TABLES(SEEP_TABLE_NUMBER) SEEP_TABLE_COUNT };
 extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];
 
 struct seep_process_row {
@@ -151,6 +175,12 @@ struct seep_growth_row {
 	uint32_t context; /* id */
 	struct seep_profile_growth growth;
 };
+
+/* Are its rows what stands in a profile, as it is? */
+static inline bool seep_sql_has_place(const struct seep_sql_table *table)
+{
+	return table->array != SEEP_ARRAY_COUNT || table->place;
+}
 
 void seep_sql_create(const struct seep_sql_table *table, struct seep_strbuf *sql);
 void seep_sql_insert(const struct seep_sql_table *table, struct seep_strbuf *sql);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "profile/profile.h"
 #include "profile/profile_check.h"
@@ -21,10 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef SEEP_VERSION
-#define SEEP_VERSION "unknown"
-#endif
 
 enum { SCHEMA_BYTES_MAX = 64 * 1024 };
 
@@ -41,15 +38,11 @@ static int execute(struct writer *w, const char *sql)
 
 static int create_tables(struct writer *w)
 {
-	struct seep_strbuf sql;
-	int r;
+	SEEP_STRBUF(sql, SCHEMA_BYTES_MAX);
 
-	seep_strbuf_init(&sql, SCHEMA_BYTES_MAX);
 	for (int i = 0; i < SEEP_TABLE_COUNT; i++)
 		seep_sql_create(&seep_sql_tables[i], &sql);
-	r = execute(w, sql.text);
-	seep_strbuf_done(&sql);
-	return r;
+	return execute(w, sql.text);
 }
 
 static int begin(struct writer *w)
@@ -130,35 +123,22 @@ static int write_totals(struct writer *w)
 	return seep_row_writer_done(&rows, w->err);
 }
 
-/* What is written as it stands in the profile. */
-static int write_arrays(struct writer *w)
+/* What is written as it stands in the profile; arguments have an end besides. */
+static int write_places(struct writer *w)
 {
-	const struct seep_profile *p = w->profile;
-	const struct {
-		enum seep_table_id table;
-		uint32_t count;
-		const void *items;
-	} arrays[] = {
-		{ SEEP_TABLE_CHILD, p->process.child_count, p->process.children },
-		{ SEEP_TABLE_MODULE, p->module_count, p->modules },
-		{ SEEP_TABLE_FRAME, p->frame_count, p->frames },
-		{ SEEP_TABLE_MARK, p->mark_count, p->marks },
-		{ SEEP_TABLE_SAMPLE, p->sample_count, p->timeline },
-		{ SEEP_TABLE_UNSEEN, p->unseen_count, p->unseen },
-		{ SEEP_TABLE_HISTOGRAM, SEEP_PROFILE_HISTOGRAM_BUCKETS, p->totals.histogram },
-		{ SEEP_TABLE_FORKED, 1, &p->forked },
-		{ SEEP_TABLE_RUN, 1, &p->run },
-		{ SEEP_TABLE_OTHER_PROCESS, p->other_count, p->others },
-		{ SEEP_TABLE_SCAN, 1, &p->scan },
-		{ SEEP_TABLE_SCAN_SKIPPED, p->scan.skipped_count, p->scan.skipped },
-		{ SEEP_TABLE_SCAN_CAVEAT, p->scan.caveat_count, p->scan.caveats },
-		{ SEEP_TABLE_SUPPRESSION, p->scan.suppression_count, p->scan.suppressions },
-	};
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]) && r == 0; i++)
-		r = seep_sql_write(w->db, arrays[i].table, arrays[i].items, arrays[i].count,
-				   w->err);
+	for (unsigned id = 0; id < SEEP_TABLE_COUNT && r == 0; id++) {
+		const struct seep_sql_table *table = &seep_sql_tables[id];
+		const void *items = (const char *)w->profile + table->place;
+		uint32_t count = table->rows_max;
+
+		if (!seep_sql_has_place(table) || id == SEEP_TABLE_ARGV)
+			continue;
+		if (!table->place)
+			items = seep_profile_items(w->profile, table->array, &count);
+		r = seep_sql_write(w->db, id, items, count, w->err);
+	}
 	return r;
 }
 
@@ -235,7 +215,7 @@ static int write_all(struct writer *w)
 {
 	static int (*const steps[])(struct writer *) = {
 		begin,	      write_process, write_argv,  write_kinds,	write_verdicts,
-		write_arrays, write_totals,  write_leaks, write_growth, finish,
+		write_places, write_totals,  write_leaks, write_growth, finish,
 	};
 	int r = 0;
 
@@ -269,14 +249,13 @@ static int write_database(const char *path, const struct seep_profile *profile,
 /* Makes the new name itself last. A file system that cannot do it is no reason to fail. */
 static void sync_directory(const char *path)
 {
-	char *folder = seep_path_folder(path);
+	SEEP_FREED char *folder = seep_path_folder(path);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		(void)fsync(fd);
 		(void)close(fd);
 	}
-	free(folder);
 }
 
 int seep_recording_write(const char *path, const struct seep_profile *profile, bool replace,

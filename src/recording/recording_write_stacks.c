@@ -288,11 +288,10 @@ static int write_epochs(struct sqlite3 *db, const struct seep_profile *profile,
 int seep_recording_write_stacks(struct sqlite3 *db, const struct seep_profile *profile,
 				struct seep_error *err)
 {
-	uint32_t *leaves = seep_xcalloc(profile->context_count, sizeof(*leaves));
+	SEEP_FREED uint32_t *leaves = seep_xcalloc(profile->context_count, sizeof(*leaves));
 	int r = write_segments(db, profile, leaves, err);
 
 	if (r == 0)
 		r = write_contexts(db, profile, leaves, err);
-	free(leaves);
 	return r == 0 ? write_epochs(db, profile, err) : r;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/fold.h"
 #include "base/path.h"
 #include "base/terminal.h"
 #include "profile/verdict.h"
@@ -43,9 +42,6 @@ static uint64_t hash_of(const struct seep_budget_stack *stack)
 static char *stack_text(const struct seep_view *view, unsigned measure,
 			const struct seep_budget_stack *stack)
 {
-	const struct seep_profile_context *context = stack->context;
-	const struct seep_profile_stack_entry *entries;
-	uint32_t count;
 	struct seep_printer printer = { 0 };
 	struct seep_stack_lines lines;
 	struct seep_folder folder;
@@ -60,11 +56,9 @@ static char *stack_text(const struct seep_view *view, unsigned measure,
 		fprintf(printer.out, ", hash:%016" PRIx64, hash_of(stack));
 	fputc('\n', printer.out);
 	/* Allocated by another process, or where no walk was possible. */
-	if (context) {
-		entries = context->stack;
+	if (stack->context) {
 		seep_folder_init(&folder, view->sites, SEEP_FOLD_BY_LINE);
-		count = seep_fold(&folder, &entries, context->stack_count);
-		seep_stack_lines_init(&lines, view, context, entries, count);
+		seep_stack_lines_fold(&lines, view, stack->context, &folder);
 		seep_report_print_stack(&printer, view, &lines, FRAME_INDENT);
 		seep_stack_lines_done(&lines);
 		seep_folder_done(&folder);
@@ -76,26 +70,22 @@ static char *stack_text(const struct seep_view *view, unsigned measure,
 char *seep_check_path_below(const char *root, const char *file)
 {
 	const size_t bytes = strcmp(root, "/") == 0 ? 0 : strlen(root);
-	char *path = seep_path_normal(file);
-	char *inside = NULL;
+	SEEP_FREED char *path = seep_path_normal(file);
 
 	if (path[0] == '/' && strncmp(path, root, bytes) == 0 && path[bytes] == '/')
-		inside = seep_escape_dup(path + bytes + 1);
+		return seep_escape_dup(path + bytes + 1);
 	/* Builds that leave the folder out (-ffile-prefix-map) name files so. */
-	else if (path[0] != '/' && !seep_begins_with(path, "../"))
-		inside = seep_escape_dup(path);
-	free(path);
-	return inside;
+	return path[0] != '/' && !seep_begins_with(path, "../") ? seep_escape_dup(path) : NULL;
 }
 
 /* From the function to blame outwards, the first frame in the source. */
 static void find_place(struct seep_check_stack *stack, const char *root,
 		       const struct seep_sites *sites, const struct seep_profile_context *context)
 {
-	uint32_t first, end;
+	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
+							    context->stack_count);
 
-	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-	for (uint32_t i = first; i < end && !stack->path; i++) {
+	for (uint32_t i = part.first; i < part.end && !stack->path; i++) {
 		const struct seep_profile_frame *frame =
 			&sites->profile->frames[context->stack[i].frame];
 
@@ -130,10 +120,8 @@ static void add_stacks(const struct seep_check *check, struct seep_check_outcome
 /* "31.2 MB, 7.2 MB more than the budget" */
 static char *outcome_text(const struct seep_budget *budget, const struct seep_budget_outcome *found)
 {
-	struct seep_strbuf text;
-	char *escaped;
+	SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&text, found->result == SEEP_BUDGET_NOT_KNOWN
 					? found->why.text
 					: seep_budget_text(budget->measure, found->value).text);
@@ -146,9 +134,7 @@ static char *outcome_text(const struct seep_budget *budget, const struct seep_bu
 				 seep_budget_text(budget->measure, found->base).text);
 	if (found->result == SEEP_BUDGET_KEPT && budget->place && !found->has_place)
 		seep_strbuf_adds(&text, "; no call stack passes through it");
-	escaped = seep_escape_dup(text.text);
-	seep_strbuf_done(&text);
-	return escaped;
+	return seep_escape_dup(text.text);
 }
 
 void seep_check_add(struct seep_check *check, const char *path, const struct seep_budget_side *side,
@@ -158,8 +144,8 @@ void seep_check_add(struct seep_check *check, const char *path, const struct see
 	const char *program = *exe ? exe : seep_path_base(path);
 	const uint32_t pid = side->profile->process.pid;
 	/* An imported profile has no process. */
-	char *name = pid ? seep_xasprintf("%s: %s (pid %" PRIu32 ")", path, program, pid)
-			 : seep_xstrdup(path);
+	SEEP_FREED char *name = pid ? seep_xasprintf("%s: %s (pid %" PRIu32 ")", path, program, pid)
+				    : seep_xstrdup(path);
 	struct seep_check_file *file;
 
 	check->files = seep_xgrow(check->files, &check->capacity, check->count + 1,
@@ -171,7 +157,6 @@ void seep_check_add(struct seep_check *check, const char *path, const struct see
 		.program = seep_escape_dup(program),
 		.outcomes = seep_xcalloc(check->budgets->count, sizeof(*file->outcomes)),
 	};
-	free(name);
 	for (size_t i = 0; i < check->budgets->count; i++) {
 		const struct seep_budget *budget = &check->budgets->items[i];
 		struct seep_budget_outcome found = seep_budget_check(budget, side, plan);
@@ -223,9 +208,8 @@ enum seep_budget_result seep_check_result(const struct seep_check *check)
 char *seep_check_stacks(const struct seep_check_outcome *outcome)
 {
 	const uint32_t all = outcome->stack_count + outcome->left_out;
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, SIZE_MAX / 2);
 
-	seep_strbuf_init(&text, SIZE_MAX / 2);
 	for (uint32_t i = 0; i < outcome->stack_count && i < STACKS_SHOWN; i++)
 		seep_strbuf_adds(&text, outcome->stacks[i].text);
 	if (all > STACKS_SHOWN)
@@ -238,17 +222,15 @@ static char *remark_text(const struct seep_check_remark *remark)
 {
 	const struct seep_check_outcome *outcome = remark->outcome;
 	const char *program = remark->file->program;
-	char *stacks, *text;
+	SEEP_FREED char *stacks = NULL;
 
 	if (remark->is_leak)
 		return seep_xasprintf("%s: %s", program,
 				      remark->stack->text + strspn(remark->stack->text, " "));
 	stacks = seep_check_stacks(outcome);
-	text = seep_xasprintf("%s: %s%s: %s\n%s", program,
+	return seep_xasprintf("%s: %s%s: %s\n%s", program,
 			      outcome->result == SEEP_BUDGET_BROKEN ? "" : "not known: ",
 			      outcome->budget, outcome->text, stacks);
-	free(stacks);
-	return text;
 }
 
 void seep_check_each(const struct seep_check *check,
@@ -285,9 +267,8 @@ static bool is_special(char byte, const char *special)
 
 char *seep_check_escape(const char *text, const char *special, enum seep_check_escape as)
 {
-	struct seep_strbuf buf;
+	SEEP_STRBUF(buf, SIZE_MAX / 2);
 
-	seep_strbuf_init(&buf, SIZE_MAX / 2);
 	for (; *text; text++)
 		if (!is_special(*text, special))
 			seep_strbuf_addc(&buf, *text);

@@ -12,10 +12,9 @@ enum { ANNOTATIONS_MAX = 10, SUMMARY_BYTES_MAX = 200000 };
 
 static void put(FILE *out, const char *text, const char *special)
 {
-	char *escaped = seep_check_escape(text, special, SEEP_AS_PERCENT);
+	SEEP_FREED char *escaped = seep_check_escape(text, special, SEEP_AS_PERCENT);
 
 	fputs(escaped, out);
-	free(escaped);
 }
 
 struct annotations {
@@ -54,7 +53,7 @@ void seep_check_github(FILE *out, const struct seep_check *check)
 
 void seep_check_markdown(FILE *out, const struct seep_check *check)
 {
-	char *text = NULL, *escaped;
+	SEEP_FREED char *text = NULL, *escaped = NULL;
 	size_t bytes = 0;
 	FILE *memory = open_memstream(&text, &bytes);
 
@@ -68,6 +67,4 @@ void seep_check_markdown(FILE *out, const struct seep_check *check)
 	/* Up to its end nothing in it is Markdown, and it has no tag. */
 	fprintf(out, "### seep check\n\n<pre>\n%s%s</pre>\n", escaped,
 		bytes > SUMMARY_BYTES_MAX ? "\n…\n" : "");
-	free(escaped);
-	free(text);
 }

@@ -16,26 +16,22 @@ static void put_case(FILE *out, const struct seep_check *check, const char *prog
 	const char *tag = outcome->result == SEEP_BUDGET_BROKEN ? "failure"
 			  : check->allow_unknown		? "skipped"
 								: "error";
-	char *name = escape(outcome->budget);
-	char *text = escape(outcome->text);
-	char *stacks = seep_check_stacks(outcome);
-	char *body = escape(stacks);
+	SEEP_FREED char *name = escape(outcome->budget);
+	SEEP_FREED char *text = escape(outcome->text);
+	SEEP_FREED char *stacks = seep_check_stacks(outcome);
+	SEEP_FREED char *body = escape(stacks);
 
 	fprintf(out, "<testcase classname=\"seep.%s\" name=\"%s\">", program, name);
 	if (outcome->result != SEEP_BUDGET_KEPT)
 		fprintf(out, "<%s message=\"%s\">%s</%s>", tag, text, body, tag);
 	fputs("</testcase>\n", out);
-	free(body);
-	free(stacks);
-	free(text);
-	free(name);
 }
 
 static void put_file(FILE *out, const struct seep_check *check, const struct seep_check_file *file)
 {
 	size_t results[SEEP_BUDGET_RESULT_COUNT] = { 0 };
-	char *name = escape(file->path);
-	char *program = escape(file->program);
+	SEEP_FREED char *name = escape(file->path);
+	SEEP_FREED char *program = escape(file->program);
 
 	for (size_t i = 0; i < check->budgets->count; i++)
 		results[file->outcomes[i].result]++;
@@ -45,8 +41,6 @@ static void put_file(FILE *out, const struct seep_check *check, const struct see
 	for (size_t i = 0; i < check->budgets->count; i++)
 		put_case(out, check, program, &file->outcomes[i]);
 	fputs("</testsuite>\n", out);
-	free(program);
-	free(name);
 }
 
 void seep_check_junit(FILE *out, const struct seep_check *check)

@@ -12,22 +12,20 @@
 
 static void write_message(struct seep_json *json, const char *key, const char *text)
 {
-	char *escaped = seep_check_escape(text, "[]\\", SEEP_AS_BACKSLASH);
+	SEEP_FREED char *escaped = seep_check_escape(text, "[]\\", SEEP_AS_BACKSLASH);
 
 	seep_json_open_object(json, key);
 	seep_json_escaped(json, "text", escaped);
 	seep_json_close(json);
-	free(escaped);
 }
 
 static void write_uri(struct seep_json *json, const char *path, const char *end)
 {
-	char *escaped = seep_check_escape(path, NULL, SEEP_AS_PERCENT);
-	char *uri = seep_xasprintf("%s%s%s", path[0] == '/' ? "file://" : "", escaped, end);
+	SEEP_FREED char *escaped = seep_check_escape(path, NULL, SEEP_AS_PERCENT);
+	SEEP_FREED char *uri = seep_xasprintf("%s%s%s", path[0] == '/' ? "file://" : "", escaped,
+					      end);
 
 	seep_json_text(json, "uri", uri);
-	free(uri);
-	free(escaped);
 }
 
 /* Code scanning wants a place of every result: the recording where the source has none. */
@@ -82,8 +80,8 @@ static void write_rules(struct seep_json *json)
 {
 	seep_json_open_array(json, "rules");
 	for (unsigned i = 0; i < SEEP_BUDGET_MEASURE_COUNT; i++) {
-		char *words = seep_xasprintf("A budget of %s is broken",
-					     seep_budget_measure_name(i));
+		SEEP_FREED char *words = seep_xasprintf("A budget of %s is broken",
+							seep_budget_measure_name(i));
 
 		seep_json_open_object(json, NULL);
 		seep_json_text(json, "id", seep_budget_measure_name(i));
@@ -93,7 +91,6 @@ static void write_rules(struct seep_json *json)
 			"The call stacks are those with most of it. \"seep report FILE\" and "
 			"\"seep leaks FILE\" say more; a suppression hash:HASH accepts a leak.");
 		seep_json_close(json);
-		free(words);
 	}
 	seep_json_close(json);
 }

@@ -11,11 +11,10 @@ static void print_file(FILE *out, const struct seep_check *check,
 
 	fprintf(out, "%s\n", file->name);
 	for (size_t i = 0; i < check->budgets->count; i++) {
-		char *stacks = seep_check_stacks(&file->outcomes[i]);
+		SEEP_FREED char *stacks = seep_check_stacks(&file->outcomes[i]);
 
 		fprintf(out, "  %-9s  %s: %s\n%s", words[file->outcomes[i].result],
 			file->outcomes[i].budget, file->outcomes[i].text, stacks);
-		free(stacks);
 	}
 }
 

@@ -48,8 +48,6 @@ static void write_names(struct seep_json *json, const struct seep_profile_contex
 		seep_json_u64(json, "align_bytes", UINT64_C(1) << context->align_log2);
 	if (context->thread)
 		seep_json_text(json, "thread", context->thread);
-	if (context->scope)
-		seep_json_text(json, "scope", context->scope);
 }
 
 static void write_state(struct seep_json *json, const struct seep_profile_context *context)
@@ -63,40 +61,41 @@ static void write_state(struct seep_json *json, const struct seep_profile_contex
 		seep_json_growth(json, context, context->growth, context->growth->evidence);
 }
 
-static const struct seep_json_figure figures[] = {
-	FIGURE(seep_profile_context, first_ns),	   FIGURE(seep_profile_context, allocs),
-	FIGURE(seep_profile_context, alloc_bytes), FIGURE(seep_profile_context, frees),
-	FIGURE(seep_profile_context, freed_bytes), FIGURE(seep_profile_context, live_blocks),
-	FIGURE(seep_profile_context, live_bytes),  FIGURE(seep_profile_context, peak_blocks),
-	FIGURE(seep_profile_context, peak_bytes),  FIGURE(seep_profile_context, temporary),
-};
-
-/* Contexts are nearly all of a document: what does not apply to one is left out. */
-static void write_context(struct seep_json *json, const struct seep_json_shown *shown,
-			  const struct seep_profile_context *context)
+void seep_json_context_name(struct seep_json *json, const struct seep_json_shown *shown,
+			    const struct seep_profile_context *context)
 {
-	seep_json_open_object(json, NULL);
-	seep_json_int(json, "id", context->id);
 	seep_json_hash(json, "hash", context->hash);
 	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
-	write_names(json, context);
-	seep_json_figures(json, context, figures, COUNT_OF(figures));
-	write_state(json, context);
 	seep_json_stack(json, shown, context);
-	seep_json_close(json);
 }
 
-void seep_json_contexts(struct seep_json *json, const struct seep_json_shown *shown)
+/* Contexts are nearly all of a document: what does not apply to one is left out. */
+void seep_json_context(struct seep_json *json, const struct seep_json_shown *shown,
+		       const struct seep_profile_context *context)
 {
-	seep_json_open_array(json, "contexts");
-	for (uint32_t i = 0; i < shown->context_count; i++)
-		write_context(json, shown, &shown->profile->contexts[shown->contexts[i]]);
-	seep_json_close(json);
+	seep_json_int(json, "id", context->id);
+	seep_json_context_name(json, shown, context);
+	write_names(json, context);
+	seep_json_u64(json, "first_ns", context->first_ns);
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		seep_json_u64(json, seep_figure_names[i], context->figures[i]);
+	write_state(json, context);
 }
 
 static const struct seep_profile_context *nth(const struct seep_json_shown *shown, uint32_t i)
 {
 	return &shown->profile->contexts[shown->contexts[i]];
+}
+
+void seep_json_contexts(struct seep_json *json, const struct seep_json_shown *shown)
+{
+	seep_json_open_array(json, "contexts");
+	for (uint32_t i = 0; i < shown->context_count; i++) {
+		seep_json_open_object(json, NULL);
+		seep_json_context(json, shown, nth(shown, i));
+		seep_json_close(json);
+	}
+	seep_json_close(json);
 }
 
 static void write_kinds(struct seep_json *json, const struct seep_json_shown *shown)
@@ -135,13 +134,12 @@ static void write_first(struct seep_json *json, const struct seep_json_shown *sh
 	seep_json_close(json);
 }
 
-/* All but first_ns. */
 static void write_figures(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	for (size_t k = 1; k < COUNT_OF(figures); k++) {
-		seep_json_open_array(json, figures[k].key);
+	for (int k = 0; k < SEEP_FIGURE_COUNT; k++) {
+		seep_json_open_array(json, seep_figure_names[k]);
 		for (uint32_t i = 0; i < shown->context_count; i++)
-			seep_json_u64(json, NULL, seep_json_figure(nth(shown, i), &figures[k]));
+			seep_json_u64(json, NULL, nth(shown, i)->figures[k]);
 		seep_json_close(json);
 	}
 }
@@ -221,8 +219,8 @@ static void write_folds(struct seep_json *json, const struct seep_json_shown *sh
 /* What few contexts have. */
 static bool has_others(const struct seep_profile_context *context)
 {
-	return context->align_log2 || context->thread || context->scope || context->truncated ||
-	       context->cut || context->by_frame_pointer || context->no_stack || context->other ||
+	return context->align_log2 || context->thread || context->truncated || context->cut ||
+	       context->by_frame_pointer || context->no_stack || context->other ||
 	       context->in_doubt || context->epoch_count > 0 || context->growth;
 }
 

@@ -5,6 +5,14 @@
 
 #include "report/json_parts.h"
 
+/* Members of a context in any document; shown->frames_before may be more than 0. */
+void seep_json_context(struct seep_json *json, const struct seep_json_shown *shown,
+		       const struct seep_profile_context *context);
+
+/* Those of them that say which one it is. */
+void seep_json_context_name(struct seep_json *json, const struct seep_json_shown *shown,
+			    const struct seep_profile_context *context);
+
 /* One element each, as docs/json.md says. */
 void seep_json_contexts(struct seep_json *json, const struct seep_json_shown *shown);
 

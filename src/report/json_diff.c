@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
+#include "report/json_contexts.h"
 
 enum { BEFORE, AFTER };
 
@@ -27,18 +28,10 @@ static void write_profile(struct seep_json *json, const char *key, const char *n
 static void write_counts(struct seep_json *json, const char *key, const struct seep_counts *counts,
 			 bool held)
 {
-	static const struct seep_json_figure live[] = { FIGURE(seep_counts, live_blocks),
-							FIGURE(seep_counts, live_bytes) };
-	static const struct seep_json_figure all[] = {
-		FIGURE(seep_counts, allocs),	  FIGURE(seep_counts, alloc_bytes),
-		FIGURE(seep_counts, frees),	  FIGURE(seep_counts, freed_bytes),
-		FIGURE(seep_counts, live_blocks), FIGURE(seep_counts, live_bytes),
-		FIGURE(seep_counts, peak_blocks), FIGURE(seep_counts, peak_bytes),
-		FIGURE(seep_counts, temporary),
-	};
-
 	seep_json_open_object(json, key);
-	seep_json_figures(json, counts, held ? live : all, held ? COUNT_OF(live) : COUNT_OF(all));
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		if (!held || i == SEEP_FIGURE_live_blocks || i == SEEP_FIGURE_live_bytes)
+			seep_json_u64(json, seep_figure_names[i], (uint64_t)counts->figures[i]);
 	seep_json_close(json);
 }
 
@@ -88,12 +81,10 @@ static void write_row(struct seep_json *json, const struct seep_diff_view *view,
 
 	seep_json_open_object(json, NULL);
 	seep_json_text(json, "verdict", seep_diff_verdict_names[row->verdict]);
-	seep_json_hash(json, "hash", context->hash);
-	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
+	seep_json_context_name(json, &shown[at], context);
 	write_sides(json, row->counts, row->verdict == SEEP_DIFF_HELD);
 	if (row->verdict == SEEP_DIFF_HELD)
 		write_held(json, view->diff, row, view->listed);
-	seep_json_stack(json, &shown[at], context);
 	seep_json_close(json);
 }
 
@@ -119,10 +110,8 @@ void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct see
 		seep_json_shown_take(
 			&shown[at], diff->profiles[at] ? diff->profiles[at] : diff->profiles[AFTER],
 			contexts[at], counts[at]);
-	if (!diff->profiles[BEFORE])
-		return;
-	shown[AFTER].frames_before = shown[BEFORE].frame_count;
-	shown[AFTER].modules_before = diff->profiles[BEFORE]->module_count;
+	if (diff->profiles[BEFORE])
+		seep_json_shown_behind(&shown[AFTER], &shown[BEFORE]);
 }
 
 static void write_changes(struct seep_json *json, const struct seep_diff_view *view,

@@ -42,7 +42,7 @@ static void count_uses(struct seep_ranked *uses, const struct seep_profile_conte
 static void choose_frames(struct seep_json_shown *shown)
 {
 	const struct seep_profile *profile = shown->profile;
-	struct seep_ranked *uses = seep_xcalloc(profile->frame_count, sizeof(*uses));
+	SEEP_FREED struct seep_ranked *uses = seep_xcalloc(profile->frame_count, sizeof(*uses));
 
 	shown->frames = seep_xcalloc(profile->frame_count, sizeof(uint32_t));
 	shown->frame_places = seep_xcalloc(profile->frame_count, sizeof(uint32_t));
@@ -61,7 +61,6 @@ static void choose_frames(struct seep_json_shown *shown)
 		shown->frame_places[uses[i].index] = shown->frame_count;
 		shown->frames[shown->frame_count++] = uses[i].index;
 	}
-	free(uses);
 }
 
 void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
@@ -92,6 +91,12 @@ void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profi
 		.context_count = count,
 	};
 	choose_frames(shown);
+}
+
+void seep_json_shown_behind(struct seep_json_shown *shown, const struct seep_json_shown *before)
+{
+	shown->frames_before = before->frames_before + before->frame_count;
+	shown->modules_before = before->modules_before + before->profile->module_count;
 }
 
 /* By the places of the frames in the document, outermost first; then as they were. */
@@ -129,8 +134,9 @@ static void take_frame(struct seep_json_shown *shown, uint32_t frame, bool *seen
 /* Those of leaks are those of their contexts, but for leaks of contexts that are not shown. */
 static void order_frames(struct seep_json_shown *shown)
 {
-	bool *seen = seep_xcalloc(shown->profile->frame_count, sizeof(*seen));
-	uint32_t *old = shown->frames, count = 0;
+	SEEP_FREED bool *seen = seep_xcalloc(shown->profile->frame_count, sizeof(*seen));
+	uint32_t count = 0;
+	SEEP_FREED uint32_t *old = shown->frames;
 
 	shown->frames = seep_xcalloc(shown->frame_count, sizeof(uint32_t));
 	for (uint32_t i = 0; i < shown->context_count; i++) {
@@ -142,8 +148,6 @@ static void order_frames(struct seep_json_shown *shown)
 	}
 	for (uint32_t i = 0; i < shown->frame_count; i++)
 		take_frame(shown, old[i], seen, &count);
-	free(old);
-	free(seen);
 }
 
 void seep_json_shown_sort(struct seep_json_shown *shown)
@@ -318,19 +322,12 @@ void seep_json_process_id(struct seep_json *json, const char *key,
 		seep_json_int(json, key, id);
 }
 
-uint64_t seep_json_figure(const void *from, const struct seep_json_figure *figure)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)from + figure->offset, sizeof(value));
-	return value;
-}
-
 void seep_json_figures(struct seep_json *json, const void *from,
 		       const struct seep_json_figure *figures, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		seep_json_u64(json, figures[i].key, seep_json_figure(from, &figures[i]));
+		seep_json_u64(json, figures[i].key,
+			      *(const uint64_t *)((const char *)from + figures[i].offset));
 }
 
 void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,

@@ -29,6 +29,8 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 /* The same with these contexts, which become the shown one's, and without leaks. */
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  uint32_t *contexts, uint32_t count);
+/* @shown comes after @before, of another profile, in one document. */
+void seep_json_shown_behind(struct seep_json_shown *shown, const struct seep_json_shown *before);
 /*
  * For contexts in columns: order them by their stacks, outermost frame first, and the frames by
  * where they come up then, so that what is alike stands together; leave out what follows from the
@@ -92,9 +94,6 @@ struct seep_json_figure {
 #define FIGURE(type, member) { #member, offsetof(struct type, member) }
 /* clang-format on */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-/* The value of one of them in the struct at @from. */
-uint64_t seep_json_figure(const void *from, const struct seep_json_figure *figure);
 
 void seep_json_figures(struct seep_json *json, const void *from,
 		       const struct seep_json_figure *figures, size_t count);

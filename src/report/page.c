@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/encode.h"
-#include "base/idtable.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "base/texts.h"
@@ -32,7 +31,7 @@ static const char placeholder[] = "@@SEEP_DATA@@";
 struct functions {
 	struct seep_texts names; /* whole name and module, by number */
 	struct seep_texts brief;
-	struct seep_idtable by_name; /* hash of names → number */
+	struct seep_idtable by_name;
 };
 
 /* What a profile's frames become, by its frames' indexes. */
@@ -45,22 +44,13 @@ static uint32_t function_number(struct functions *functions, const struct seep_p
 				const struct seep_profile_frame *frame)
 {
 	const char *path = seep_profile_frame_path(profile, frame);
-	char *whole = seep_frame_name(profile, frame, SEEP_NAME_WHOLE);
-	char *name = seep_xasprintf("%s\n%s", whole, path ? seep_path_base(path) : "");
-	const uint64_t hash = seep_hash_text(0, name);
-	size_t at = SEEP_IDTABLE_START;
-	uint32_t id;
+	SEEP_FREED char *whole = seep_frame_name(profile, frame, SEEP_NAME_WHOLE);
+	SEEP_FREED char *name = seep_xasprintf("%s\n%s", whole, path ? seep_path_base(path) : "");
+	const uint32_t id = seep_texts_number(&functions->names, &functions->by_name, name);
 
-	free(whole);
-	while ((id = seep_idtable_find(&functions->by_name, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (strcmp(functions->names.items[id], name) == 0) {
-			free(name);
-			return id;
-		}
-	id = (uint32_t)functions->names.count;
-	seep_idtable_add(&functions->by_name, hash, id);
-	seep_texts_take(&functions->names, name);
-	seep_texts_take(&functions->brief, seep_frame_name(profile, frame, SEEP_NAME_BRIEF));
+	if (id == functions->brief.count)
+		seep_texts_take(&functions->brief,
+				seep_frame_name(profile, frame, SEEP_NAME_BRIEF));
 	return id;
 }
 
@@ -70,7 +60,7 @@ static void write_side_functions(struct seep_json *json, struct functions *funct
 {
 	const struct seep_profile *profile = side->shown->profile;
 	/* by function of the sites: its number + 1 */
-	uint32_t *numbers = seep_xcalloc(side->sites->function_count, sizeof(uint32_t));
+	SEEP_FREED uint32_t *numbers = seep_xcalloc(side->sites->function_count, sizeof(uint32_t));
 
 	for (uint32_t i = 0; i < side->shown->frame_count; i++) {
 		const uint32_t frame = side->shown->frames[i];
@@ -80,14 +70,12 @@ static void write_side_functions(struct seep_json *json, struct functions *funct
 			*number = function_number(functions, profile, &profile->frames[frame]) + 1;
 		seep_json_int(json, NULL, *number - INT64_C(1));
 	}
-	free(numbers);
 }
 
 static void write_functions(struct seep_json *json, const struct side *sides, size_t count)
 {
 	struct functions functions = { 0 };
 
-	seep_idtable_init(&functions.by_name, 1024);
 	seep_json_open_array(json, "function");
 	for (size_t i = 0; i < count; i++)
 		write_side_functions(json, &functions, &sides[i]);
@@ -113,9 +101,10 @@ static char origin_of(const struct seep_site *site)
 
 static void write_origins(struct seep_json *json, const struct side *sides, size_t count)
 {
-	char *letters = seep_xcalloc((size_t)sides[0].shown->frame_count +
-					     (count > 1 ? sides[1].shown->frame_count : 0) + 1,
-				     1);
+	SEEP_FREED char *letters =
+		seep_xcalloc((size_t)sides[0].shown->frame_count +
+				     (count > 1 ? sides[1].shown->frame_count : 0) + 1,
+			     1);
 	size_t length = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -123,18 +112,17 @@ static void write_origins(struct seep_json *json, const struct side *sides, size
 			letters[length++] =
 				origin_of(&sides[i].sites->of_frame[sides[i].shown->frames[j]]);
 	seep_json_text(json, "origin", letters);
-	free(letters);
 }
 
 /* How many frames are left out at the inner end, and at the outer one. */
 static void write_trim(struct seep_json *json, const struct seep_sites *sites,
 		       const struct seep_profile_context *context)
 {
-	uint32_t first, end;
+	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
+							    context->stack_count);
 
-	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-	seep_json_int(json, NULL, first);
-	seep_json_int(json, NULL, context->stack_count - end);
+	seep_json_int(json, NULL, part.first);
+	seep_json_int(json, NULL, context->stack_count - part.end);
 }
 
 static void write_lines(struct seep_json *json, const char *key, const struct seep_lines *lines)
@@ -149,7 +137,7 @@ static void write_lines(struct seep_json *json, const char *key, const struct se
 static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
-	char *answer = seep_leaks_answer(sites->profile);
+	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
 	struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
@@ -162,7 +150,6 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	write_lines(json, "head", &view.head);
 	write_lines(json, "foot", &view.foot);
 	seep_view_done(&view);
-	free(answer);
 }
 
 /* The data of a page, which is compressed as it is written. */

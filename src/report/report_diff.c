@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/fold.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -55,7 +54,7 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 		     const struct seep_diff_row *row)
 {
 	const struct seep_counts *held = &row->counts[AFTER];
-	char *rounds = blocks_of_rounds(diff, row);
+	SEEP_FREED char *rounds = blocks_of_rounds(diff, row);
 
 	if (diff->round_count > 1)
 		seep_strbuf_addf(line, "%s in each of %" PRIu32 " rounds, %s in all", rounds,
@@ -64,7 +63,6 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 	else
 		seep_strbuf_addf(line, "%s in %s", seep_bytes_text((uint64_t)held->live_bytes).text,
 				 seep_things_text((uint64_t)held->live_blocks, "block").text);
-	free(rounds);
 }
 
 /* "+1.1 MB (1.2 MB → 2.3 MB), blocks 80 → 200", "allocations +7 (5 → 12)" */
@@ -95,13 +93,9 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 static void print_stack(const struct seep_printer *printer, struct side *side,
 			const struct seep_profile_context *context)
 {
-	const struct seep_profile_stack_entry *stack = context->stack;
-	uint32_t count = context->stack_count;
 	struct seep_stack_lines lines;
 
-	if (!side->view.options->full)
-		count = seep_fold(&side->folder, &stack, count);
-	seep_stack_lines_init(&lines, &side->view, context, stack, count);
+	seep_stack_lines_fold(&lines, &side->view, context, &side->folder);
 	seep_report_print_stack(printer, &side->view, &lines, INDENT);
 	seep_stack_lines_done(&lines);
 }
@@ -113,18 +107,15 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 	const int at = row->context[AFTER] ? AFTER : BEFORE;
 	const struct seep_profile_context *context =
 		&view->diff->profiles[at]->contexts[row->context[at] - 1];
-	struct seep_strbuf line;
-	char *escaped;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
+	SEEP_FREED char *escaped = NULL;
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "%s  ", seep_diff_verdict_names[row->verdict]);
 	(row->verdict == SEEP_DIFF_HELD ? add_held : add_figures)(&line, view->diff, row);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 	escaped = seep_escape_dup(line.text);
 	fprintf(printer->out, "\n%3" PRIu32 ". ", i + 1);
 	seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, escaped);
-	free(escaped);
-	seep_strbuf_done(&line);
 	print_stack(printer, &sides[at], context);
 	for (uint32_t b = 0; b < row->block_count; b++)
 		fprintf(printer->out, "%*s0x%" PRIx64 "  %" PRIu64 " B\n", INDENT, "",
@@ -153,7 +144,7 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 		LINE("allocations", seep_digits_text, SEEP_BY_ALLOCS, allocs),
 #undef LINE
 	};
-	struct seep_table *table = seep_table_new(columns, 4);
+	SEEP_TABLE(table, columns);
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (!seep_measure_is_known(diff->profiles[BEFORE], lines[i].measure) ||
@@ -167,7 +158,6 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 			seep_change_text(lines[i].after - lines[i].before, lines[i].text).text);
 	}
 	seep_table_print(table, printer, 0);
-	seep_table_free(table);
 }
 
 /* "3 new, +1.2 MB; 1 gone, -4 B" */
@@ -184,9 +174,8 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 	const char *const what = view->diff->measure == SEEP_BY_LIVE
 					 ? "bytes live"
 					 : seep_measure_words(after->profile, view->diff->measure);
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (unsigned v = SEEP_DIFF_NEW; v <= SEEP_DIFF_GONE; v++) {
 		uint64_t count = 0;
 		int64_t sum = 0;
@@ -211,7 +200,6 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 				"No call stack differs by %s; --by compares "
 				"live, peak, allocs and temporary.",
 				what);
-	seep_strbuf_done(&line);
 }
 
 /* "between the marks warm and done", for free(). */
@@ -231,7 +219,7 @@ static void print_held(const struct seep_printer *printer, const struct seep_dif
 {
 	const struct seep_diff *diff = view->diff;
 	const struct seep_counts *held = &diff->counts[AFTER];
-	char *moments = when(view);
+	SEEP_FREED char *moments = when(view);
 
 	if (diff->count == 0)
 		seep_line_print(printer, "Nothing was allocated %s that is still alive.", moments);
@@ -240,7 +228,6 @@ static void print_held(const struct seep_printer *printer, const struct seep_dif
 				seep_bytes_text((uint64_t)held->live_bytes).text,
 				seep_things_text((uint64_t)held->live_blocks, "block").text,
 				seep_things_text(diff->count, "call stack").text, moments);
-	free(moments);
 	if (diff->partial_count > 0)
 		seep_line_print(printer, "%s more, with %s, hold%s blocks of some rounds only",
 				seep_things_text(diff->partial_count, "call stack").text,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is lost, and how that was found out. */
-#include "report/report_leaks.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "analysis/suppressions.h"
 #include "base/units.h"
 #include "base/xalloc.h"
-#include "report/report.h"
 #include "report/report_parts.h"
 #include "view/leaks_view.h"
 #include "view/view_foot.h"
@@ -89,7 +88,7 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 		{ "BYTES", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 		{ "MEANS", SEEP_ALIGN_LEFT, SEEP_CUT_END, 1 },
 	};
-	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	SEEP_TABLE(table, columns);
 	struct seep_verdict_sum sums[SEEP_VERDICT_COUNT];
 
 	seep_leaks_sum(profile, sums);
@@ -105,7 +104,6 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 		seep_table_print(table, printer, 0);
 		fputc('\n', printer->out);
 	}
-	seep_table_free(table);
 }
 
 static void print_suppressions(const struct seep_printer *printer,
@@ -117,10 +115,9 @@ static void print_suppressions(const struct seep_printer *printer,
 		{ "SUPPRESSED BY", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 	};
-	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	struct seep_strbuf unused;
+	SEEP_TABLE(table, columns);
+	SEEP_STRBUF(unused, UNUSED_BYTES_MAX);
 
-	seep_strbuf_init(&unused, UNUSED_BYTES_MAX);
 	for (uint32_t i = 0; i < scan->suppression_count; i++) {
 		const struct seep_profile_suppression *rule = &scan->suppressions[i];
 
@@ -140,36 +137,6 @@ static void print_suppressions(const struct seep_printer *printer,
 				unused.overflowed ? ", ..." : "");
 	if (seep_table_rows(table) + unused.length > 0)
 		fputc('\n', printer->out);
-	seep_strbuf_done(&unused);
-	seep_table_free(table);
-}
-
-void seep_report_few_leaks(const struct seep_printer *printer, const struct seep_view *view,
-			   const struct seep_leaks_view *leaks)
-{
-	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 2 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
-	};
-	struct seep_table *table;
-
-	if (leaks->count == 0)
-		return;
-	table = seep_table_new(columns, 4);
-	for (uint32_t i = 0; i < leaks->count; i++) {
-		const struct seep_profile_leak *leak = leaks->items[i].leak;
-
-		seep_table_add(table, seep_bytes_text(leak->bytes + leak->with_bytes).text);
-		seep_table_add(table, seep_verdict_name(leak->verdict));
-		seep_report_add_chain(table, view, &leaks->items[i].stack);
-	}
-	seep_line_print(printer, "%s%s, by what is lost with %s:",
-			leaks->count < leaks->all ? "Largest of " : "",
-			seep_things_text(leaks->all, "leak").text, leaks->all == 1 ? "it" : "each");
-	seep_table_print(table, printer, 2);
-	seep_table_free(table);
 }
 
 void seep_report_leaks(const struct seep_printer *printer, const struct seep_sites *sites,
@@ -222,12 +189,12 @@ void seep_report_leak_rules(FILE *out, const struct seep_sites *sites,
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_leaks_view_init(&leaks, &view, options->top);
 	for (uint32_t i = 0; i < leaks.count; i++) {
-		char *rule = seep_suppressions_generate(sites->profile, leaks.items[i].leak);
+		SEEP_FREED char *rule = seep_suppressions_generate(sites->profile,
+								   leaks.items[i].leak);
 
 		fprintf(out, "# %s\n%s", leaks.items[i].figures, rule);
 		if (*rule && rule[strlen(rule) - 1] != '\n')
 			fputc('\n', out);
-		free(rule);
 	}
 	seep_leaks_view_done(&leaks);
 	seep_view_done(&view);

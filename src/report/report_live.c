@@ -10,8 +10,9 @@
 #include "base/encode.h"
 #include "base/json_writer.h"
 #include "base/table.h"
+#include "base/xalloc.h"
 #include "profile/context_hash.h"
-#include "profile/kind_name.h"
+#include "report/json_contexts.h"
 #include "report/json_parts.h"
 #include "view/frame_text.h"
 #include "view/live_view.h"
@@ -25,38 +26,34 @@ static void print_processes(const struct seep_printer *printer, const struct see
 		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
 	};
-	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	SEEP_TABLE(table, columns);
 
 	for (uint32_t i = 0; i < live->count; i++) {
 		const struct seep_live_process *process = live->processes[i];
 		const struct seep_live_totals sum = seep_live_process_total(live, process);
-		char *pid = seep_xasprintf("%u", process->profile->process.pid);
+		SEEP_FREED char *pid = seep_xasprintf("%u", process->profile->process.pid);
 
 		seep_table_add(table, pid);
-		free(pid);
 		seep_table_add(table, seep_bytes_text(sum.live_bytes).text);
 		seep_table_add(table, seep_change_text(sum.change_bytes, seep_bytes_text).text);
 		seep_table_add(table, process->fate ? process->fate : "runs");
 		seep_table_add(table, process->profile->process.exe);
 	}
 	seep_table_print(table, printer, 0);
-	seep_table_free(table);
 	(void)fputc('\n', printer->out);
 }
 
 static void print_evidence(const struct seep_printer *printer, const struct seep_live_line *line)
 {
 	const struct seep_profile *profile = line->process->profile;
-	char *evidence, *name;
+	SEEP_FREED char *name = seep_live_name_text(line->process, line->context);
+	SEEP_FREED char *evidence = NULL;
 
 	if (!*seep_live_verdict(line))
 		return;
-	name = seep_live_name_text(line->process, line->context);
 	evidence = seep_growth_evidence(profile, &profile->contexts[line->context], &line->growth);
 	seep_line_print(printer, "%s %s: %s (confidence: %s)", seep_live_verdict(line), name,
 			evidence, seep_growth_confidence_name(line->growth.confidence));
-	free(evidence);
-	free(name);
 }
 
 static void print_unseen(const struct seep_printer *printer, const struct seep_profile *profile)
@@ -82,11 +79,10 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 		{ "PLACE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
 	};
 	const uint64_t total = seep_live_total(live).live_bytes;
-	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
-	char *headline = seep_live_headline(live);
+	SEEP_TABLE(table, columns);
+	SEEP_FREED char *headline = seep_live_headline(live);
 
 	seep_line_print(printer, "%s", headline);
-	free(headline);
 	(void)fputc('\n', printer->out);
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);
@@ -106,7 +102,6 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 		seep_live_texts_done(&texts);
 	}
 	seep_table_print(table, printer, 0);
-	seep_table_free(table);
 	for (uint32_t i = 0; i < count; i++)
 		print_evidence(printer, &lines[i]);
 	for (uint32_t i = 0; i < live->count; i++)
@@ -157,47 +152,48 @@ static void write_growth(struct seep_json *json, const struct seep_live_line *li
 {
 	const struct seep_profile *profile = line->process->profile;
 	const struct seep_profile_context *context = &profile->contexts[line->context];
-	char *evidence;
+	SEEP_FREED char *evidence = NULL;
 
 	if (!line->judged)
 		return;
 	evidence = seep_growth_evidence(profile, context, &line->growth);
 	seep_json_growth(json, context, &line->growth, evidence);
-	free(evidence);
 }
 
-static void write_frame(struct seep_json *json, const char *key, const struct seep_profile *profile,
-			const struct seep_profile_frame *frame)
+/* What of one process is in the document. */
+static void choose_lines(struct seep_json_shown *shown, const struct seep_live_process *process,
+			 const struct seep_live_line *lines, uint32_t count)
 {
-	if (!frame) {
-		seep_json_null(json, key);
-		return;
-	}
-	seep_json_open_object(json, key);
-	seep_json_text(json, "function", frame->function);
-	seep_json_text(json, "file", frame->file);
-	seep_json_int(json, "line", frame->line);
-	seep_json_text(json, "module", seep_profile_frame_path(profile, frame));
-	seep_json_u64(json, "address", frame->address);
-	seep_json_bool(json, "inlined", frame->inlined);
-	seep_json_close(json);
+	uint32_t *contexts = seep_xcalloc(count, sizeof(*contexts)), chosen = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (lines[i].process == process)
+			contexts[chosen++] = lines[i].context;
+	seep_json_shown_take(shown, process->profile, contexts, chosen);
 }
 
-static void write_line(struct seep_json *json, const struct seep_live_line *line)
+static void write_blamed(struct seep_json *json, const struct seep_json_shown *shown,
+			 const struct seep_live_line *line)
 {
-	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &profile->contexts[line->context];
+	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
+
+	if (frame)
+		seep_json_int(json, "blamed",
+			      shown->frames_before +
+				      shown->frame_places[frame - shown->profile->frames]);
+	else
+		seep_json_null(json, "blamed");
+}
+
+static void write_line(struct seep_json *json, const struct seep_json_shown *shown,
+		       const struct seep_live_line *line)
+{
+	const struct seep_profile_context *context = &shown->profile->contexts[line->context];
 	uint64_t recent[SEEP_GROWTH_RECENT];
 
 	seep_json_open_object(json, NULL);
-	seep_json_int(json, "pid", profile->process.pid);
-	seep_json_hash(json, "hash", context->hash);
-	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
-	seep_json_text(json, "thread", context->thread);
-	seep_json_u64(json, "live_bytes", context->live_bytes);
-	seep_json_u64(json, "live_blocks", context->live_blocks);
-	seep_json_u64(json, "allocs", context->allocs);
-	seep_json_u64(json, "frees", context->frees);
+	seep_json_int(json, "pid", shown->profile->process.pid);
+	seep_json_context(json, shown, context);
 	seep_json_int(json, "change_bytes", line->change_bytes);
 	seep_json_u64(json, "allocs_per_s", line->allocs_per_s);
 	seep_json_u64(json, "frees_per_s", line->frees_per_s);
@@ -209,12 +205,36 @@ static void write_line(struct seep_json *json, const struct seep_live_line *line
 		seep_json_u64(json, NULL, recent[i]);
 	seep_json_close(json);
 	write_growth(json, line);
-	write_frame(json, "blamed", profile, seep_live_blamed(line->process, line->context));
+	write_blamed(json, shown, line);
+	seep_json_close(json);
+}
+
+static void write_stacks(struct seep_json *json, const struct seep_live *live,
+			 const struct seep_live_line *lines, uint32_t count)
+{
+	SEEP_FREED struct seep_json_shown *shown = seep_xcalloc(live->count, sizeof(*shown));
+
+	for (uint32_t i = 0; i < live->count; i++) {
+		choose_lines(&shown[i], live->processes[i], lines, count);
+		if (i > 0)
+			seep_json_shown_behind(&shown[i], &shown[i - 1]);
+	}
+	seep_json_open_array(json, "modules");
+	for (uint32_t i = 0; i < live->count; i++)
+		seep_json_modules(json, live->processes[i]->profile);
+	seep_json_close(json);
 	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < context->stack_count; i++)
-		write_frame(json, NULL, profile, &profile->frames[context->stack[i].frame]);
+	for (uint32_t i = 0; i < live->count; i++)
+		seep_json_frames(json, &shown[i]);
 	seep_json_close(json);
+	seep_json_open_array(json, "contexts");
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < live->count; k++)
+			if (live->processes[k] == lines[i].process)
+				write_line(json, &shown[k], &lines[i]);
 	seep_json_close(json);
+	for (uint32_t i = 0; i < live->count; i++)
+		seep_json_shown_done(&shown[i]);
 }
 
 void seep_report_live_json(FILE *out, const struct seep_live *live,
@@ -232,13 +252,11 @@ void seep_report_live_json(FILE *out, const struct seep_live *live,
 	for (uint32_t i = 0; i < live->count; i++)
 		write_process(json, live, live->processes[i]);
 	seep_json_close(json);
-	seep_json_open_array(json, "contexts");
 	/* Of those that have lines, whose names are all there. */
 	for (uint32_t i = 0; i < live->count; i++)
 		if (seep_live_is_current(live, live->processes[i]))
 			seep_profile_hash_contexts(live->processes[i]->profile);
-	for (uint32_t i = 0; i < count; i++)
-		write_line(json, &lines[i]);
+	write_stacks(json, live, lines, count);
 	seep_json_finish(json);
 }
 
@@ -259,7 +277,7 @@ void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_
 		const struct seep_profile_context *context = &profile->contexts[line->context];
 		const struct seep_profile_frame *frame = seep_live_blamed(line->process,
 									  line->context);
-		char *name = seep_live_name_text(line->process, line->context);
+		SEEP_FREED char *name = seep_live_name_text(line->process, line->context);
 
 		(void)fprintf(out,
 			      "%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRIu64
@@ -272,7 +290,6 @@ void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_
 		seep_csv_write(out, frame ? frame->file : NULL);
 		(void)fprintf(out, ",%u,%" PRIu64 "\r\n", frame ? frame->line : 0,
 			      boot_ns + line->process->read_ns);
-		free(name);
 	}
 	(void)fflush(out);
 }

@@ -36,10 +36,10 @@ static void print_table(const struct seep_printer *printer, const struct seep_pr
 		/* The name of the file says the same as two other columns. */
 		{ "RECORDING", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 1 },
 	};
-	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	SEEP_TABLE(table, columns);
 
 	for (size_t i = 0; i < count; i++) {
-		char *pid = seep_xasprintf("%u", rows[i].pid);
+		SEEP_FREED char *pid = seep_xasprintf("%u", rows[i].pid);
 
 		seep_table_add(table, pid);
 		seep_table_add(table, rows[i].exe ? seep_path_base(rows[i].exe) : NULL);
@@ -47,10 +47,8 @@ static void print_table(const struct seep_printer *printer, const struct seep_pr
 		seep_table_add(table, seep_bytes_text(rows[i].live_bytes).text);
 		seep_table_add(table, seep_count_text(rows[i].allocs).text);
 		seep_table_add(table, rows[i].file);
-		free(pid);
 	}
 	seep_table_print(table, printer, 0);
-	seep_table_free(table);
 }
 
 /* @is_apart: what @profile does not include has not been printed. */
@@ -60,9 +58,8 @@ static void print_together(const struct seep_printer *printer, const struct seep
 	const struct seep_profile_run *run = &profile->run;
 	const uint64_t told = (uint64_t)profile->other_count + 1;
 	const uint64_t small = run->sums.processes > told ? run->sums.processes - told : 0;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "All %s processes together",
 			 seep_digits_text(run->sums.processes).text);
 	if (small > 0)
@@ -80,7 +77,6 @@ static void print_together(const struct seep_printer *printer, const struct seep
 		if (strcmp(profile->unseen[i].code, "run-incomplete") == 0)
 			seep_strbuf_addf(&line, " Incomplete: %s.", profile->unseen[i].detail);
 	seep_line_print(printer, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 /* All processes but the one that @above is about, largest first. Release with free(). */
@@ -111,8 +107,8 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 {
 	const size_t count = profile->other_count;
 	const size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
-	struct seep_profile_other *rows;
-	char *file;
+	SEEP_FREED struct seep_profile_other *rows = NULL;
+	SEEP_FREED char *file = NULL;
 
 	if (count == 0)
 		return;
@@ -123,8 +119,6 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 			path ? "; recordings in " : "", path ? path : "", path ? ".d" : "");
 	print_table(printer, rows, shown);
 	print_together(printer, profile, above != profile);
-	free(rows);
-	free(file);
 }
 
 void seep_report_larger(const struct seep_printer *printer, const struct seep_profile *profile,

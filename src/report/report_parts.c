@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/growth_text.h"
 #include "analysis/threads.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -22,17 +23,13 @@ void seep_report_add_name(struct seep_table *table, const struct seep_view *view
 			  const struct seep_profile_frame *frame, const char *prefix,
 			  const char *suffix, enum seep_style style)
 {
-	char *name = seep_frame_name(view->profile, frame,
-				     view->options->full ? SEEP_NAME_WHOLE : SEEP_NAME_SHORT);
-	char *brief = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
-	char *cell = seep_xasprintf("%s%s%s", prefix, name, suffix);
-	char *brief_cell = seep_xasprintf("%s%s%s", prefix, brief, suffix);
+	SEEP_FREED char *name = seep_frame_name(
+		view->profile, frame, view->options->full ? SEEP_NAME_WHOLE : SEEP_NAME_SHORT);
+	SEEP_FREED char *brief = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
+	SEEP_FREED char *cell = seep_xasprintf("%s%s%s", prefix, name, suffix);
+	SEEP_FREED char *brief_cell = seep_xasprintf("%s%s%s", prefix, brief, suffix);
 
 	seep_table_add_styled(table, style, cell, brief_cell);
-	free(brief_cell);
-	free(cell);
-	free(brief);
-	free(name);
 }
 
 void seep_report_print_table(const struct seep_printer *printer, const struct seep_view *view,
@@ -41,23 +38,20 @@ void seep_report_print_table(const struct seep_printer *printer, const struct se
 	const struct seep_printer wide = { printer->out, 0, printer->color };
 
 	seep_table_print(table, view->options->full ? &wide : printer, indent);
-	seep_table_free(table);
 }
 
 static void add_frame(struct seep_table *table, const struct seep_view *view,
 		      const struct seep_stack_line *line, enum seep_style style)
 {
 	const struct seep_profile_frame *frame = &view->profile->frames[line->entry->frame];
-	char *repeats = seep_frame_repeats(line->entry);
-	char *place = seep_frame_place(view->profile, frame, true);
-	char *shown = view->options->full && frame->inlined ? seep_xasprintf("%s  (inlined)", place)
-							    : seep_xstrdup(place);
+	SEEP_FREED char *repeats = seep_frame_repeats(line->entry);
+	SEEP_FREED char *place = seep_frame_place(view->profile, frame, true);
+	SEEP_FREED char *shown = view->options->full && frame->inlined
+					 ? seep_xasprintf("%s  (inlined)", place)
+					 : seep_xstrdup(place);
 
 	seep_report_add_name(table, view, frame, "", repeats, style);
 	seep_table_add(table, shown);
-	free(shown);
-	free(place);
-	free(repeats);
 }
 
 void seep_report_print_stack(const struct seep_printer *printer, const struct seep_view *view,
@@ -67,7 +61,7 @@ void seep_report_print_stack(const struct seep_printer *printer, const struct se
 		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 	};
-	struct seep_table *table = seep_table_new(columns, 2);
+	SEEP_TABLE(table, columns);
 
 	for (uint32_t i = 0; i < lines->count; i++)
 		if (lines->items[i].entry != NULL)
@@ -82,14 +76,12 @@ void seep_report_print_stack(const struct seep_printer *printer, const struct se
 /* "load_rows ← visit ×17 ← main" */
 static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines)
 {
-	struct seep_strbuf chain;
+	SEEP_STRBUF(chain, SEEP_LINE_BYTES_MAX);
 	uint32_t frames = 0;
 
-	seep_strbuf_init(&chain, SEEP_LINE_BYTES_MAX);
 	for (uint32_t i = lines->blamed; i < lines->count && frames < CHAIN; i++) {
 		const struct seep_stack_line *line = &lines->items[i];
-		char *name;
-		char *repeats;
+		SEEP_FREED char *name = NULL, *repeats = NULL;
 
 		if (line->entry == NULL)
 			break;
@@ -97,8 +89,6 @@ static char *chain_of(const struct seep_view *view, const struct seep_stack_line
 				       SEEP_NAME_BRIEF);
 		repeats = seep_frame_repeats(line->entry);
 		seep_strbuf_addf(&chain, "%s%s%s", frames++ > 0 ? " ← " : "", name, repeats);
-		free(repeats);
-		free(name);
 	}
 	if (frames == 0)
 		seep_strbuf_addf(&chain, "(%s)", lines->items[0].note);
@@ -109,15 +99,67 @@ void seep_report_add_chain(struct seep_table *table, const struct seep_view *vie
 			   const struct seep_stack_lines *lines)
 {
 	const struct seep_profile_stack_entry *entry = lines->items[lines->blamed].entry;
-	char *chain = chain_of(view, lines);
-	char *place = entry != NULL ? seep_frame_place(view->profile,
-						       &view->profile->frames[entry->frame], true)
-				    : NULL;
+	SEEP_FREED char *chain = chain_of(view, lines);
+	SEEP_FREED char *place = entry != NULL
+					 ? seep_frame_place(view->profile,
+							    &view->profile->frames[entry->frame],
+							    true)
+					 : NULL;
 
 	seep_table_add(table, chain);
 	seep_table_add(table, place);
-	free(place);
-	free(chain);
+}
+
+void seep_report_few_leaks(const struct seep_printer *printer, const struct seep_view *view,
+			   const struct seep_leaks_view *leaks)
+{
+	static const struct seep_column columns[] = {
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 2 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
+	};
+	SEEP_TABLE(table, columns);
+
+	if (leaks->count == 0)
+		return;
+	for (uint32_t i = 0; i < leaks->count; i++) {
+		const struct seep_profile_leak *leak = leaks->items[i].leak;
+
+		seep_table_add(table, seep_bytes_text(leak->bytes + leak->with_bytes).text);
+		seep_table_add(table, seep_verdict_name(leak->verdict));
+		seep_report_add_chain(table, view, &leaks->items[i].stack);
+	}
+	seep_line_print(printer, "%s%s, by what is lost with %s:",
+			leaks->count < leaks->all ? "Largest of " : "",
+			seep_things_text(leaks->all, "leak").text, leaks->all == 1 ? "it" : "each");
+	seep_table_print(table, printer, 2);
+}
+
+void seep_report_few_growing(const struct seep_printer *printer, const struct seep_view *view,
+			     const struct seep_growth_view *growth)
+{
+	SEEP_TABLE(table, seep_report_ranked);
+
+	for (uint32_t i = 0; i < growth->count; i++) {
+		const struct seep_growing_stack *item = &growth->items[i];
+
+		if (item->growth.verdict == SEEP_GROWTH_NONE)
+			break;
+		seep_table_add(table, seep_bytes_text(item->growth.bytes).text);
+		seep_table_add(table, item->growth.verdict == SEEP_GROWTH_GROWING
+					      ? seep_growth_rate_text(
+							seep_growth_bytes_per_hour(&item->growth))
+							.text
+					      : seep_growth_verdict_name(item->growth.verdict));
+		seep_report_add_chain(table, view, &item->stack);
+	}
+	if (seep_table_rows(table) > 0) {
+		SEEP_FREED char *answer = seep_growth_answer(growth, view->profile);
+
+		seep_line_print(printer, "%s:", answer);
+		seep_table_print(table, printer, 2);
+	}
 }
 
 static void add_thread(struct seep_table *table, const struct seep_view *view, const char *name,
@@ -143,14 +185,13 @@ void seep_report_threads(const struct seep_printer *printer, const struct seep_v
 		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 	};
 	struct seep_threads *threads;
-	struct seep_table *table;
+	SEEP_TABLE(table, columns);
 	struct seep_counts rest = { 0 };
 	char more[64];
 
 	if (!seep_threads_known(view->profile))
 		return;
 	threads = seep_threads_new(groups, view->profile, NULL, view->measure);
-	table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (uint32_t i = 0; i < threads->count; i++) {
 		const struct seep_thread *thread = &threads->items[i];
 

@@ -22,15 +22,13 @@ static char *frame_line(const struct seep_profile *profile, const struct seep_pr
 	const char *path = seep_profile_frame_path(profile, frame);
 	const char *function = frame->function ? frame->function : "??";
 	uint64_t bias = 0;
-	char *line, *escaped;
+	SEEP_FREED char *line = NULL;
 
 	if (frame->module > 0 && frame->module <= profile->module_count)
 		bias = profile->modules[frame->module - 1].bias;
 	line = seep_xasprintf("0x%" PRIx64 ": %s + 0x%" PRIx64 " : %s", frame->address + bias,
 			      path ? path : "??", frame->address, function);
-	escaped = seep_escape_dup(line);
-	free(line);
-	return escaped;
+	return seep_escape_dup(line);
 }
 
 static void print_context(FILE *out, const struct seep_profile *profile,
@@ -61,17 +59,15 @@ static void print_context(FILE *out, const struct seep_profile *profile,
 void seep_report_raw(FILE *out, const struct seep_profile *profile,
 		     const struct seep_view_options *options)
 {
-	const enum seep_measure measure = seep_view_measure(profile, options);
+	const enum seep_measure measure = seep_view_measure(profile, options->by);
 	const uint32_t count = profile->context_count;
-	uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
 	const uint32_t shown = seep_rank_contexts(profile, measure,
 						  options->top > 0 ? options->top : count, order);
-	char **lines = seep_xcalloc(profile->frame_count, sizeof(*lines));
+	SEEP_FREED char **lines = seep_xcalloc(profile->frame_count, sizeof(*lines));
 
 	for (uint32_t i = 0; i < shown; i++)
 		print_context(out, profile, &profile->contexts[order[i]], lines);
 	for (uint32_t i = 0; i < profile->frame_count; i++)
 		free(lines[i]);
-	free(lines);
-	free(order);
 }

@@ -7,11 +7,8 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"
-#include "report/report_growth.h"
-#include "report/report_leaks.h"
 #include "report/report_parts.h"
 #include "view/frame_text.h"
-#include "view/stacks_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
@@ -122,7 +119,7 @@ static void add_summary(struct seep_table *table, const struct seep_view *view,
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view,
 			    uint32_t top)
 {
-	struct seep_table *table = seep_table_new(seep_report_ranked, 4);
+	SEEP_TABLE(table, seep_report_ranked);
 	struct seep_stacks_view stacks;
 
 	seep_stacks_view_init(&stacks, view, top);
@@ -133,7 +130,6 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	for (uint32_t i = 0; i < stacks.count; i++)
 		add_summary(table, view, &stacks.items[i]);
 	seep_table_print(table, printer, 2);
-	seep_table_free(table);
 	seep_stacks_view_done(&stacks);
 }
 

@@ -45,8 +45,7 @@ static void add_node(struct seep_table *table, const struct seep_view *view,
 		     const struct seep_tree_node *node, const char *prefix)
 {
 	const struct seep_profile_frame *frame;
-	char *repeats;
-	char *place;
+	SEEP_FREED char *repeats = NULL, *place = NULL;
 
 	if (node->entry.frame >= SEEP_TREE_SPECIAL) {
 		seep_table_add(table, seep_tree_special_words(node->entry.frame));
@@ -58,13 +57,11 @@ static void add_node(struct seep_table *table, const struct seep_view *view,
 	place = seep_frame_place(view->profile, frame, !node->several_lines);
 	seep_report_add_name(table, view, frame, prefix, repeats, SEEP_STYLE_PLAIN);
 	seep_table_add(table, place);
-	free(place);
-	free(repeats);
 }
 
 static void print_tree(const struct seep_printer *printer, const struct seep_view *view)
 {
-	struct seep_table *table = seep_table_new(seep_report_ranked, 4);
+	SEEP_TABLE(table, seep_report_ranked);
 	struct seep_tree_view rows;
 
 	seep_tree_view_init(&rows, view);
@@ -128,21 +125,20 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, true);
 	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
 	const uint32_t wanted = asked < flat->count ? asked : flat->count;
-	uint32_t *top = seep_xcalloc(wanted, sizeof(*top));
+	SEEP_FREED uint32_t *top = seep_xcalloc(wanted, sizeof(*top));
 	const uint32_t shown = seep_flat_top(flat, view->options->full, wanted, top);
-	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	SEEP_TABLE(table, columns);
 
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_flat_row *row = &flat->rows[top[i]];
 		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
-		char *place = seep_frame_place(view->profile, frame, false);
+		SEEP_FREED char *place = seep_frame_place(view->profile, frame, false);
 
 		add_figures(table, view, row);
 		seep_table_add(table, seep_digits_text(row->stacks).text);
 		seep_report_add_name(table, view, frame, "", "", SEEP_STYLE_PLAIN);
 		/* Where there is little room the function's name needs it more than the path. */
 		seep_table_add_styled(table, SEEP_STYLE_PLAIN, place, seep_path_base(place));
-		free(place);
 	}
 	if (flat->unnamed.self != 0) {
 		add_figures(table, view, &flat->unnamed);
@@ -155,7 +151,6 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 			seep_measure_words(view->profile, view->measure));
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
-	free(top);
 	seep_flat_free(flat);
 }
 

@@ -2,8 +2,9 @@
 /*
  * What every file of libseep.so shares. The code runs inside other people's malloc, so:
  * it calls no libc function outside the allow-list in tests/lint, allocates only by mmap, keeps
- * errno (system calls are made directly), never prints, exits or waits without a bound, and on
- * doubt it stops recording and says so in the ledger.
+ * errno (system calls are made directly), waits for no other thread of its own but while a ledger is
+ * made (2 ms in all), and on doubt stops recording and says so in the ledger. It prints, waits for
+ * the recorder and exits only where the program asks for a leak check or has options that are wrong.
  */
 #ifndef SEEP_RUNTIME_RT_H
 #define SEEP_RUNTIME_RT_H
@@ -35,18 +36,14 @@
 #define RT_LIKELY(x) CORE_LIKELY(x)
 #define RT_UNLIKELY(x) CORE_UNLIKELY(x)
 
-/*
- * Shared words are read and written with explicit order; these four cover nearly all. rt_add_own
- * is for words with a single writer: a plain load, add and store.
- */
+/* Shared words are read and written with explicit order; these cover nearly all. */
 #define rt_load(p) atomic_load_explicit((p), memory_order_relaxed)
 #define rt_load_acquire(p) atomic_load_explicit((p), memory_order_acquire)
 #define rt_store(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 #define rt_store_release(p, v) atomic_store_explicit((p), (v), memory_order_release)
 #define rt_add(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
-#define rt_add_own(p, v) rt_store((p), rt_load(p) + (v))
 
-/* The same in one instruction: no signal handler comes between. */
+/* A word with a single writer, in one instruction: no signal handler comes between. */
 RT_INLINE void rt_bump(_Atomic uint64_t *word, uint64_t by)
 {
 	__asm__("addq %1, %0" : "+m"(*word) : "er"(by) : "cc");
@@ -69,14 +66,17 @@ extern RT_HIDDEN _Atomic uint32_t rt_unusual;
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
 	struct rt_thread *thread;
-	uint32_t tid; /* as the kernel said when thread was looked for; 0: not yet */
-	bool alone;   /* looked for, but no cache was to be had */
+	uint32_t tid;	   /* as the kernel said when thread was looked for; 0: not yet */
+	bool alone;	   /* looked for, but no cache was to be had */
+	bool forks_inside; /* the fork in progress is a handler's that interrupted code of ours */
 	/* What it allocates while this is not 0 is not to be reported as lost. */
 	uint16_t ignoring;
 	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
 	_Atomic uint64_t busy;
 	_Atomic uintptr_t
 		asks_at; /* frame address of the function that asked for a leak scan last */
+	/* What the next allocator's free_sized() was given; our hooks have forgotten it. */
+	void *freeing;
 };
 extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
@@ -86,7 +86,11 @@ extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial
  */
 struct rt_mine {
 	_Alignas(4096) struct ledger_control *control;
-	struct rt_young *young; /* set where a child had no ledger at first: track/young.h */
+	/*
+	 * The id that this process's row 0 has or will get: right before rt_global.first_row is.
+	 * 0: a forked child that was not noticed yet.
+	 */
+	_Atomic uint32_t first_row;
 	char rest[4096 - 2 * sizeof(void *)];
 };
 extern RT_HIDDEN struct rt_mine rt_mine;
@@ -95,9 +99,9 @@ extern RT_HIDDEN struct rt_mine rt_mine;
 struct rt_global {
 	uint8_t *base; /* the ledger's mapping */
 	uint64_t bytes;
-	struct ledger_header *header;
 	struct ledger_control *control; /* survives a fork, unlike rt_mine.control */
 	struct ledger_state *state;
+	struct ledger_sums *sums;
 	struct ledger_cache *caches;
 	struct ledger_slot *slots;
 	struct ledger_row *rows;
@@ -119,12 +123,21 @@ struct rt_global {
 };
 extern RT_HIDDEN struct rt_global rt_global;
 
+/*
+ * What the ledger's header says. The ledger is output: what another process could write is no
+ * address, index, count or length for us. Those that count in it are private, as is this.
+ */
+extern RT_HIDDEN struct ledger_header rt_header;
+
 /* So many threads at once may take memory as they like; where there are more, each gets less. */
 enum { RT_FEW_THREADS = 16 };
 
+/* How many threads have counted at once; as ledger_control.caches. */
+extern RT_HIDDEN _Atomic uint32_t rt_threads;
+
 static inline bool rt_threads_are_few(void)
 {
-	return rt_load(&rt_global.control->caches) <= RT_FEW_THREADS;
+	return rt_load(&rt_threads) <= RT_FEW_THREADS;
 }
 
 static inline uint32_t rt_row_index(uint32_t row)

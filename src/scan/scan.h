@@ -86,7 +86,6 @@ enum scan_rule {
 	SCAN_RULE_WEAK,
 	SCAN_RULE_INTERIOR = SCAN_RULE_WEAK, /* anywhere else into it */
 	SCAN_RULE_LOW_TAG,		     /* to its begin, with low bits set */
-	SCAN_RULE_LATE_FRAME, /* of a root: any pointer there may have been left by others */
 	/* Hints about lost blocks; these are never followed. */
 	SCAN_RULE_HINTS,
 	SCAN_RULE_HIGH_TAG = SCAN_RULE_HINTS, /* to its begin but for the uppermost 16 bits */

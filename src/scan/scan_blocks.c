@@ -38,10 +38,10 @@ struct reader {
 	uint8_t page[LEDGER_PAGE_BYTES];
 };
 
-/* What is there to read at @address, at least one of @unit bytes; NULL: not even that. */
-static const uint8_t *view(struct reader *r, uint64_t address, uint64_t bytes, uint64_t unit,
-			   uint64_t *ret_bytes)
+/* What is there to read at @address, a page at least; NULL: not even that. */
+static const uint8_t *view(struct reader *r, uint64_t address, uint64_t bytes, uint64_t *ret_bytes)
 {
+	const uint64_t unit = LEDGER_PAGE_BYTES;
 	const uint8_t *data;
 
 	bytes = core_smaller(bytes, core_larger(r->left_bytes, unit));
@@ -157,7 +157,7 @@ static void read_pages(struct reader *r, const struct scan_leaf *leaf, uint64_t 
 			i++;
 			continue;
 		}
-		data = view(r, at, (end - i) * LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES, &some);
+		data = view(r, at, (end - i) * LEDGER_PAGE_BYTES, &some);
 		if (!data)
 			r->scan->strange += r->counts;
 		else if (i < small_pages)
@@ -229,7 +229,7 @@ static bool read_leaves(struct reader *r, uint64_t address)
 
 		wanted |= has_some[at / LEDGER_PAGE_BYTES];
 		if (has_some[at / LEDGER_PAGE_BYTES])
-			data = view(r, address + at, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES, &some);
+			data = view(r, address + at, LEDGER_PAGE_BYTES, &some);
 		any |= data != NULL;
 		for (uint64_t i = 0; data && i < some; i += sizeof(leaf)) {
 			__builtin_memcpy(&leaf, data + i, sizeof(leaf));

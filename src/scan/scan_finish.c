@@ -4,9 +4,7 @@
  * hints and lists of what nothing reaches.
  */
 #include "core/bits.h"
-#include "scan/scan_mark.h"
 #include "scan/scan_private.h"
-#include "scan/scan_rules.h"
 
 static void mark_from(struct scan *scan, uint32_t i, enum scan_state state, uint8_t root,
 		      uint8_t rule)

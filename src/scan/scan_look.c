@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/scan_look.h"
 
 #include "core/bits.h"
 #include "scan/scan_private.h"

@@ -3,11 +3,9 @@
  * A block is put on the list once, when its bit in the index is set. Words go through in batches,
  * each look-up's loads under way while others are done.
  */
-#include "scan/scan_mark.h"
 
 #include "core/bits.h"
 #include "scan/scan_private.h"
-#include "scan/scan_rules.h"
 
 void scan_mark_block(struct scan_look *look, uint32_t i, uint64_t address, uint8_t rule,
 		     uint64_t from)
@@ -42,7 +40,7 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	rule = scan_rule_of(scan, block, word->to);
 	if (rule == SCAN_RULE_NONE)
 		return;
-	if (look->root_rule && (rule >= SCAN_RULE_WEAK || look->root_rule >= SCAN_RULE_WEAK))
+	if (look->root_rule && rule >= SCAN_RULE_WEAK)
 		rule = look->root_rule;
 	if (rule < SCAN_RULE_WEAK || look->state != SCAN_REACHABLE) {
 		scan_index_meet(&own->index, block->address);
@@ -119,7 +117,7 @@ static void mark_batch(struct scan_look *look)
 		const unsigned unit = scan_unit(word->to);
 		struct scan_page *page = begins_at(index, word);
 
-		if (!page || look->root_rule >= SCAN_RULE_WEAK) {
+		if (!page) {
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
 			page->met[unit] |= scan_unit_bit(word->to);

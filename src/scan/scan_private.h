@@ -97,4 +97,69 @@ static inline bool scan_read_word(const struct scan *scan, uint64_t address, uin
 	return scan_copy(scan, address, ret_word, sizeof(*ret_word));
 }
 
+/*
+ * scan_look.c: looks through memory for words that may point to blocks, and hands them on by the
+ * batch: a batch has its look-ups under way at once, and may read elsewhere when a view's time is
+ * over.
+ */
+struct scan_look {
+	struct scan *scan;
+	void (*take)(struct scan_look *look); /* what to do with a batch */
+	uint64_t lowest, span;		      /* of words that are of interest */
+	uint64_t mask;			      /* the bits of them that count */
+	uint64_t sixth_bytes[2]; /* of 8 bytes each: the only ones of such words; 0: any */
+	uint64_t from_flag;	 /* added to where a word was found */
+	unsigned step;		 /* from one word to the next */
+	unsigned count;		 /* in private->words, of a batch */
+	/* For take(). */
+	void *user;
+	uint8_t state, root, root_rule;
+	uint32_t block; /* that is looked through */
+};
+
+/* For any block, at aligned words. */
+struct scan_look scan_look_for_blocks(struct scan *scan, void (*take)(struct scan_look *look));
+
+/*
+ * From @begin to @end, until a batch is full: how far it came. What cannot be read is passed over.
+ * The caller hands the batch on.
+ */
+uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end);
+
+/* All of @begin to @end, handing on what is found. */
+void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end);
+
+/* The same of a root, whose words may be in our memory. */
+uint64_t scan_look_at_root(struct scan_look *look, const struct scan_root *root, uint64_t begin);
+
+/* Hand on what was found. */
+void scan_look_end(struct scan_look *look);
+
+/* scan_mark.c: from what is reached to what that points to, with a list of blocks, no recursion. */
+
+/*
+ * What is marked from here on gets this @state and @root; unless it is SCAN_REACHABLE, weak
+ * pointers count.
+ */
+struct scan_look scan_mark_begin(struct scan *scan, enum scan_state state, uint8_t root);
+
+/*
+ * Mark @block, which begins at @address and has no state, and remember it for scan_mark_follow().
+ */
+void scan_mark_block(struct scan_look *look, uint32_t block, uint64_t address, uint8_t rule,
+		     uint64_t from);
+
+/* Mark all that can be reached from what was marked. */
+void scan_mark_follow(struct scan_look *look);
+
+/*
+ * scan_rules.c: what kind of pointer an address is to the block around it: pointers that C++, its
+ * library and others keep instead of one to the begin are told by what the block holds there.
+ *
+ * The rule by which @address, which is not the begin of @block, points to it. SCAN_RULE_NONE: it
+ * does not, it is behind its end. Reads memory by scan->memory.
+ */
+enum scan_rule scan_rule_of(const struct scan *scan, const struct scan_block *block,
+			    uint64_t address);
+
 #endif

@@ -3,7 +3,6 @@
  * Rules for pointers behind a block's begin. valgrind's heuristics name the situations; vtables are
  * checked by the Itanium C++ ABI (2.5, "offset to top"), array cookies by its 2.7.
  */
-#include "scan/scan_rules.h"
 
 #include "base/search.h"
 #include "scan/scan_private.h"

@@ -201,7 +201,7 @@ static struct seep_elf *find_by_name(const struct seep_debug_dirs *dirs,
 
 		if (!elf)
 			elf = try(wanted, "%s/%s", dirs->items[i], name);
-		if (elf && seep_elf_has_dwarf(elf))
+		if (elf && seep_elf_has_section(elf, ".debug_info"))
 			return elf;
 		seep_elf_close(elf);
 	}

@@ -77,13 +77,12 @@ static bool is_clone_suffix(const char *at, const char *suffix)
 size_t seep_name_base_bytes(const char *name)
 {
 	const char *at = name;
-	size_t i;
 
 	while (*at && (at = strchr(at + 1, '.')) != NULL) {
 		/* Rust's legacy form writes "::" as two dots. */
 		if (at[-1] == '.' || at[1] == '.')
 			continue;
-		for (i = 0; i < sizeof(clone_suffixes) / sizeof(clone_suffixes[0]); i++)
+		for (size_t i = 0; i < sizeof(clone_suffixes) / sizeof(clone_suffixes[0]); i++)
 			if (is_clone_suffix(at, clone_suffixes[i]))
 				return (size_t)(at - name);
 	}

@@ -10,10 +10,8 @@
 struct dwarf_abbrevs {
 	struct dwarf_abbrev *items; /* ascending by code */
 	size_t count;
-	size_t room;
 	struct dwarf_attribute *attributes;
 	size_t attribute_count;
-	size_t attribute_room;
 };
 
 /* Only in the table: as many bytes as an offset. */
@@ -97,14 +95,6 @@ struct dwarf_form dwarf_form_of(uint64_t form, uint16_t version, uint8_t offset_
 	return found;
 }
 
-static void add_attribute(struct dwarf_abbrevs *abbrevs, const struct dwarf_attribute *attribute)
-{
-	abbrevs->attributes = seep_xgrow(abbrevs->attributes, &abbrevs->attribute_room,
-					 abbrevs->attribute_count + 1,
-					 sizeof(*abbrevs->attributes));
-	abbrevs->attributes[abbrevs->attribute_count++] = *attribute;
-}
-
 static void note_attribute(struct dwarf_abbrev *abbrev, const struct dwarf_attribute *attribute)
 {
 	abbrev->attribute_count++;
@@ -134,7 +124,7 @@ static bool read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *
 		(*attributes_left)--;
 		attribute.name = name > UINT16_MAX ? 0 : (uint16_t)name;
 		attribute.form = dwarf_form_of(form, version, offset_bytes);
-		add_attribute(abbrevs, &attribute);
+		*SEEP_APPEND(abbrevs->attributes, abbrevs->attribute_count) = attribute;
 		note_attribute(abbrev, &attribute);
 	}
 	return false;
@@ -153,9 +143,8 @@ static void finish(struct dwarf_abbrevs *abbrevs)
 {
 	const struct dwarf_attribute *attributes = abbrevs->attributes;
 	bool sorted = true;
-	size_t i;
 
-	for (i = 0; i < abbrevs->count; i++) {
+	for (size_t i = 0; i < abbrevs->count; i++) {
 		abbrevs->items[i].attributes = attributes;
 		/* There may be none at all, and a null pointer must not be added to. */
 		if (abbrevs->items[i].attribute_count)
@@ -182,9 +171,7 @@ struct dwarf_abbrevs *dwarf_abbrevs_new(struct byte_reader table, uint16_t versi
 		if (!read_attributes(abbrevs, &abbrev, &table, version, offset_bytes,
 				     attributes_left))
 			break;
-		abbrevs->items = seep_xgrow(abbrevs->items, &abbrevs->room, abbrevs->count + 1,
-					    sizeof(abbrev));
-		abbrevs->items[abbrevs->count++] = abbrev;
+		*SEEP_APPEND(abbrevs->items, abbrevs->count) = abbrev;
 	}
 	finish(abbrevs);
 	return abbrevs;

@@ -31,9 +31,8 @@ static const char *const part_names[DWARF_PART_COUNT] = {
 void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *ret)
 {
 	char name[32];
-	int i;
 
-	for (i = 0; i < DWARF_PART_COUNT; i++) {
+	for (int i = 0; i < DWARF_PART_COUNT; i++) {
 		(void)snprintf(name, sizeof(name), "%s%s", part_names[i], split ? ".dwo" : "");
 		ret->at[i] = seep_elf_section(elf, name);
 	}
@@ -66,13 +65,6 @@ static bool read_header(struct byte_reader *reader, struct dwarf_unit *unit,
 	       type != DW_UT_split_type;
 }
 
-static void add_unit(struct dwarf_file *file, const struct dwarf_unit *unit)
-{
-	file->units = seep_xgrow(file->units, &file->unit_room, file->unit_count + 1,
-				 sizeof(*file->units));
-	file->units[file->unit_count++] = *unit;
-}
-
 /* Units follow each other by their lengths; one that cannot be read is passed over. */
 static void read_headers(struct dwarf_file *file)
 {
@@ -93,7 +85,7 @@ static void read_headers(struct dwarf_file *file)
 			continue;
 		unit.entries = header.at;
 		unit.abbrev = abbrev->data + abbrev_offset;
-		add_unit(file, &unit);
+		*SEEP_APPEND(file->units, file->unit_count) = unit;
 	}
 }
 
@@ -109,11 +101,9 @@ void dwarf_file_init(struct dwarf_file *file, const struct dwarf_parts *parts)
 
 void dwarf_file_done(struct dwarf_file *file)
 {
-	size_t i;
-
-	for (i = 0; i < file->abbrevs_count; i++)
+	for (size_t i = 0; i < file->abbrevs_count; i++)
 		dwarf_abbrevs_free(file->abbrevs[i]);
-	for (i = 0; i < file->unit_count; i++) {
+	for (size_t i = 0; i < file->unit_count; i++) {
 		dwarf_unit_index_free(file->units[i].index);
 		seep_line_table_free(file->units[i].lines);
 	}
@@ -140,9 +130,7 @@ static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
 	if (id != SEEP_IDTABLE_NONE)
 		return file->abbrevs[id];
 	id = (uint32_t)file->abbrevs_count;
-	file->abbrevs = seep_xgrow(file->abbrevs, &file->abbrevs_room, (size_t)id + 1,
-				   sizeof(struct dwarf_abbrevs *));
-	file->abbrevs[file->abbrevs_count++] =
+	*SEEP_APPEND(file->abbrevs, file->abbrevs_count) =
 		dwarf_abbrevs_new(reader_of(unit->abbrev, section->bytes - offset), unit->version,
 				  unit->offset_bytes, &file->attributes_left);
 	seep_idtable_add(&file->abbrevs_ids, key, id);

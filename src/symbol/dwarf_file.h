@@ -65,10 +65,8 @@ struct dwarf_file {
 	struct dwarf_file *alternate; /* what dwz moved out; NULL: there is none */
 	struct dwarf_unit *units;     /* as they lie */
 	size_t unit_count;
-	size_t unit_room;
 	struct dwarf_abbrevs **abbrevs;
 	size_t abbrevs_count;
-	size_t abbrevs_room;
 	struct seep_idtable abbrevs_ids; /* by where they are */
 	/* Tables and lists may be referred to any number of times: what all of it may cost. */
 	uint64_t attributes_left;

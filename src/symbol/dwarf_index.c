@@ -2,8 +2,8 @@
 #include "symbol/dwarf_index.h"
 
 #include "base/xalloc.h"
+#include "symbol/dwarf_entry.h"
 #include "symbol/dwarf_name.h"
-#include "symbol/dwarf_range.h"
 #include "symbol/dwarf_split.h"
 #include "symbol/line_table.h"
 
@@ -56,9 +56,8 @@ static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list 
 static void read_units(struct seep_dwarf *dwarf)
 {
 	struct seep_interval_list list = { 0 };
-	uint32_t i;
 
-	for (i = 0; i < dwarf->file.unit_count; i++)
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
 		add_unit_ranges(dwarf, &list, i);
 	seep_segments_build(&dwarf->segments, &list);
 	seep_interval_list_done(&list);
@@ -115,17 +114,15 @@ static struct seep_line_table *unit_lines(struct seep_dwarf *dwarf, struct dwarf
 static void read_late_units(struct seep_dwarf *dwarf)
 {
 	struct seep_interval_list list = { 0 };
-	uint32_t i;
 
 	dwarf->late_done = true;
-	for (i = 0; i < dwarf->file.unit_count; i++) {
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++) {
 		const struct seep_segments *segments;
-		size_t k;
 
 		if (!dwarf->file.units[i].is_vague)
 			continue;
 		segments = &unit_index(dwarf, i)->segments;
-		for (k = 0; k + 1 < segments->count; k++)
+		for (size_t k = 0; k + 1 < segments->count; k++)
 			if (segments->items[k].id != SEEP_INTERVAL_NONE)
 				seep_interval_add(&list, (struct seep_interval){
 								 .from = segments->items[k].from,

@@ -54,11 +54,10 @@ static const char *scope_name(const struct dwarf_unit_index *index, const struct
 	struct dwarf_entry entry;
 	struct dwarf_entry next;
 	const char *name = NULL;
-	int steps;
 
 	if (!dwarf_entry_read(index->unit, scope->at, &entry))
 		return "?";
-	for (steps = 0; steps < CHAIN_MAX; steps++) {
+	for (int steps = 0; steps < CHAIN_MAX; steps++) {
 		name = dwarf_entry_text(&entry, DW_AT_name);
 		if (name || !next_in_chain(&entry, &next))
 			break;
@@ -155,9 +154,8 @@ static struct dwarf_function *read_function(struct dwarf_names *names,
 	struct dwarf_entry at = *entry;
 	struct dwarf_entry next;
 	const char *name = NULL;
-	int steps;
 
-	for (steps = 0; steps < CHAIN_MAX; steps++) {
+	for (int steps = 0; steps < CHAIN_MAX; steps++) {
 		if (!function->linkage)
 			function->linkage = linkage_of(&at);
 		if (!name)
@@ -195,10 +193,8 @@ struct dwarf_function *dwarf_names_of(struct dwarf_names *names, const struct dw
 			return names->functions[id];
 	function = read_function(names, &origin, language);
 	function->at = origin.at;
-	names->functions = seep_xgrow(names->functions, &names->room, names->count + 1,
-				      sizeof(struct dwarf_function *));
 	seep_idtable_add(&names->ids, hash, (uint32_t)names->count);
-	names->functions[names->count++] = function;
+	*SEEP_APPEND(names->functions, names->count) = function;
 	return function;
 }
 

@@ -18,7 +18,6 @@ struct dwarf_names {
 	const struct seep_elf *elf; /* of which code counts */
 	struct dwarf_function **functions;
 	size_t count;
-	size_t room;
 	struct seep_idtable ids; /* by at */
 };
 

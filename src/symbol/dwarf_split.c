@@ -22,7 +22,6 @@ struct dwarf_split {
 	const char *paths[2];
 	struct half **halves;
 	size_t count;
-	size_t room;
 	struct seep_idtable ids; /* of halves with a path, by its hash */
 	struct seep_elf *package;
 	bool package_sought;
@@ -79,9 +78,7 @@ static struct half *add_half(struct dwarf_split *split)
 {
 	struct half *half = seep_xcalloc(1, sizeof(*half));
 
-	split->halves = seep_xgrow(split->halves, &split->room, split->count + 1,
-				   sizeof(struct half *));
-	split->halves[split->count++] = half;
+	*SEEP_APPEND(split->halves, split->count) = half;
 	return half;
 }
 
@@ -97,9 +94,7 @@ static void borrow_parts(struct dwarf_parts *parts, const struct dwarf_unit *ske
 
 static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf_unit *skeleton)
 {
-	size_t i;
-
-	for (i = 0; i < file->unit_count; i++) {
+	for (size_t i = 0; i < file->unit_count; i++) {
 		struct dwarf_unit *unit = &file->units[i];
 
 		if (!dwarf_unit_prepare(unit) || unit->id != skeleton->id ||
@@ -165,9 +160,8 @@ static uint32_t find_row(const struct package_index *index, uint64_t id)
 {
 	uint64_t mask = (uint64_t)index->bucket_count - 1;
 	uint64_t bucket = id & mask;
-	uint32_t steps;
 
-	for (steps = 0; steps < index->bucket_count; steps++) {
+	for (uint32_t steps = 0; steps < index->bucket_count; steps++) {
 		uint64_t found = number_at(index, bucket * 8, 8);
 		uint64_t row = number_at(index, (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
 
@@ -216,7 +210,6 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 	uint64_t offsets_at;
 	uint64_t sizes_at;
 	uint32_t row;
-	uint32_t i;
 
 	if (!read_index(elf, &index))
 		return false;
@@ -227,7 +220,7 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 	columns_at = (uint64_t)index.bucket_count * 12;
 	offsets_at = columns_at + (uint64_t)index.column_count * 4 * row;
 	sizes_at = offsets_at + (uint64_t)index.column_count * 4 * index.row_count;
-	for (i = 0; i < index.column_count; i++) {
+	for (uint32_t i = 0; i < index.column_count; i++) {
 		enum dwarf_part part = part_of_column(index.version,
 						      number_at(&index, columns_at + 4 * i, 4));
 

@@ -7,7 +7,7 @@
 #include "symbol/dwarf_unit.h"
 
 #include "base/xalloc.h"
-#include "symbol/dwarf_range.h"
+#include "symbol/dwarf_entry.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -37,10 +37,9 @@ static uint32_t add_node(struct walk *walk, const struct dwarf_entry *entry, uin
 
 	if (index->node_count >= NODES_MAX)
 		return SEEP_INTERVAL_NONE;
-	index->nodes = seep_xgrow(index->nodes, &index->node_room, index->node_count + 1,
-				  sizeof(*index->nodes));
-	index->nodes[index->node_count] = (struct dwarf_node){ .at = entry->at, .parent = parent };
-	return (uint32_t)index->node_count++;
+	*SEEP_APPEND(index->nodes, index->node_count) = (struct dwarf_node){ .at = entry->at,
+									     .parent = parent };
+	return (uint32_t)index->node_count - 1;
 }
 
 /* The code of @entry is *@node's, or when that is none, a new one's. */
@@ -79,14 +78,12 @@ static bool open_level(struct walk *walk, const struct dwarf_entry *entry, struc
 	walk->levels[walk->depth++] = level;
 	if (!level.is_scope)
 		return true;
-	index->scopes = seep_xgrow(index->scopes, &index->scope_room, index->scope_count + 1,
-				   sizeof(*index->scopes));
-	index->scopes[index->scope_count] = (struct dwarf_scope){
+	*SEEP_APPEND(index->scopes, index->scope_count) = (struct dwarf_scope){
 		.at = entry->at,
 		.end = entry->unit->end,
 		.parent = walk->scope,
 	};
-	walk->scope = (uint32_t)index->scope_count++;
+	walk->scope = (uint32_t)index->scope_count - 1;
 	return true;
 }
 

@@ -31,11 +31,9 @@ struct dwarf_unit_index {
 	struct dwarf_unit *unit;
 	struct dwarf_node *nodes;
 	size_t node_count;
-	size_t node_room;
 	struct seep_segments segments; /* ids are nodes */
 	struct dwarf_scope *scopes;
 	size_t scope_count;
-	size_t scope_room;
 };
 
 /* The tree of a prepared @unit, walked once, to a bounded depth. Only code of @elf's counts. */

@@ -59,12 +59,11 @@ bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uin
 	return true;
 }
 
-bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
-		      Elf64_Phdr *ret_segment)
+bool seep_elf_segment(const struct seep_elf *elf, size_t index, Elf64_Phdr *ret_segment)
 {
 	return elf->header.e_phentsize == sizeof(*ret_segment) && index < elf->header.e_phnum &&
 	       elf->header.e_phoff < UINT64_MAX / 2 &&
-	       seep_elf_read_at(elf, base + elf->header.e_phoff + index * sizeof(*ret_segment),
+	       seep_elf_read_at(elf, elf->header.e_phoff + index * sizeof(*ret_segment),
 				ret_segment, sizeof(*ret_segment));
 }
 
@@ -198,11 +197,6 @@ bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
 	return section && section->sh_type != SHT_NOBITS && section->sh_size > 0;
 }
 
-bool seep_elf_has_dwarf(const struct seep_elf *elf)
-{
-	return seep_elf_has_section(elf, ".debug_info");
-}
-
 static bool read_names(struct seep_elf *elf, uint64_t index)
 {
 	if (index == SHN_XINDEX)
@@ -266,13 +260,12 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 static void read_build_id(struct seep_elf *elf)
 {
 	Elf64_Phdr segment;
-	size_t i;
 
-	for (i = 0; i < elf->section_count; i++)
+	for (size_t i = 0; i < elf->section_count; i++)
 		if (elf->sections[i].sh_type == SHT_NOTE)
 			read_notes(elf, elf->sections[i].sh_offset, elf->sections[i].sh_size);
 	/* Segments only where there are no sections: a debug file's segments have no contents. */
-	for (i = 0; !elf->section_count && seep_elf_segment(elf, 0, i, &segment); i++)
+	for (size_t i = 0; !elf->section_count && seep_elf_segment(elf, i, &segment); i++)
 		if (segment.p_type == PT_NOTE)
 			read_notes(elf, segment.p_offset, segment.p_filesz);
 }

@@ -58,14 +58,12 @@ bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, 
 
 /* There is a section of that name with contents in the file. */
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name);
-bool seep_elf_has_dwarf(const struct seep_elf *elf);
 
 /* Exactly @bytes at @offset of the file. False when they are not there. */
 bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes);
 
-/* Program header @index of @elf->header, @base bytes into what is read. False: there is none. */
-bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
-		      Elf64_Phdr *ret_segment);
+/* Program header @index of @elf->header. False: there is none. */
+bool seep_elf_segment(const struct seep_elf *elf, size_t index, Elf64_Phdr *ret_segment);
 
 /*
  * The contents of the first section of that name; empty where it is not in the file, cannot be

@@ -10,8 +10,7 @@ void seep_interval_add(struct seep_interval_list *list, struct seep_interval ite
 {
 	if (item.to <= item.from)
 		return;
-	list->items = seep_xgrow(list->items, &list->room, list->count + 1, sizeof(item));
-	list->items[list->count++] = item;
+	*SEEP_APPEND(list->items, list->count) = item;
 }
 
 void seep_interval_list_done(struct seep_interval_list *list)
@@ -68,7 +67,6 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 {
 	const struct seep_interval **open;
 	size_t depth = 0;
-	size_t i;
 
 	*segments = (struct seep_segments){ 0 };
 	if (!list->count)
@@ -77,7 +75,7 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 	/* Each interval emits at most once where it starts and once where it ends. */
 	segments->items = seep_xcalloc(2 * list->count, sizeof(*segments->items));
 	open = seep_xcalloc(list->count, sizeof(*open));
-	for (i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		const struct seep_interval *item = &list->items[i];
 
 		depth = close_ended(segments, open, depth, item->from);

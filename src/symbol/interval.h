@@ -22,7 +22,6 @@ struct seep_interval {
 struct seep_interval_list {
 	struct seep_interval *items;
 	size_t count;
-	size_t room;
 };
 
 struct seep_segment {

@@ -42,16 +42,12 @@ struct seep_line_table {
 	uint16_t version;
 	struct row *rows;
 	size_t row_count;
-	size_t row_room;
 	struct sequence *sequences; /* ascending by from */
 	size_t sequence_count;
-	size_t sequence_room;
 	const char **dirs;
 	size_t dir_count;
-	size_t dir_room;
 	struct file *files;
 	size_t file_count;
-	size_t file_room;
 };
 
 /* What the header says about the program. */
@@ -65,29 +61,20 @@ struct program {
 	uint8_t operand_count[OPCODES_MAX];
 };
 
-static void add_dir(struct seep_line_table *table, const char *dir)
-{
-	table->dirs = seep_xgrow(table->dirs, &table->dir_room, table->dir_count + 1,
-				 sizeof(*table->dirs));
-	table->dirs[table->dir_count++] = dir;
-}
-
 static void add_file(struct seep_line_table *table, const char *name, uint64_t dir)
 {
-	table->files = seep_xgrow(table->files, &table->file_room, table->file_count + 1,
-				  sizeof(*table->files));
-	table->files[table->file_count++] = (struct file){ .name = name, .dir = dir };
+	*SEEP_APPEND(table->files, table->file_count) = (struct file){ .name = name, .dir = dir };
 }
 
 /* Version 2 to 4: number 0 is the unit's own directory and file, which the list leaves out. */
 static void read_old_lists(struct seep_line_table *table, struct byte_reader *header)
 {
-	const char *text;
+	const char *text = table->source.unit_dir;
 
-	add_dir(table, table->source.unit_dir ? table->source.unit_dir : "");
+	*SEEP_APPEND(table->dirs, table->dir_count) = text ? text : "";
 	add_file(table, table->source.unit_name ? table->source.unit_name : "", 0);
 	while (*(text = reader_string(header)) != '\0')
-		add_dir(table, text);
+		*SEEP_APPEND(table->dirs, table->dir_count) = text;
 	while (!header->failed && *(text = reader_string(header)) != '\0') {
 		uint64_t dir = reader_uleb(header);
 
@@ -110,11 +97,10 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 	size_t format_count = reader_byte(header);
 	struct dwarf_value value;
 	uint64_t count;
-	size_t i;
 
 	if (format_count > FORMATS_MAX)
 		return false;
-	for (i = 0; i < format_count; i++) {
+	for (size_t i = 0; i < format_count; i++) {
 		formats[i].name = (uint16_t)reader_uleb(header);
 		formats[i].form = dwarf_form_of(reader_uleb(header), table->version,
 						program->offset_bytes);
@@ -127,7 +113,7 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 		const char *name = NULL;
 		uint64_t dir = 0;
 
-		for (i = 0; i < format_count; i++) {
+		for (size_t i = 0; i < format_count; i++) {
 			if (!dwarf_value_read(&formats[i], header, &value))
 				return false;
 			if (formats[i].name == DW_LNCT_path)
@@ -136,7 +122,7 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 				(void)dwarf_value_number(&value, &dir);
 		}
 		if (is_dirs)
-			add_dir(table, name ? name : "");
+			*SEEP_APPEND(table->dirs, table->dir_count) = name ? name : "";
 		else
 			add_file(table, name ? name : "", dir);
 	}
@@ -150,7 +136,6 @@ static bool read_header(struct seep_line_table *table, struct program *program)
 	struct byte_reader unit = reader_of(section.data, section.bytes);
 	struct byte_reader header;
 	uint64_t bytes;
-	size_t i;
 
 	(void)reader_skip(&unit, table->source.offset);
 	bytes = reader_length(&unit, &program->offset_bytes);
@@ -176,7 +161,7 @@ static bool read_header(struct seep_line_table *table, struct program *program)
 	program->line_base = (int8_t)reader_byte(&header);
 	program->line_range = reader_byte(&header);
 	program->opcode_base = reader_byte(&header);
-	for (i = 1; i < program->opcode_base; i++)
+	for (size_t i = 1; i < program->opcode_base; i++)
 		program->operand_count[i] = reader_byte(&header);
 	if (header.failed || program->opcode_base == 0)
 		return false;
@@ -201,22 +186,15 @@ static struct sequence *last_sequence(struct seep_line_table *table)
 	return &table->sequences[table->sequence_count - 1];
 }
 
-static void open_sequence(struct seep_line_table *table, struct registers *regs)
-{
-	table->sequences = seep_xgrow(table->sequences, &table->sequence_room,
-				      table->sequence_count + 1, sizeof(*table->sequences));
-	table->sequences[table->sequence_count++] = (struct sequence){ .from = regs->address,
-								       .first = table->row_count };
-	regs->open = true;
-}
-
 static void add_row(struct seep_line_table *table, struct registers *regs)
 {
 	struct row row = { .address = regs->address, .file = regs->file, .line = regs->line };
 	struct row *last;
 
 	if (!regs->open)
-		open_sequence(table, regs);
+		*SEEP_APPEND(table->sequences, table->sequence_count) =
+			(struct sequence){ .from = regs->address, .first = table->row_count };
+	regs->open = true;
 	if (table->row_count > last_sequence(table)->first) {
 		last = &table->rows[table->row_count - 1];
 		/* Of several rows for one address the last describes it; backward is damage. */
@@ -229,9 +207,7 @@ static void add_row(struct seep_line_table *table, struct registers *regs)
 		if (row.file == last->file && row.line == last->line)
 			return;
 	}
-	table->rows = seep_xgrow(table->rows, &table->row_room, table->row_count + 1,
-				 sizeof(*table->rows));
-	table->rows[table->row_count++] = row;
+	*SEEP_APPEND(table->rows, table->row_count) = row;
 }
 
 /* A sequence of code that the linker dropped starts at 0 or -1, where no code is. */
@@ -283,8 +259,6 @@ static void run_extended(struct seep_line_table *table, struct program *program,
 static void run_standard(struct seep_line_table *table, struct program *program,
 			 struct registers *regs, uint8_t opcode)
 {
-	size_t i;
-
 	switch (opcode) {
 	case DW_LNS_copy:
 		add_row(table, regs);
@@ -308,7 +282,7 @@ static void run_standard(struct seep_line_table *table, struct program *program,
 		regs->address += reader_number(&program->code, 2);
 		break;
 	default:
-		for (i = 0; i < program->operand_count[opcode]; i++)
+		for (size_t i = 0; i < program->operand_count[opcode]; i++)
 			(void)reader_uleb(&program->code);
 		break;
 	}
@@ -370,10 +344,8 @@ struct seep_line_table *seep_line_table_new(const struct seep_line_source *sourc
 	if (table->sequence_count)
 		qsort(table->sequences, table->sequence_count, sizeof(*table->sequences),
 		      compare_sequences);
-	if (table->row_count < table->row_room / 2) {
-		table->row_room = table->row_count;
-		table->rows = seep_xrealloc(table->rows, table->row_room, sizeof(struct row));
-	}
+	if (table->row_count)
+		table->rows = seep_xrealloc(table->rows, table->row_count, sizeof(struct row));
 	return table;
 }
 

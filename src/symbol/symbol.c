@@ -32,7 +32,6 @@ struct seep_symbols {
 	struct seep_debug_dirs dirs;
 	struct seep_symbol_module **modules;
 	size_t count;
-	size_t room;
 	struct seep_idtable ids; /* of modules, by path */
 };
 
@@ -151,7 +150,7 @@ static void open_files(struct seep_symbol_module *module)
 		module->problem = "not a file";
 	else
 		module->main = seep_debug_find_main(dirs, &query, &module->problem);
-	if (module->main && seep_elf_has_dwarf(module->main))
+	if (module->main && seep_elf_has_section(module->main, ".debug_info"))
 		open_dwarf(module, module->main);
 	if (!module->dwarf) {
 		module->separate = seep_debug_find_separate(dirs, &query, module->main);
@@ -192,9 +191,7 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
 		memcpy(module->build_id, build_id, build_id_bytes);
 	module->build_id_bytes = build_id_bytes;
 	seep_idtable_add(&symbols->ids, hash, (uint32_t)symbols->count);
-	symbols->modules = seep_xgrow(symbols->modules, &symbols->room, symbols->count + 1,
-				      sizeof(struct seep_symbol_module *));
-	symbols->modules[symbols->count++] = module;
+	*SEEP_APPEND(symbols->modules, symbols->count) = module;
 	open_files(module);
 	return module;
 }
@@ -229,15 +226,6 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 	frame->linkage_name = symbol->linkage;
 }
 
-/* Half of the debug information of a unit lies in another file, which is not to be had. */
-static void note_missing(struct seep_symbol_module *module)
-{
-	const char *name = seep_dwarf_missing(module->dwarf);
-
-	if (name && !module->problem)
-		set_missing(module, name);
-}
-
 uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint64_t offset)
 {
 	const char *path = module->main ? module->main->path : NULL, *problem;
@@ -249,7 +237,7 @@ uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint6
 	if (!path || !seep_elf_open(path, &elf, &problem))
 		return 0;
 	/* The last that begins there or before. Of a small file, several begin in one page. */
-	for (size_t i = 0; !is_found && seep_elf_segment(elf, 0, i, &segment); i++) {
+	for (size_t i = 0; !is_found && seep_elf_segment(elf, i, &segment); i++) {
 		const uint64_t page = segment.p_offset / PAGE_BYTES * PAGE_BYTES;
 
 		if (segment.p_type != PT_LOAD || page > offset)
@@ -264,11 +252,15 @@ uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint6
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 			  struct seep_symbol_frame *frames, size_t frames_max)
 {
+	const char *missing;
 	size_t count = 0;
 
 	if (module->dwarf) {
 		count = seep_dwarf_lookup(module->dwarf, address, frames, frames_max);
-		note_missing(module);
+		/* Half of what a unit says may lie in another file, which is not to be had. */
+		missing = seep_dwarf_missing(module->dwarf);
+		if (missing && !module->problem)
+			set_missing(module, missing);
 	}
 	if (count == 0) {
 		frames[0] = (struct seep_symbol_frame){ 0 };

@@ -76,8 +76,7 @@ static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
 		return;
 	entry.order = name_order(symbol, name);
 	entry.limit = section_end(elf, symbol);
-	table->entries = seep_xgrow(table->entries, &table->room, table->count + 1, sizeof(entry));
-	table->entries[table->count++] = entry;
+	*SEEP_APPEND(table->entries, table->count) = entry;
 }
 
 void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
@@ -118,9 +117,8 @@ static int compare(const void *a, const void *b)
 static void drop_aliases(struct seep_symtab *table)
 {
 	size_t kept = 0;
-	size_t i;
 
-	for (i = 0; i < table->count; i++) {
+	for (size_t i = 0; i < table->count; i++) {
 		struct symtab_entry *last = kept ? &table->entries[kept - 1] : NULL;
 
 		if (!last || last->address != table->entries[i].address)
@@ -135,12 +133,11 @@ void seep_symtab_finish(struct seep_symtab *table)
 {
 	struct seep_interval_list list = { 0 };
 	uint64_t covered = 0; /* up to here by symbols that have a size */
-	size_t i;
 
 	if (table->count)
 		qsort(table->entries, table->count, sizeof(*table->entries), compare);
 	drop_aliases(table);
-	for (i = 0; i < table->count; i++) {
+	for (size_t i = 0; i < table->count; i++) {
 		const struct symtab_entry *entry = &table->entries[i];
 		uint64_t end = entry->address + entry->bytes;
 

@@ -21,7 +21,6 @@ struct seep_symtab_name {
 struct seep_symtab {
 	struct symtab_entry *entries;
 	size_t count;
-	size_t room;
 	struct seep_segments segments;
 };
 

@@ -6,6 +6,9 @@
 #ifndef SEEP_TARGET_ALLOCATORS_H
 #define SEEP_TARGET_ALLOCATORS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum seep_allocation_kind {
 	SEEP_ALLOCATION_MALLOC = 1,    /* malloc and its relatives */
 	SEEP_ALLOCATION_OPERATORS = 2, /* operator new and delete */
@@ -30,5 +33,27 @@ const char *seep_allocator_library(const char *path);
  * storage.
  */
 const char *seep_allocator_in(const char *path);
+
+/*
+ * Language runtimes that take memory in large pieces, from malloc or from the kernel, and divide it
+ * themselves: a recording shows the pieces, not the objects in them.
+ */
+struct seep_memory_manager {
+	const char *program; /* beginning of the file name of what is executed; NULL */
+	const char *library; /* a part of the path of a library; NULL */
+	const char *off;     /* beginning of an environment variable that turns it off; NULL */
+	const char *sentence;
+	const char *advice; /* "" none */
+};
+
+/*
+ * Which one comes with the file at @path, a program or a library; NULL: none that is known. Static
+ * storage.
+ */
+const struct seep_memory_manager *seep_memory_manager_of(const char *path);
+
+/* Whether @environment, variables that are each ended by a zero byte, turns it off. */
+bool seep_memory_manager_is_off(const struct seep_memory_manager *manager, const char *environment,
+				size_t bytes);
 
 #endif

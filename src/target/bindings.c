@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/bindings.h"
 
-#include "base/file.h"
 #include "base/idtable.h"
+#include "base/maps.h"
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/got.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-	MAPS_MAX_BYTES = 16 * 1024 * 1024,
-	FOLDER_BYTES = 48, /* of a thread in /proc */
 	MODULES_MAX = 4096,
 	FOUND_MAX = 256, /* more modules than anybody reads about */
 	KNOWN_MAX = 8192,
@@ -73,7 +67,7 @@ static const struct seep_got *got_of(const struct seep_got_module *module, const
 
 struct mapped {
 	struct seep_got_module module;
-	char *path; /* borrowed from the text of the maps */
+	const char *path; /* borrowed from the maps */
 	bool has_code;
 	bool is_program;
 	bool is_ours;
@@ -81,12 +75,11 @@ struct mapped {
 };
 
 struct process {
-	struct seep_elf memory; /* an offset is an address */
-	char *maps;
-	char program[4096]; /* path; "" unknown */
+	struct seep_memory *memory;
+	struct seep_maps maps;
+	char *program; /* path; NULL unknown */
 	struct mapped *modules;
 	size_t count;
-	size_t capacity;
 };
 
 static struct mapped *module_at(const struct process *process, uint64_t address)
@@ -98,71 +91,29 @@ static struct mapped *module_at(const struct process *process, uint64_t address)
 	return NULL;
 }
 
-/* "start-end perms offset device inode path" */
-static void take_line(struct process *process, char *line)
+static void take_mapping(struct process *process, const struct seep_mapping *mapping)
 {
 	struct seep_got_module module;
-	uint64_t start, end, offset;
 	struct mapped *around;
-	char perms[5];
-	int used = 0;
-	char *path;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, perms,
-		   &offset, &used) < 4 ||
-	    used == 0 || line[used] != '/')
+	if (mapping->name[0] != '/')
 		return;
-	path = line + used;
-	around = module_at(process, start);
-	if (around && strcmp(around->path, path) == 0) {
-		around->has_code |= perms[2] == 'x';
+	around = module_at(process, mapping->begin);
+	if (around && strcmp(around->path, mapping->name) == 0) {
+		around->has_code |= mapping->executable;
 		return;
 	}
 	/* What else begins with an ELF header, a file that is only read, has no code. */
-	if (offset != 0 || perms[0] != 'r' || process->count >= MODULES_MAX ||
-	    !seep_got_find_module(&process->memory, start, &module))
+	if (mapping->offset != 0 || !mapping->readable || process->count >= MODULES_MAX ||
+	    !seep_got_find_module(process->memory, mapping->begin, &module))
 		return;
-	process->modules = seep_xgrow(process->modules, &process->capacity, process->count + 1,
-				      sizeof(*process->modules));
-	process->modules[process->count++] = (struct mapped){
+	*SEEP_APPEND(process->modules, process->count) = (struct mapped){
 		.module = module,
-		.path = path,
-		.has_code = perms[2] == 'x',
-		.is_program = strcmp(path, process->program) == 0,
-		.is_ours = strcmp(seep_path_base(path), "libseep.so") == 0,
+		.path = mapping->name,
+		.has_code = mapping->executable,
+		.is_program = process->program && strcmp(mapping->name, process->program) == 0,
+		.is_ours = strcmp(seep_path_base(mapping->name), "libseep.so") == 0,
 	};
-}
-
-struct proc_path {
-	char text[FOLDER_BYTES + sizeof("/maps")];
-};
-
-static struct proc_path path_in(const char *folder, const char *file)
-{
-	struct proc_path path;
-
-	(void)snprintf(path.text, sizeof(path.text), "%s/%s", folder, file);
-	return path;
-}
-
-/*
- * By the folder of any thread: the first may have ended before the others, and shows nothing any
- * more. Returns -1 with errno.
- */
-static int open_memory(uint32_t pid, char folder[FOLDER_BYTES])
-{
-	DIR *threads = seep_procfs_threads((pid_t)pid);
-	int fd = -1, problem = errno;
-	pid_t tid;
-
-	while (fd < 0 && (tid = seep_procfs_thread(threads))) {
-		(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task/%d", pid, tid);
-		fd = open(path_in(folder, "mem").text, O_RDONLY | O_CLOEXEC);
-		problem = errno;
-	}
-	seep_procfs_threads_done(threads);
-	errno = problem;
-	return fd;
 }
 
 /* False of a process that has ended, or is about to: its memory goes first. */
@@ -179,40 +130,30 @@ static bool has_memory(uint32_t pid)
 	return has;
 }
 
-static int open_process(uint32_t pid, struct process *ret_process, struct seep_error *err)
+static int open_process(uint32_t pid, struct process *ret_process)
 {
-	char folder[FOLDER_BYTES];
 	int rc;
 
-	*ret_process = (struct process){ .memory = { .file_bytes = UINT64_MAX } };
-	ret_process->memory.fd = open_memory(pid, folder);
-	rc = ret_process->memory.fd < 0
-		     ? seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
-				       pid)
-		     : seep_file_read(path_in(folder, "maps").text, MAPS_MAX_BYTES,
-				      &ret_process->maps, NULL, err);
+	*ret_process = (struct process){ 0 };
+	rc = seep_maps_read((pid_t)pid, &ret_process->maps, NULL);
+	if (rc == 0)
+		rc = seep_memory_open(ret_process->maps.tid, 0, &ret_process->memory, NULL);
 	/* At a process's end its files become root's, whoever it was: nobody refuses. */
 	if (rc < 0 && !has_memory(pid))
-		return seep_fail(err, SEEP_ENOTFOUND, "process %" PRIu32 " has ended", pid);
+		return -SEEP_ENOTFOUND;
 	if (rc < 0)
 		return rc;
-	(void)!readlink(path_in(folder, "exe").text, ret_process->program,
-			sizeof(ret_process->program) - 1);
-	for (char *line = ret_process->maps, *end; *line; line = end + 1) {
-		end = strchrnul(line, '\n');
-		if (!*end)
-			break;
-		*end = '\0';
-		take_line(ret_process, line);
-	}
+	ret_process->program = seep_procfs_exe((uint32_t)ret_process->maps.tid);
+	for (size_t i = 0; i < ret_process->maps.count; i++)
+		take_mapping(ret_process, &ret_process->maps.items[i]);
 	return 0;
 }
 
 static void close_process(struct process *process)
 {
-	if (process->memory.fd >= 0)
-		(void)close(process->memory.fd);
-	free(process->maps);
+	seep_memory_close(process->memory);
+	seep_maps_done(&process->maps);
+	free(process->program);
 	free(process->modules);
 }
 
@@ -225,12 +166,12 @@ static bool has_entry(const struct mapped *module, const struct seep_allocation_
 }
 
 /* push $index, perhaps behind endbr64: what an entry leads to until it is first called. */
-static bool is_lazy_stub(const struct seep_elf *memory, uint64_t address)
+static bool is_lazy_stub(struct seep_memory *memory, uint64_t address)
 {
 	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	unsigned char code[5];
 
-	if (!seep_elf_read_at(memory, address, code, sizeof(code)))
+	if (!seep_memory_read(memory, address, code, sizeof(code)))
 		return true;
 	return code[0] == 0x68 || (memcmp(code, endbr, sizeof(endbr)) == 0 && code[4] == 0x68);
 }
@@ -247,9 +188,7 @@ static void add_found(struct seep_bindings *bindings, const struct mapped *from,
 	}
 	if (bindings->count >= FOUND_MAX)
 		return;
-	bindings->items = seep_xgrow(bindings->items, &bindings->capacity, bindings->count + 1,
-				     sizeof(*bindings->items));
-	bindings->items[bindings->count++] = (struct seep_binding){
+	*SEEP_APPEND(bindings->items, bindings->count) = (struct seep_binding){
 		.from = seep_xstrdup(from->path),
 		.to = seep_xstrdup(to->path),
 		.function = function,
@@ -263,14 +202,14 @@ static void look_at_entry(const struct process *process, const struct mapped *fr
 	const struct mapped *to;
 	uint64_t target;
 
-	if (!seep_elf_read_at(&process->memory, from->module.bias + entry->address, &target,
+	if (!seep_memory_read(process->memory, from->module.bias + entry->address, &target,
 			      sizeof(target)))
 		return;
 	to = module_at(process, target);
 	/* Of no module: somebody's own interposition, made while the program runs. */
 	if (!to || to->is_ours || !to->has_code)
 		return;
-	if (to == from && entry->may_be_lazy && is_lazy_stub(&process->memory, target))
+	if (to == from && entry->may_be_lazy && is_lazy_stub(process->memory, target))
 		return;
 	/* Where the program takes a function's address, its stub is that address for all. */
 	if (to->is_program && has_entry(to, entry->function))
@@ -314,12 +253,11 @@ static void look_for_manager(const struct process *process, uint32_t pid,
 	free(environment);
 }
 
-int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings, struct seep_error *err)
+int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings)
 {
 	struct process process;
-	int rc;
+	int rc = open_process(pid, &process);
 
-	rc = open_process(pid, &process, err);
 	if (rc == 0) {
 		look_at(&process, bindings);
 		look_for_manager(&process, pid, bindings);

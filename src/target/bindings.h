@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "target/allocators.h"
-#include "target/memory_manager.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +31,6 @@ struct seep_binding {
 struct seep_bindings {
 	struct seep_binding *items;
 	size_t count;
-	size_t capacity;
 	const struct seep_memory_manager *manager; /* of the process, and not off; NULL none */
 };
 
@@ -45,10 +43,9 @@ struct seep_bindings {
  * whose first time costs up to 10 ms.
  *
  * Threads: any number at once.
- * Returns: 0, -SEEP_ENOTFOUND (it has ended), or -SEEP_ESYS (we may not look).
+ * Returns: 0, -SEEP_ENOTFOUND (it has ended), or another: we may not look.
  */
-SEEP_NODISCARD int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings,
-				      struct seep_error *err);
+SEEP_NODISCARD int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings);
 
 void seep_bindings_done(struct seep_bindings *bindings);
 

@@ -9,26 +9,24 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXT_MAX_BYTES = 256 * 1024, TIME_MAX_MS = 10000 };
+enum {
+	TEXT_MAX_BYTES = 256 * 1024,
+};
 
-static int64_t now_ms(void)
-{
-	return (int64_t)(seep_monotonic_ns() / 1000000);
-}
+#define TIME_MAX_NS 10000000000ull
 
-static int start(char *const argv[], char *const envp[], enum seep_capture_stream stream, int to,
-		 pid_t *ret_pid)
+static bool start(char *const argv[], char *const envp[], enum seep_capture_stream stream, int to,
+		  pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;
 	int problem;
 
 	problem = posix_spawn_file_actions_init(&actions);
 	if (problem != 0)
-		return problem;
+		return false;
 	for (int fd = 0; fd <= 2 && problem == 0; fd++) {
 		if (fd == (int)stream)
 			problem = posix_spawn_file_actions_adddup2(&actions, to, fd);
@@ -39,23 +37,23 @@ static int start(char *const argv[], char *const envp[], enum seep_capture_strea
 	if (problem == 0)
 		problem = posix_spawn(ret_pid, argv[0], &actions, NULL, argv, envp);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	return problem;
+	return problem == 0;
 }
 
 /* Until the end of the stream. False: not in time. */
 static bool read_all(int fd, struct seep_strbuf *text)
 {
-	const int64_t end = now_ms() + TIME_MAX_MS;
+	const uint64_t end_ns = seep_monotonic_ns() + TIME_MAX_NS;
 
 	for (;;) {
 		struct pollfd wanted = { .fd = fd, .events = POLLIN };
-		int64_t left = end - now_ms();
+		const int64_t left_ns = (int64_t)(end_ns - seep_monotonic_ns());
 		char chunk[4096];
 		ssize_t got;
 
-		if (left <= 0)
+		if (left_ns <= 0)
 			return false;
-		if (poll(&wanted, 1, (int)left) <= 0)
+		if (poll(&wanted, 1, (int)(left_ns / 1000000) + 1) <= 0)
 			continue;
 		got = read(fd, chunk, sizeof(chunk));
 		if (got == 0 || (got < 0 && errno != EINTR))
@@ -65,20 +63,21 @@ static bool read_all(int fd, struct seep_strbuf *text)
 	}
 }
 
-int seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_stream stream,
-		     struct seep_capture *ret_capture, struct seep_error *err)
+bool seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_stream stream,
+		      struct seep_capture *ret_capture)
 {
 	struct seep_strbuf text;
-	int ends[2], problem;
+	bool has_started;
+	int ends[2];
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return seep_fail_errno(err, errno, "cannot make a pipe");
-	problem = start(argv, envp, stream, ends[1], &pid);
+		return false;
+	has_started = start(argv, envp, stream, ends[1], &pid);
 	(void)close(ends[1]);
-	if (problem != 0) {
+	if (!has_started) {
 		(void)close(ends[0]);
-		return seep_fail_errno(err, problem, "cannot run %s", argv[0]);
+		return false;
 	}
 	seep_strbuf_init(&text, TEXT_MAX_BYTES);
 	if (!read_all(ends[0], &text))
@@ -90,5 +89,5 @@ int seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_s
 		.text = seep_strbuf_take(&text),
 		.pid = (uint32_t)pid,
 	};
-	return 0;
+	return true;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum seep_capture_stream { SEEP_CAPTURE_STDOUT = 1, SEEP_CAPTURE_STDERR = 2 };
@@ -24,10 +25,10 @@ struct seep_capture {
  * The other stream and standard input are /dev/null. Text beyond 256 KB is read and dropped; after
  * ten seconds the helper is killed.
  *
- * Returns: 0, or -SEEP_ESYS when it cannot be started.
+ * Returns: false when it cannot be started.
  */
-SEEP_NODISCARD int seep_capture_run(char *const argv[], char *const envp[],
-				    enum seep_capture_stream stream,
-				    struct seep_capture *ret_capture, struct seep_error *err);
+SEEP_NODISCARD bool seep_capture_run(char *const argv[], char *const envp[],
+				     enum seep_capture_stream stream,
+				     struct seep_capture *ret_capture);
 
 #endif

@@ -100,7 +100,7 @@ static bool read_loader(const struct seep_elf *elf, struct seep_elfkind *kind)
 	Elf64_Phdr segment;
 	size_t i = 0;
 
-	for (; seep_elf_segment(elf, 0, i, &segment); i++) {
+	for (; seep_elf_segment(elf, i, &segment); i++) {
 		if (segment.p_type != PT_INTERP || segment.p_filesz > sizeof(kind->loader))
 			continue;
 		if (!seep_elf_read_at(elf, segment.p_offset, kind->loader, segment.p_filesz))

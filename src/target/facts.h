@@ -9,8 +9,8 @@
 
 #include "base/arena.h"
 #include "core/cgroup.h"
+#include "target/allocators.h"
 #include "target/elfkind.h"
-#include "target/memory_manager.h"
 
 #include <stdbool.h>
 #include <stddef.h>

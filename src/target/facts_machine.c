@@ -132,7 +132,7 @@ static void try_it(struct seep_facts *facts)
 	if (!machine->library || machine->ledgers_problem)
 		return;
 	envp = seep_spawn_environment_list(&environment);
-	if (seep_capture_run(argv, envp, SEEP_CAPTURE_STDERR, &capture, NULL) == 0) {
+	if (seep_capture_run(argv, envp, SEEP_CAPTURE_STDERR, &capture)) {
 		machine->was_tried = true;
 		machine->tried = keep_line(facts, capture.text);
 		machine->tried_well = remove_ledgers(machine->ledger_dir, capture.pid);

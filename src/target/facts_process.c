@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/maps.h"
 #include "base/path.h"
 #include "base/procfs.h"
 #include "target/facts.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* "Max address space         unlimited            unlimited            bytes": the first. */
 static uint64_t limit_of(const char *text, const char *name)
@@ -38,18 +38,6 @@ void seep_facts_look_at_limits(struct seep_facts *facts, const char *process)
 		.data_bytes = limit_of(text, "Max data size"),
 	};
 	(void)core_cgroup_memory(seep_file_read_start, "", process, &buffers, &facts->group);
-}
-
-struct proc_path {
-	char text[64];
-};
-
-static struct proc_path path_of(uint32_t pid, const char *file)
-{
-	struct proc_path path;
-
-	(void)snprintf(path.text, sizeof(path.text), "/proc/%u/%s", pid, file);
-	return path;
 }
 
 static bool read_status(struct seep_facts *facts)
@@ -104,15 +92,15 @@ static void read_exe(struct seep_facts *facts)
 static void read_maps(struct seep_facts *facts)
 {
 	struct seep_process_facts *process = &facts->process;
-	char *text = seep_procfs_read(process->pid, "maps", NULL);
-	char *rest = text, *line, pid[16];
+	struct seep_maps maps = { 0 };
+	char pid[16];
 
 	(void)snprintf(pid, sizeof(pid), ".%u.", process->own_pid);
-	process->can_look = text && *text;
-	while (rest && (line = strsep(&rest, "\n"))) {
-		const char *path = strchr(line, '/');
+	process->can_look = seep_maps_read((pid_t)process->pid, &maps, NULL) == 0;
+	for (size_t i = 0; i < maps.count; i++) {
+		const char *path = maps.items[i].name;
 
-		if (!path)
+		if (*path != '/')
 			continue;
 		seep_facts_note_library(facts, path);
 		if (strstr(path, "/libseep.so"))
@@ -122,7 +110,7 @@ static void read_maps(struct seep_facts *facts)
 			process->is_forked = !strstr(seep_path_base(path), pid);
 		}
 	}
-	free(text);
+	seep_maps_done(&maps);
 }
 
 static char *read_kept(struct seep_facts *facts, const char *file, size_t *ret_bytes)
@@ -158,12 +146,14 @@ static bool same_file(const char *one, const char *other)
 static void look_around(struct seep_facts *facts)
 {
 	struct seep_process_facts *process = &facts->process;
-	uint32_t pid = process->pid;
+	const pid_t pid = (pid_t)process->pid;
 
-	process->other_pid_namespace = !same_file(path_of(pid, "ns/pid").text, "/proc/self/ns/pid");
-	process->other_root = !same_file(path_of(pid, "ns/mnt").text, "/proc/self/ns/mnt") ||
-			      !same_file(path_of(pid, "root/").text, "/");
-	facts->ledgers = seep_facts_room(facts, path_of(pid, "root/dev/shm").text,
+	process->other_pid_namespace = !same_file(seep_procfs_path(pid, "ns/pid").text,
+						  "/proc/self/ns/pid");
+	process->other_root = !same_file(seep_procfs_path(pid, "ns/mnt").text,
+					 "/proc/self/ns/mnt") ||
+			      !same_file(seep_procfs_path(pid, "root/").text, "/");
+	facts->ledgers = seep_facts_room(facts, seep_procfs_path(pid, "root/dev/shm").text,
 					 process->other_root ? "its /dev/shm" : "/dev/shm");
 }
 

@@ -55,8 +55,7 @@ static void list_libraries(struct seep_facts *facts)
 	char *envp[] = { (char *)(uintptr_t) "LD_TRACE_LOADED_OBJECTS=1", search, NULL };
 	struct seep_capture capture;
 
-	if (*argv[0] && real &&
-	    seep_capture_run(argv, envp, SEEP_CAPTURE_STDOUT, &capture, NULL) == 0) {
+	if (*argv[0] && real && seep_capture_run(argv, envp, SEEP_CAPTURE_STDOUT, &capture)) {
 		char *rest = capture.text, *line;
 
 		while ((line = strsep(&rest, "\n")))

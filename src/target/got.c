@@ -8,28 +8,23 @@
 #include <string.h>
 
 enum {
-	PROGRAM_HEADERS_MAX = 64,
 	DYNAMIC_MAX_BYTES = 16 * 1024,
 	TABLE_MAX_BYTES = 64 * 1024 * 1024,
 	ENTRIES_MAX = 4096,
 	CHUNK = 1024, /* relocations read at once */
 };
 
-bool seep_got_find_module(const struct seep_elf *memory, uint64_t start,
+bool seep_got_find_module(struct seep_memory *memory, uint64_t start,
 			  struct seep_got_module *ret_module)
 {
 	struct seep_got_module module = { .memory = memory, .start = start };
-	struct seep_elf at_start = { .fd = memory->fd, .file_bytes = memory->file_bytes };
-	const Elf64_Ehdr *header = &at_start.header;
+	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
+	const size_t count = seep_memory_segments(memory, start, segments);
 	uint64_t first = UINT64_MAX, last = 0;
-	Elf64_Phdr h;
 
-	if (!seep_elf_read_at(memory, start, &at_start.header, sizeof(*header)) ||
-	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_phnum > PROGRAM_HEADERS_MAX ||
-	    header->e_phoff > TABLE_MAX_BYTES)
-		return false;
-	for (size_t i = 0; seep_elf_segment(&at_start, start, i, &h); i++) {
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Phdr h = segments[i];
+
 		if (h.p_type == PT_LOAD) {
 			if (first == UINT64_MAX)
 				first = h.p_vaddr & ~(uint64_t)4095;
@@ -59,7 +54,7 @@ uint64_t seep_got_identity(const struct seep_got_module *module)
 	size_t count = (size_t)(module->dynamic_bytes / sizeof(*words));
 	uint64_t hash = module->end - module->start;
 
-	if (!seep_elf_read_at(module->memory, module->dynamic, words, count * sizeof(*words)))
+	if (!seep_memory_read(module->memory, module->dynamic, words, count * sizeof(*words)))
 		return 0;
 	/* Addresses as linked: the dynamic linker has added the bias to some. */
 	for (size_t i = 0; i < count; i++) {
@@ -75,43 +70,31 @@ uint64_t seep_got_identity(const struct seep_got_module *module)
 	return hash;
 }
 
+/* Values of the dynamic section by tag; addresses of tables are absolute. */
 struct tables {
-	uint64_t symbols;
-	uint64_t rela, rela_bytes;
-	uint64_t jump, jump_bytes;
-	uint64_t names, names_bytes;
+	uint64_t at[DT_NUM];
 };
-
-/* Some are addresses already, some still as linked. */
-static uint64_t absolute(const struct seep_got_module *module, uint64_t value)
-{
-	return value < module->bias ? value + module->bias : value;
-}
 
 static bool find_tables(const struct seep_got_module *module, struct tables *ret)
 {
+	static const uint8_t addresses[] = { DT_SYMTAB, DT_RELA, DT_JMPREL, DT_STRTAB };
 	Elf64_Dyn dynamic[DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
 	size_t count = (size_t)(module->dynamic_bytes / sizeof(*dynamic));
 
-	uint64_t values[DT_NUM] = { 0 };
-
-	if (!seep_elf_read_at(module->memory, module->dynamic, dynamic, count * sizeof(*dynamic)))
+	if (!seep_memory_read(module->memory, module->dynamic, dynamic, count * sizeof(*dynamic)))
 		return false;
+	*ret = (struct tables){ 0 };
 	for (size_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++)
 		if (dynamic[i].d_tag > 0 && dynamic[i].d_tag < DT_NUM)
-			values[dynamic[i].d_tag] = dynamic[i].d_un.d_val;
-	*ret = (struct tables){
-		.symbols = absolute(module, values[DT_SYMTAB]),
-		.rela = absolute(module, values[DT_RELA]),
-		.rela_bytes = values[DT_RELASZ],
-		.jump = absolute(module, values[DT_JMPREL]),
-		.jump_bytes = values[DT_PLTRELSZ],
-		.names = absolute(module, values[DT_STRTAB]),
-		.names_bytes = values[DT_STRSZ],
-	};
-	return values[DT_SYMTAB] && values[DT_STRTAB] && ret->names_bytes &&
-	       ret->names_bytes <= TABLE_MAX_BYTES && ret->rela_bytes <= TABLE_MAX_BYTES &&
-	       ret->jump_bytes <= TABLE_MAX_BYTES;
+			ret->at[dynamic[i].d_tag] = dynamic[i].d_un.d_val;
+	if (!ret->at[DT_SYMTAB] || !ret->at[DT_STRTAB] || !ret->at[DT_STRSZ])
+		return false;
+	/* Some are addresses already, some still as linked. */
+	for (size_t i = 0; i < sizeof(addresses); i++)
+		if (ret->at[addresses[i]] < module->bias)
+			ret->at[addresses[i]] += module->bias;
+	return ret->at[DT_STRSZ] <= TABLE_MAX_BYTES && ret->at[DT_RELASZ] <= TABLE_MAX_BYTES &&
+	       ret->at[DT_PLTRELSZ] <= TABLE_MAX_BYTES;
 }
 
 /* Of one relocation, when it is of an allocation function. */
@@ -124,16 +107,15 @@ static void add_entry(const struct seep_got_module *module, const struct tables 
 
 	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || got->count >= ENTRIES_MAX)
 		return;
-	if (!seep_elf_read_at(module->memory,
-			      tables->symbols + ELF64_R_SYM(rela->r_info) * sizeof(symbol), &symbol,
-			      sizeof(symbol)) ||
-	    symbol.st_name >= tables->names_bytes)
+	if (!seep_memory_read(module->memory,
+			      tables->at[DT_SYMTAB] + ELF64_R_SYM(rela->r_info) * sizeof(symbol),
+			      &symbol, sizeof(symbol)) ||
+	    symbol.st_name >= tables->at[DT_STRSZ])
 		return;
 	function = seep_allocation_function(names + symbol.st_name);
 	if (!function)
 		return;
-	got->items = seep_xgrow(got->items, &got->capacity, got->count + 1, sizeof(*got->items));
-	got->items[got->count++] = (struct seep_got_entry){
+	*SEEP_APPEND(got->items, got->count) = (struct seep_got_entry){
 		.address = rela->r_offset,
 		.may_be_lazy = type == R_X86_64_JUMP_SLOT,
 		.function = function,
@@ -148,7 +130,7 @@ static void read_relocations(const struct seep_got_module *module, const struct 
 	for (uint64_t left = bytes / sizeof(*chunk); left > 0;) {
 		size_t count = left < CHUNK ? (size_t)left : CHUNK;
 
-		if (!seep_elf_read_at(module->memory, at, chunk, count * sizeof(*chunk)))
+		if (!seep_memory_read(module->memory, at, chunk, count * sizeof(*chunk)))
 			return;
 		for (size_t i = 0; i < count; i++)
 			add_entry(module, tables, names, &chunk[i], got);
@@ -165,10 +147,12 @@ void seep_got_read(const struct seep_got_module *module, struct seep_got *ret_go
 	*ret_got = (struct seep_got){ 0 };
 	if (!find_tables(module, &tables))
 		return;
-	names = seep_xcalloc((size_t)tables.names_bytes + 1, 1);
-	if (seep_elf_read_at(module->memory, tables.names, names, tables.names_bytes)) {
-		read_relocations(module, &tables, names, tables.rela, tables.rela_bytes, ret_got);
-		read_relocations(module, &tables, names, tables.jump, tables.jump_bytes, ret_got);
+	names = seep_xcalloc((size_t)tables.at[DT_STRSZ] + 1, 1);
+	if (seep_memory_read(module->memory, tables.at[DT_STRTAB], names, tables.at[DT_STRSZ])) {
+		read_relocations(module, &tables, names, tables.at[DT_RELA], tables.at[DT_RELASZ],
+				 ret_got);
+		read_relocations(module, &tables, names, tables.at[DT_JMPREL],
+				 tables.at[DT_PLTRELSZ], ret_got);
 	}
 	free(names);
 }

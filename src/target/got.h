@@ -6,8 +6,8 @@
 #ifndef SEEP_TARGET_GOT_H
 #define SEEP_TARGET_GOT_H
 
-#include "symbol/elf_image.h"
 #include "target/allocators.h"
+#include "target/remote_memory.h"
 
 struct seep_got_entry {
 	uint64_t address; /* as linked: less the module's bias */
@@ -18,12 +18,11 @@ struct seep_got_entry {
 struct seep_got {
 	struct seep_got_entry *items;
 	size_t count;
-	size_t capacity;
 };
 
 /* Where a module lies. */
 struct seep_got_module {
-	const struct seep_elf *memory; /* of /proc/PID/mem: an offset is an address. Borrowed */
+	struct seep_memory *memory; /* borrowed */
 	uint64_t start;
 	uint64_t end; /* from the program headers, exclusive */
 	uint64_t bias;
@@ -35,7 +34,7 @@ struct seep_got_module {
  * Fill in @ret_module from the ELF header at @start. False: there is none, or it is not a module
  * that is linked dynamically.
  */
-bool seep_got_find_module(const struct seep_elf *memory, uint64_t start,
+bool seep_got_find_module(struct seep_memory *memory, uint64_t start,
 			  struct seep_got_module *ret_module);
 
 /* The module's entries; empty where something is unreadable. free() releases @ret_got->items. */

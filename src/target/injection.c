@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "target/maps.h"
+#include "base/maps.h"
 #include "target/remote_memory.h"
 #include "target/tracee.h"
 
@@ -191,14 +191,6 @@ static int put_arguments(struct seep_injection *injection, long number, const ui
 	return 0;
 }
 
-static void note_child(struct seep_injection *injection)
-{
-	unsigned long child = 0;
-
-	(void)ptrace(PTRACE_GETEVENTMSG, injection->tid, NULL, &child);
-	injection->child = (pid_t)child;
-}
-
 /* At the end of a call. Returns false where the kernel makes it once more. */
 static bool has_result(const struct seep_injection *injection, int64_t *ret_value)
 {
@@ -214,6 +206,7 @@ int seep_injection_call(struct seep_injection *injection, long number, const uin
 			int64_t *ret_value, struct seep_error *err)
 {
 	const uint64_t deadline_ns = seep_monotonic_ns() + CALL_NS;
+	unsigned long child = 0;
 	bool is_inside = false;
 	int signal = 0, rc = put_arguments(injection, number, arguments, err);
 
@@ -229,7 +222,8 @@ int seep_injection_call(struct seep_injection *injection, long number, const uin
 			if (!is_inside && has_result(injection, ret_value))
 				break;
 		} else if (where == SEEP_TRACEE_EVENT) {
-			note_child(injection);
+			(void)ptrace(PTRACE_GETEVENTMSG, injection->tid, NULL, &child);
+			injection->child = (pid_t)child;
 		} else if (where == SEEP_TRACEE_GONE) {
 			rc = seep_fail(err, SEEP_ESYS, "thread %d was killed", injection->tid);
 		} else if (where == SEEP_TRACEE_RUNS) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * System calls in the name of one stopped thread, which afterwards stands as it stood: registers,
- * blocked signals, and what it was interrupted in.
+ * blocked signals, and what it was interrupted in. All its signals are blocked meanwhile. If we are
+ * killed in the middle, the process is lost.
  *
  *	struct seep_injection injection;
  *
@@ -48,6 +49,8 @@ SEEP_NODISCARD int seep_injection_begin(struct seep_injection *injection, pid_t 
 					struct seep_error *err);
 
 /*
+ * @number:    none that sleeps until a time, since the kernel has one place only to note how such a
+ *             call is taken up again
  * @ret_value: what the kernel returned, negative errno included.
  * Returns: 0, or -SEEP_ESYS (the thread was killed, or the call takes more than a minute).
  */

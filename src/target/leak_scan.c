@@ -9,11 +9,11 @@
 #include "core/bits.h"
 #include "core/cgroup.h"
 #include "ledger/ledger_facts.h"
-#include "target/maps.h"
+#include "base/maps.h"
+#include "target/present_pages.h"
 #include "target/remote_memory.h"
 #include "target/roots.h"
 #include "target/stop.h"
-#include "target/untouched_memory.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -147,16 +147,13 @@ static int take_waiting(struct seep_leak_scan *scan, pid_t pid, struct seep_erro
 {
 	struct seep_leak_scan_private *private = scan->private;
 	DIR *threads = seep_procfs_threads(pid);
-	size_t capacity = 0;
 	pid_t tid;
 
 	if (!threads)
 		return -why->code;
-	while ((tid = seep_procfs_thread(threads))) {
-		private->threads = seep_xgrow(private->threads, &capacity,
-					      private->thread_count + 1, sizeof(*private->threads));
-		private->threads[private->thread_count++] = (struct seep_thread){ .tid = tid };
-	}
+	while ((tid = seep_procfs_thread(threads)))
+		*SEEP_APPEND(private->threads,
+			     private->thread_count) = (struct seep_thread){ .tid = tid };
 	seep_procfs_threads_done(threads);
 	scan->method = SEEP_SCAN_WAITING;
 	scan->at_ns = seep_monotonic_ns();
@@ -268,9 +265,7 @@ static uint64_t kept_bytes(void)
 		bytes = strtoull(available + strlen("MemAvailable:"), NULL, 10) * 1024 / 4;
 	if (core_cgroup_memory(seep_file_read_start, "", "self", &buffers, &group))
 		bytes = core_smaller(bytes, group.room_bytes / 4);
-	if (bytes < KEPT_LEAST_BYTES)
-		return KEPT_LEAST_BYTES;
-	return bytes < KEPT_MOST_BYTES ? bytes : KEPT_MOST_BYTES;
+	return core_larger(KEPT_LEAST_BYTES, core_smaller(bytes, KEPT_MOST_BYTES));
 }
 
 static void read_facts(struct seep_leak_scan *scan, const struct ledger_header *header)

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -131,13 +130,11 @@ static char *script_interpreter(const char *head, size_t bytes)
 {
 	size_t start = 2, end;
 
-	while (start < bytes && (head[start] == ' ' || head[start] == '\t')) {
+	while (start < bytes && (head[start] == ' ' || head[start] == '\t'))
 		start++;
-	}
-	for (end = start; end < bytes; end++) {
+	for (end = start; end < bytes; end++)
 		if (strchr(" \t\n", head[end])) /* or the zero byte */
 			break;
-	}
 	return end > start ? seep_xstrndup(head + start, end - start) : NULL;
 }
 
@@ -171,10 +168,9 @@ static int check_file(const char *path, char **ret_next, struct seep_error *err)
 
 	*ret_next = NULL;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && errno == EACCES) {
-		/* Executable but not readable: the kernel can, we cannot; nothing to judge. */
+	/* Executable but not readable: the kernel can, we cannot; nothing to judge. */
+	if (fd < 0 && errno == EACCES)
 		return check_privileges(path, err);
-	}
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	bytes = pread(fd, head, sizeof(head), 0);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/present_pages.h"
 
+#include "base/procfs.h"
+#include "core/bits.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { PAGE_SHIFT = 12, AT_ONCE = 65536 };
+enum { PAGE_SHIFT = 12, PAGE_BYTES = 1 << PAGE_SHIFT, AT_ONCE = 65536, LOOK_BYTES = 256 << 20 };
 
 /* 2 TB of address space, 4 GB of /proc/PID/pagemap: some 3 seconds. */
 #define LOOK_AT_MAX (UINT64_C(1) << 29)
@@ -90,12 +92,8 @@ static bool pagemap_read(struct seep_present_pages *pages, uint64_t begin, uint6
 
 void seep_present_pages_init(struct seep_present_pages *pages, pid_t pid)
 {
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	*pages = (struct seep_present_pages){
-		.pid = pid,
-		.fd = open(path, O_RDONLY | O_CLOEXEC),
+		.fd = open(seep_procfs_path(pid, "pagemap").text, O_RDONLY | O_CLOEXEC),
 		.can_scan = true,
 		.pages_left = LOOK_AT_MAX,
 	};
@@ -103,9 +101,9 @@ void seep_present_pages_init(struct seep_present_pages *pages, pid_t pid)
 
 void seep_present_pages_done(struct seep_present_pages *pages)
 {
-	if (pages->pid && pages->fd >= 0)
+	if (pages->fd >= 0)
 		(void)close(pages->fd);
-	*pages = (struct seep_present_pages){ 0 };
+	*pages = (struct seep_present_pages){ .fd = -1 };
 }
 
 bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
@@ -122,4 +120,47 @@ bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, u
 		found->count = before;
 	}
 	return pagemap_read(pages, begin, end, found);
+}
+
+void seep_untouched_init(struct seep_untouched *untouched, pid_t pid, const struct seep_maps *maps)
+{
+	*untouched = (struct seep_untouched){ .maps = maps };
+	seep_present_pages_init(&untouched->pages, pid);
+}
+
+void seep_untouched_done(struct seep_untouched *untouched)
+{
+	seep_present_pages_done(&untouched->pages);
+	seep_ranges_done(&untouched->others);
+}
+
+/* What cannot be told, and pages that files or other processes may fill, count as touched. */
+static void look(struct seep_untouched *untouched, uint64_t address)
+{
+	const struct seep_mapping *mapping = seep_maps_find(untouched->maps, address);
+	struct seep_ranges *others = &untouched->others;
+
+	untouched->begin = address & ~(uint64_t)(PAGE_BYTES - 1);
+	untouched->end = untouched->begin + PAGE_BYTES;
+	if (mapping)
+		untouched->end = core_smaller(mapping->end, untouched->begin + LOOK_BYTES);
+	others->count = 0;
+	if (!mapping || mapping->shared || mapping->inode ||
+	    !seep_present_pages_find(&untouched->pages, untouched->begin, untouched->end, others)) {
+		others->count = 0;
+		seep_ranges_add(others, untouched->begin, untouched->end);
+	}
+}
+
+uint64_t seep_untouched_bytes(void *user, uint64_t address, uint64_t bytes)
+{
+	struct seep_untouched *untouched = user;
+	uint64_t at = address, end;
+
+	if (address < untouched->begin || address >= untouched->end)
+		look(untouched, address);
+	end = untouched->end;
+	if (!seep_ranges_gap(&untouched->others, &at, end, &end) || at != address)
+		return 0;
+	return core_smaller(end - address, bytes);
 }

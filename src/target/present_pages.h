@@ -6,13 +6,12 @@
 #ifndef SEEP_TARGET_PRESENT_PAGES_H
 #define SEEP_TARGET_PRESENT_PAGES_H
 
+#include "base/maps.h"
 #include "target/ranges.h"
 
 #include <sys/types.h>
 
-/* Zeroed storage is for no process. */
 struct seep_present_pages {
-	pid_t pid;
 	int fd;		     /* of its pagemap; -1: that cannot be read */
 	bool can_scan;	     /* the kernel can look for us, Linux 6.7 */
 	uint64_t pages_left; /* that we look at one by one at most, where it cannot */
@@ -24,5 +23,23 @@ void seep_present_pages_done(struct seep_present_pages *pages);
 /* Adds what is there of [@begin, @end), which are multiples of 4096. False: it cannot be told. */
 bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
 			     struct seep_ranges *found);
+
+/*
+ * Which memory of a process was never touched and holds zeros: private anonymous memory whose pages
+ * are not there. To read it would give zeros too, but takes long where there is much.
+ */
+struct seep_untouched {
+	const struct seep_maps *maps;
+	struct seep_present_pages pages;
+	uint64_t begin, end;	   /* where the last look was */
+	struct seep_ranges others; /* what there is touched */
+};
+
+/* @pid: the process with these mappings, or a copy of it. @maps is borrowed. */
+void seep_untouched_init(struct seep_untouched *untouched, pid_t pid, const struct seep_maps *maps);
+void seep_untouched_done(struct seep_untouched *untouched);
+
+/* For scan_options.untouched. @user: struct seep_untouched */
+uint64_t seep_untouched_bytes(void *user, uint64_t address, uint64_t bytes);
 
 #endif

@@ -17,9 +17,7 @@ void seep_ranges_add(struct seep_ranges *ranges, uint64_t begin, uint64_t end)
 			last->end = end;
 		return;
 	}
-	ranges->items = seep_xgrow(ranges->items, &ranges->capacity, ranges->count + 1,
-				   sizeof(*ranges->items));
-	ranges->items[ranges->count++] = (struct scan_range){ begin, end };
+	*SEEP_APPEND(ranges->items, ranges->count) = (struct scan_range){ begin, end };
 }
 
 void seep_ranges_add_all(struct seep_ranges *ranges, const struct seep_ranges *others)
@@ -37,13 +35,13 @@ static int by_begin(const void *left, const void *right)
 
 void seep_ranges_settle(struct seep_ranges *ranges)
 {
-	const size_t count = ranges->count;
+	struct seep_ranges unsettled = *ranges;
 
-	if (count)
-		qsort(ranges->items, count, sizeof(*ranges->items), by_begin);
-	ranges->count = 0;
-	for (size_t i = 0; i < count; i++)
-		seep_ranges_add(ranges, ranges->items[i].begin, ranges->items[i].end);
+	if (unsettled.count)
+		qsort(unsettled.items, unsettled.count, sizeof(*unsettled.items), by_begin);
+	*ranges = (struct seep_ranges){ 0 };
+	seep_ranges_add_all(ranges, &unsettled);
+	seep_ranges_done(&unsettled);
 }
 
 size_t seep_ranges_from(const struct seep_ranges *ranges, uint64_t address)

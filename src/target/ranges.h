@@ -12,7 +12,6 @@
 struct seep_ranges {
 	struct scan_range *items;
 	size_t count;
-	size_t capacity;
 };
 
 /* An empty one is not added. One that touches the last is joined to it. */

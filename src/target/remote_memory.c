@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/remote_memory.h"
 
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "target/refused_call.h"
+#include "target/stop_refusal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,7 +24,6 @@ enum {
 	PASSING_BYTES = PASSING_SLOTS << CHUNK_SHIFT,
 	SLOTS_MIN = 4 * PASSING_SLOTS,
 	HUGE_PAGE_BYTES = 2 * 1024 * 1024,
-	FILE_PATH_BYTES = 32,
 };
 
 #define NO_SLOT 0
@@ -59,7 +58,7 @@ struct seep_memory {
 	uint64_t passing_at; /* address of what passes */
 	uint64_t passing_bytes;
 	struct taken *taken;
-	size_t taken_count, taken_capacity;
+	size_t taken_count;
 };
 
 static void *map(uint64_t bytes)
@@ -82,9 +81,7 @@ static void *allocate(void *user, uint64_t bytes)
 
 	if (!start)
 		return NULL;
-	memory->taken = seep_xgrow(memory->taken, &memory->taken_capacity, memory->taken_count + 1,
-				   sizeof(*memory->taken));
-	memory->taken[memory->taken_count++] = (struct taken){ start, bytes };
+	*SEEP_APPEND(memory->taken, memory->taken_count) = (struct taken){ start, bytes };
 	return start;
 }
 
@@ -227,25 +224,18 @@ static void fetch(void *user, uint64_t address)
 	__builtin_prefetch(data + 64);
 }
 
-static void file_path(const struct seep_memory *memory, char path[FILE_PATH_BYTES])
-{
-	(void)snprintf(path, FILE_PATH_BYTES, "/proc/%d/mem", memory->pid);
-}
-
 void seep_memory_use_file(struct seep_memory *memory)
 {
-	char path[FILE_PATH_BYTES];
-
-	file_path(memory, path);
 	if (memory->fd < 0)
-		memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+		memory->fd = open(seep_procfs_path(memory->pid, "mem").text, O_RDONLY | O_CLOEXEC);
 }
 
 /* By an address where nobody's memory is: what is allowed fails with EFAULT. */
 static int choose_way(struct seep_memory *memory, struct seep_error *err)
 {
-	char byte, path[FILE_PATH_BYTES];
+	const struct seep_procfs_path path = seep_procfs_path(memory->pid, "mem");
 	int first = EPERM;
+	char byte;
 
 	if (!seep_call_is_refused(SYS_process_vm_readv)) {
 		if (read_into(memory, 0, &byte, 1) >= 0 || errno == EFAULT)
@@ -256,7 +246,6 @@ static int choose_way(struct seep_memory *memory, struct seep_error *err)
 		seep_memory_use_file(memory);
 	if (memory->fd >= 0)
 		return 0;
-	file_path(memory, path);
 	if (first == ESRCH || errno == ENOENT)
 		return seep_fail(err, SEEP_ENOTFOUND, "process %d is not there, or has no memory",
 				 memory->pid);
@@ -264,8 +253,8 @@ static int choose_way(struct seep_memory *memory, struct seep_error *err)
 		return seep_fail(err, SEEP_EREFUSED,
 				 "the memory of process %d cannot be read: process_vm_readv: %s; "
 				 "%s: %s",
-				 memory->pid, strerror(first), path, strerror(errno));
-	return seep_fail_errno(err, errno, "cannot open %s", path);
+				 memory->pid, strerror(first), path.text, strerror(errno));
+	return seep_fail_errno(err, errno, "cannot open %s", path.text);
 }
 
 static int make_cache(struct seep_memory *memory, uint64_t kept_bytes, struct seep_error *err)
@@ -346,4 +335,20 @@ struct scan_memory seep_memory_for_scan(struct seep_memory *memory)
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
 {
 	return bytes == 0 || read_into(memory, address, to, bytes) == (ssize_t)bytes;
+}
+
+size_t seep_memory_segments(struct seep_memory *memory, uint64_t start,
+			    Elf64_Phdr ret_segments[SEEP_MODULE_SEGMENTS_MAX])
+{
+	Elf64_Ehdr header;
+
+	return seep_memory_read(memory, start, &header, sizeof(header)) &&
+			       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+			       header.e_ident[EI_CLASS] == ELFCLASS64 &&
+			       header.e_phentsize == sizeof(*ret_segments) &&
+			       header.e_phnum <= SEEP_MODULE_SEGMENTS_MAX &&
+			       seep_memory_read(memory, start + header.e_phoff, ret_segments,
+						header.e_phnum * sizeof(*ret_segments))
+		       ? header.e_phnum
+		       : 0;
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "scan/scan.h"
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +48,14 @@ void seep_memory_forget(struct seep_memory *memory);
 
 /* Copy @bytes at @address, past the cache; false if not all can be read. */
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes);
+
+enum { SEEP_MODULE_SEGMENTS_MAX = 64 };
+
+/*
+ * The program headers of the module whose ELF header is at @start, hostile input. Returns how many
+ * it has; 0: there is none, or it is not 64-bit.
+ */
+size_t seep_memory_segments(struct seep_memory *memory, uint64_t start,
+			    Elf64_Phdr ret_segments[SEEP_MODULE_SEGMENTS_MAX]);
 
 #endif

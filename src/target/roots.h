@@ -10,7 +10,7 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_facts.h"
 #include "scan/scan.h"
-#include "target/maps.h"
+#include "base/maps.h"
 #include "target/remote_memory.h"
 #include "target/stop.h"
 
@@ -44,7 +44,6 @@ struct seep_roots {
 	 */
 	struct scan_root *items;
 	size_t count;
-	size_t capacity;
 	uint64_t *words;	   /* registers, that items point to */
 	struct seep_texts caveats; /* what could not be told, and what was left out and why */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "target/roots_heap.h"
+#include "target/roots_parts.h"
 
 #include "base/xalloc.h"
 #include "ledger/ledger_blocks.h"
@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-	PAGE_BYTES = 4096,
 	CELLS_PER_PAGE = PAGE_BYTES / 8,
 	/*
 	 * glibc's malloc_state: bins, two words each, between what is in front and what is behind.

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { PAGE_BYTES = 4096 };
+
 struct seep_roots_work {
 	const struct seep_roots_from *from;
 	struct seep_roots *roots;
@@ -31,7 +33,9 @@ bool seep_roots_read(const struct seep_roots_work *work, uint64_t address, void 
 /* The word at @address; 0 if it cannot be read. */
 uint64_t seep_roots_word(const struct seep_roots_work *work, uint64_t address);
 
-void seep_roots_add(struct seep_roots_work *work, const struct scan_root *root);
+/* Returns the new one, whose words and rule may be set until the next. */
+struct scan_root *seep_roots_add(struct seep_roots_work *work, uint64_t begin, uint64_t end,
+				 enum scan_root_kind kind, uint32_t id);
 
 /* The pieces of [@begin, @end) that are in none of @but. */
 void seep_roots_add_but(struct seep_roots_work *work, uint64_t begin, uint64_t end,
@@ -48,5 +52,19 @@ bool seep_roots_is_anonymous(const struct seep_mapping *mapping);
 
 /* Fill work->globals and work->libc. */
 void seep_roots_find_modules(struct seep_roots_work *work);
+
+/*
+ * The memory of the allocator: chunks, arenas, what they are kept in. Pointers in it are in blocks,
+ * or left over from blocks that were freed. And libseep.so's memory, which is full of addresses.
+ * Adds both to work->heap, which is settled then. After seep_roots_find_modules().
+ */
+void seep_roots_find_heap(struct seep_roots_work *work);
+
+/*
+ * Registers, stacks and thread-local storage of the threads that there are, and the stacks of those
+ * that ended, which glibc keeps for later ones. Adds roots; what is theirs is added to work->cut.
+ * After seep_roots_find_heap().
+ */
+void seep_roots_find_threads(struct seep_roots_work *work);
 
 #endif

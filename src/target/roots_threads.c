@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "target/roots_threads.h"
+#include "target/roots_parts.h"
 
 #include "base/procfs.h"
 #include "base/xalloc.h"
@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum {
-	PAGE_BYTES = 4096,
 	RED_ZONE_BYTES = 128,
 	WORDS_PER_THREAD = 24,		/* registers, and a pointer or two to a stack */
 	CONTROL_WORDS = PAGE_BYTES / 8, /* struct pthread is 2,304 bytes long */
@@ -41,7 +40,6 @@ struct threads {
 	struct seep_roots_work *work;
 	struct control *controls; /* by address */
 	size_t count;
-	size_t capacity;
 	size_t stack_word; /* index in struct pthread of (begin, bytes) of its stack; 0: not known */
 	struct seep_ranges not_stack; /* the heap and thread-local storage */
 	struct seep_ranges stacks;    /* of controls */
@@ -78,9 +76,7 @@ static struct control *control_of(const struct threads *threads, const struct se
 
 static void add_control(struct threads *threads, uint64_t address, int32_t tid)
 {
-	threads->controls = seep_xgrow(threads->controls, &threads->capacity, threads->count + 1,
-				       sizeof(*threads->controls));
-	threads->controls[threads->count++] =
+	*SEEP_APPEND(threads->controls, threads->count) =
 		(struct control){ .address = address, .tid = tid, .thread = UINT32_MAX };
 }
 
@@ -268,13 +264,11 @@ static void add_words(struct seep_roots_work *work, size_t count, enum scan_root
 		      enum scan_rule rule, uint32_t id)
 {
 	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(uint64_t);
+	struct scan_root *root = seep_roots_add(work, begin, begin + count * sizeof(uint64_t), kind,
+						id);
 
-	seep_roots_add(work, &(struct scan_root){ .begin = begin,
-						  .end = begin + count * sizeof(uint64_t),
-						  .words = &work->roots->words[work->word_count],
-						  .id = id,
-						  .kind = (uint8_t)kind,
-						  .rule = (uint8_t)rule });
+	root->words = &work->roots->words[work->word_count];
+	root->rule = (uint8_t)rule;
 	work->word_count += count;
 }
 
@@ -291,11 +285,8 @@ static void add_tls(struct threads *threads, const struct control *control)
 	struct seep_roots_work *work = threads->work;
 	const uint32_t id = control->thread;
 
-	seep_roots_add(work, &(struct scan_root){ .begin = vector_at,
-						  .end = vector_at + sizeof(control->vector),
-						  .id = id,
-						  .kind = SCAN_ROOT_TLS,
-						  .rule = SCAN_RULE_THREAD_VECTOR });
+	seep_roots_add(work, vector_at, vector_at + sizeof(control->vector), SCAN_ROOT_TLS, id)
+		->rule = SCAN_RULE_THREAD_VECTOR;
 	if (control->tid <= 0)
 		return;
 	/* In a block: it is kept as a whole. */
@@ -359,33 +350,9 @@ static void add_stack(struct threads *threads, uint64_t pointer, uint64_t end, u
 	seep_roots_add_but(work, pointer, end, &threads->not_stack, SCAN_ROOT_STACK, id);
 }
 
-/* The same of the thread that is in exit(). What late frames hold may be what others left there. */
-static void add_exit_stack(struct threads *threads, uint64_t pointer, uint64_t end, uint32_t id)
-{
-	const struct ledger_facts *facts = threads->work->from->facts;
-
-	for (uint64_t i = 0; i < facts->exit_late_count && i < LEDGER_EXIT_LATE_MAX; i++) {
-		struct scan_root late = {
-			.begin = facts->exit_late[i].begin,
-			.end = facts->exit_late[i].end,
-			.id = id,
-			.kind = SCAN_ROOT_STACK,
-			.rule = SCAN_RULE_LATE_FRAME,
-		};
-
-		if (late.begin < pointer || late.begin >= late.end || late.end > end ||
-		    seep_roots_in_block(threads->work->from->scan, pointer))
-			break;
-		add_stack(threads, pointer, late.begin, id);
-		seep_roots_add(threads->work, &late);
-		pointer = late.end;
-	}
-	add_stack(threads, pointer, end, id);
-}
-
 /*
  * Does a stack alone lie between a guard and here? The kernel joins it with mappings above, so
- * the guard may be that of a thread's stack below.
+ * the guard may be that of a thread's stack below. One of the library's says nothing.
  */
 static bool has_guard(const struct threads *threads, const struct seep_mapping *mapping,
 		      uint64_t pointer)
@@ -394,6 +361,7 @@ static bool has_guard(const struct threads *threads, const struct seep_mapping *
 
 	return mapping > threads->work->from->maps->items && mapping[-1].end == begin &&
 	       !mapping[-1].readable && !mapping[-1].writable &&
+	       !seep_ranges_have(&threads->work->heap, begin - 1) &&
 	       pointer - begin <= GUARDED_MAX_BYTES &&
 	       seep_ranges_gap(&threads->stacks, &begin, mapping->end, &end) &&
 	       begin == mapping->begin && end == mapping->end;
@@ -436,10 +404,7 @@ static void add_thread(struct threads *threads, const struct seep_thread *thread
 	if (control && pointer >= control->stack_begin && pointer < control->stack_end) {
 		if (live < control->stack_begin)
 			live = control->stack_begin;
-		if (is_at_exit)
-			add_exit_stack(threads, live, control->stack_end, id);
-		else
-			add_stack(threads, live, control->stack_end, id);
+		add_stack(threads, live, control->stack_end, id);
 		seep_ranges_add(&work->cut, control->stack_begin, control->stack_end);
 		control->on_stack = true;
 	} else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/spawn.h"
 
+#include "base/path.h"
 #include "base/xalloc.h"
 
 #include <errno.h>
@@ -18,18 +19,9 @@
 extern char **environ;
 
 static const char *const replaced[] = { "LD_PRELOAD=", "SEEP_OPTIONS=", "SEEP_DIR=",
-					"SEEP_SESSION=" };
+					"SEEP_SESSION=", NULL };
 
-enum { REPLACED_COUNT = sizeof(replaced) / sizeof(replaced[0]) };
-
-static int is_replaced(const char *entry)
-{
-	for (int i = 0; i < REPLACED_COUNT; i++) {
-		if (strncmp(entry, replaced[i], strlen(replaced[i])) == 0)
-			return 1;
-	}
-	return 0;
-}
+enum { REPLACED_COUNT = sizeof(replaced) / sizeof(replaced[0]) - 1 };
 
 /* Another seep run outside this one may have put the same library there already. */
 static char *preload_entry(const char *library)
@@ -59,14 +51,12 @@ char **seep_spawn_environment_list(const struct seep_spawn_environment *environm
 	size_t count = 0, kept = 0;
 	char **list;
 
-	while (environ && environ[count]) {
+	while (environ && environ[count])
 		count++;
-	}
 	list = seep_xcalloc(count + REPLACED_COUNT + 1, sizeof(*list));
-	for (size_t i = 0; i < count; i++) {
-		if (!is_replaced(environ[i]))
+	for (size_t i = 0; i < count; i++)
+		if (!seep_begins_among(environ[i], replaced))
 			list[kept++] = seep_xstrdup(environ[i]);
-	}
 	list[kept++] = preload_entry(environment->library);
 	list[kept++] = options_entry(environment->options);
 	list[kept++] = seep_xasprintf("SEEP_DIR=%s", environment->directory);
@@ -76,9 +66,8 @@ char **seep_spawn_environment_list(const struct seep_spawn_environment *environm
 
 void seep_spawn_environment_free(char **list)
 {
-	for (char **at = list; *at; at++) {
+	for (char **at = list; *at; at++)
 		free(*at);
-	}
 	free(list);
 }
 
@@ -87,9 +76,9 @@ static int receive(int fd, int *ret_number)
 {
 	ssize_t got;
 
-	do {
+	do
 		got = recv(fd, ret_number, sizeof(*ret_number), 0);
-	} while (got < 0 && errno == EINTR);
+	while (got < 0 && errno == EINTR);
 	return got == sizeof(*ret_number) ? 0 : -1;
 }
 
@@ -160,11 +149,10 @@ void seep_spawn_abandon(struct seep_spawn *spawn)
 
 void seep_spawn_guard_stdio(void)
 {
-	for (int fd = 0; fd <= 2; fd++) {
-		/* The lowest free number is this one: the ones below are open by now. */
+	/* The lowest free number is this one: the ones below are open by now. */
+	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
 			return;
-	}
 }
 
 void seep_spawn_end_as(int wait_status)

@@ -5,7 +5,6 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/injection.h"
-#include "target/refused_call.h"
 #include "target/stop_refusal.h"
 #include "target/tracee.h"
 
@@ -48,13 +47,6 @@ static struct seep_thread *find_thread(const struct seep_stopped *stopped, pid_t
 	return NULL;
 }
 
-static void add_thread(struct seep_stopped *stopped, pid_t tid)
-{
-	stopped->threads = seep_xgrow(stopped->threads, &stopped->thread_capacity,
-				      stopped->thread_count + 1, sizeof(*stopped->threads));
-	stopped->threads[stopped->thread_count++] = (struct seep_thread){ .tid = tid };
-}
-
 static bool has_ended(pid_t tid)
 {
 	char state = seep_tracee_state(tid);
@@ -78,7 +70,7 @@ static int seize(struct seep_stopped *stopped, pid_t tid)
 	}
 	if (where == SEEP_TRACEE_RUNS)
 		(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	add_thread(stopped, tid);
+	*SEEP_APPEND(stopped->threads, stopped->thread_count) = (struct seep_thread){ .tid = tid };
 	return 0;
 }
 

@@ -35,7 +35,6 @@ struct seep_stopped {
 	pid_t pid;
 	struct seep_thread *threads; /* one of them, the first if it lives, is pid's own */
 	size_t thread_count;
-	size_t thread_capacity;
 	size_t unanswered;   /* threads that are there and not stopped */
 	uint64_t stopped_ns; /* monotonic: when the last one stopped */
 	uint64_t call_site;  /* address of a system call instruction; 0: none was found */
@@ -64,30 +63,6 @@ SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struc
  * it started are added at the end: stopped->threads may lie elsewhere afterwards.
  */
 void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns);
-
-/* The thread that system calls are made in; NULL: none can. */
-struct seep_thread *seep_stop_caller(const struct seep_stopped *stopped);
-
-/*
- * Whether system calls can be made in the name of the process; if not, @ret_why says in one
- * sentence why. A filter on system calls may kill it for one.
- */
-bool seep_stop_may_call(struct seep_stopped *stopped, struct seep_error *ret_why);
-
-/**
- * seep_stop_call - make a system call in the name of the process
- * @number:    none that sleeps until a time, since the kernel has one place only to note how such
- *             a call is taken up again
- * @ret_value: what the kernel returned, negative errno included
- *
- * In a thread that is stopped, whose registers and interrupted call are as before afterwards. All
- * its signals are blocked meanwhile. If we are killed in the middle, the process is lost.
- *
- * Returns: 0, -SEEP_EREFUSED (seep_stop_may_call()), or -SEEP_ESYS (the process was killed)
- */
-SEEP_NODISCARD int seep_stop_call(struct seep_stopped *stopped, long number,
-				  const uint64_t arguments[6], int64_t *ret_value,
-				  struct seep_error *err);
 
 /* Whether a copy can be made unnoticed; if not, @ret_why says in one sentence why. */
 bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why);

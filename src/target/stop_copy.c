@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,15 +34,80 @@ enum {
 	CLOSE_UNSHARED = 2, /* CLOSE_RANGE_UNSHARE */
 	RED_ZONE_BYTES = 128,
 	SCRATCH_BYTES = 64,
+	USER_CODE_64 = 0x33,   /* the code segment of 64-bit programs */
+	GET_DISPATCH = 0x4211, /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, since Linux 6.4 */
 };
 
 #define CHILD_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
 #define BIRTH_NS 10000000000ull
 
+/* A thread that the kernel runs for io_uring is listed as one of the process, and has no place. */
+static bool can_call(const struct seep_thread *thread)
+{
+	return thread->stopped && thread->registers.cs == USER_CODE_64 && thread->registers.rip;
+}
+
+/*
+ * The thread that system calls are made in; NULL: none can. One in a system call is in no
+ * restartable sequence.
+ */
+static struct seep_thread *find_caller(const struct seep_stopped *stopped)
+{
+	struct seep_thread *any = NULL;
+
+	for (size_t i = 0; i < stopped->thread_count; i++) {
+		struct seep_thread *thread = &stopped->threads[i];
+
+		if (!can_call(thread))
+			continue;
+		if ((long long)thread->registers.orig_rax >= 0)
+			return thread;
+		if (!any)
+			any = thread;
+	}
+	return any;
+}
+
+/* The process has a part of its system calls brought to itself, as wine does. */
+static bool dispatches(pid_t tid)
+{
+	struct {
+		uint64_t mode, selector, offset, length;
+	} config = { 0 };
+
+	return ptrace((enum __ptrace_request)GET_DISPATCH, tid, (void *)sizeof(config), &config) ==
+		       0 &&
+	       config.mode;
+}
+
+/* If not, @ret_why says in one sentence why. A filter may kill the process for a call. */
+static bool may_call(struct seep_stopped *stopped, struct seep_error *ret_why)
+{
+	const struct seep_thread *caller = find_caller(stopped);
+	struct seep_procfs_status status;
+	const char *why = NULL;
+
+	if (!caller)
+		why = "none of its threads stands where it could make a system call";
+	else if (!seep_procfs_status((uint32_t)caller->tid, &status))
+		why = "what /proc says of it cannot be read";
+	else if (status.seccomp)
+		why = "a filter restricts its system calls (seccomp)";
+	else if (dispatches(caller->tid))
+		why = "it handles system calls itself (syscall user dispatch)";
+	else if (!seep_injection_is_site(caller->tid, stopped->call_site))
+		stopped->call_site = seep_injection_site(stopped->pid);
+	if (!why && !stopped->call_site)
+		why = "no instruction that makes a system call was found in it";
+	if (why)
+		(void)seep_fail(ret_why, SEEP_EREFUSED, "%s", why);
+	return !why;
+}
+
 /* Below the stack's red zone no program may keep anything; what is there is put back. */
 static int ask_subreaper(const struct seep_stopped *stopped, bool *ret_is, struct seep_error *err)
 {
-	const struct seep_thread *caller = seep_stop_caller(stopped);
+	const struct seep_thread *caller = find_caller(stopped);
 	const uint64_t at = (caller->registers.rsp - RED_ZONE_BYTES - SCRATCH_BYTES) & ~UINT64_C(7);
 	const uint64_t arguments[6] = { PR_GET_CHILD_SUBREAPER, at };
 	struct seep_injection injection;
@@ -65,45 +129,24 @@ static int ask_subreaper(const struct seep_stopped *stopped, bool *ret_is, struc
 	return rc;
 }
 
-static uint64_t status_number(const char *status, const char *key)
-{
-	const char *at = strstr(status, key);
-
-	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
-}
-
-/* Its pid as it has it itself is the last of the line. */
-static bool is_first_of_namespace(const char *status)
-{
-	const char *line = strstr(status, "\nNSpid:");
-	const char *end = line ? strchr(line + 1, '\n') : NULL;
-
-	return end && end[-1] == '1' && end[-2] == '\t';
-}
-
-/* Of which a copy makes the next write to each page a fault, which mlock() is there to prevent. */
-static bool is_locked(const char *status)
-{
-	return status_number(status, "\nVmPin:") ||
-	       status_number(status, "\nVmLck:") > status_number(status, "\nVmRSS:") / 2;
-}
-
 bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why)
 {
+	struct seep_procfs_status status;
 	bool is_subreaper = false;
 	const char *why = NULL;
-	char *status;
 
-	if (!seep_stop_may_call(stopped, ret_why))
+	if (!may_call(stopped, ret_why))
 		return false;
-	status = seep_procfs_read((uint32_t)stopped->pid, "status", NULL);
-	if (!status)
+	/*
+	 * Of locked memory a copy makes the next write to each page a fault, which mlock() is there
+	 * to prevent.
+	 */
+	if (!seep_procfs_status((uint32_t)stopped->pid, &status))
 		why = "what /proc says of it cannot be read";
-	else if (is_first_of_namespace(status))
+	else if (status.own_pid == 1)
 		why = "it is the first process of its PID namespace: a copy would be its child";
-	else if (is_locked(status))
+	else if (status.pinned_bytes || status.locked_bytes > status.rss_bytes / 2)
 		why = "its memory is locked";
-	free(status);
 	if (!why && ask_subreaper(stopped, &is_subreaper, ret_why) < 0)
 		return false;
 	if (is_subreaper)
@@ -169,11 +212,8 @@ static void drop_files(pid_t copy, uint64_t site)
 /* Where memory runs short it shall be the one that goes. */
 static void offer_to_killer(pid_t copy)
 {
-	char path[64];
-	int fd;
+	int fd = open(seep_procfs_path(copy, "oom_score_adj").text, O_WRONLY | O_CLOEXEC);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", copy);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	(void)!write(fd, "1000", 4);
@@ -220,7 +260,7 @@ static int copy_through(struct seep_stopped *stopped, struct seep_injection *inj
 
 int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy, struct seep_error *err)
 {
-	const struct seep_thread *caller = seep_stop_caller(stopped);
+	const struct seep_thread *caller = find_caller(stopped);
 	struct seep_injection injection;
 	pid_t copy = 0;
 	int rc;

@@ -3,37 +3,32 @@
 
 #include "base/file.h"
 #include "base/procfs.h"
-#include "target/refused_call.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	CAPABILITY_PTRACE = 19,
 	ANCESTORS_MAX = 4096,
-	STATUS_BYTES = 8192,
 };
 
-/* The rest of the line of /proc/PID/status that begins with @name; "" if there is none. */
+/*
+ * The rest of the line of /proc/PID/status that begins with @name; "" if there is none, or @status
+ * could not be read.
+ */
 static const char *line_of(const char *status, const char *name)
 {
-	const char *at = strstr(status, name);
+	const char *at = status ? strstr(status, name) : NULL;
 
 	return at ? at + strlen(name) : "";
-}
-
-static void read_status(const char *process, char text[STATUS_BYTES])
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%s/status", process);
-	if (seep_file_read_start(path, text, STATUS_BYTES) < 0)
-		*text = '\0';
 }
 
 static void read_name(pid_t pid, char name[64])
@@ -60,15 +55,13 @@ static bool is_other_user(const char *status)
 }
 
 /* The files of a process that is not dumpable belong to root. */
-static bool is_guarded(const char *process, const char *status)
+static bool is_guarded(pid_t pid, const char *status)
 {
 	unsigned real, effective;
-	char path[64];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%s/maps", process);
 	return sscanf(line_of(status, "\nUid:"), "%u %u", &real, &effective) == 2 &&
-	       stat(path, &st) == 0 && st.st_uid != effective;
+	       stat(seep_procfs_path(pid, "maps").text, &st) == 0 && st.st_uid != effective;
 }
 
 static bool is_descendant(pid_t pid)
@@ -87,27 +80,28 @@ static bool is_descendant(pid_t pid)
 
 void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 {
-	char process[16], text[STATUS_BYTES], ours[STATUS_BYTES], yama[16];
+	char *text = seep_procfs_read((uint32_t)pid, "status", NULL);
+	char *ours = seep_procfs_read(seep_procfs_self(), "status", NULL);
 	uint64_t has, have;
+	char yama[16];
 
-	(void)snprintf(process, sizeof(process), "%d", pid);
-	read_status(process, text);
-	read_status("self", ours);
 	has = strtoull(line_of(text, "\nCapPrm:"), NULL, 16);
 	have = strtoull(line_of(ours, "\nCapEff:"), NULL, 16);
 	*ret_refusal = (struct seep_refusal){
 		.pid = pid,
 		.tracer = (pid_t)strtol(line_of(text, "\nTracerPid:"), NULL, 10),
 		.is_own = pid == getpid(),
-		.has_proc = *text,
-		.is_kernels = *text && !strstr(text, "\nVmSize:"),
+		.has_proc = text,
+		.is_kernels = text && !strstr(text, "\nVmSize:"),
 		.is_filtered = seep_call_is_refused(SYS_ptrace),
 		.may_trace_any = have >> CAPABILITY_PTRACE & 1,
 		.descends = is_descendant(pid),
 		.other_user = is_other_user(text),
-		.is_guarded = is_guarded(process, text),
+		.is_guarded = is_guarded(pid, text),
 		.more_capable = has & ~strtoull(line_of(ours, "\nCapPrm:"), NULL, 16),
 	};
+	free(text);
+	free(ours);
 	read_name(pid, ret_refusal->name);
 	read_name(ret_refusal->tracer, ret_refusal->tracer_name);
 	if (seep_file_read_start("/proc/sys/kernel/yama/ptrace_scope", yama, sizeof(yama)) > 0)
@@ -160,4 +154,42 @@ int seep_refusal_say(const struct seep_refusal *refusal, int errno_value, struct
 			 "process %d (%s) cannot be traced: the kernel says \"%s\"; a security "
 			 "module may stand in the way",
 			 refusal->pid, refusal->name, strerror(errno_value));
+}
+
+/*
+ * To nobody's harm: of a process that is not there ptrace() says ESRCH; the others are to move
+ * nothing.
+ */
+static bool is_answered(long number)
+{
+	if (number == SYS_ptrace)
+		return syscall(number, PTRACE_CONT, 0, NULL, NULL) < 0 && errno == ESRCH;
+	return syscall(number, getpid(), NULL, 0, NULL, 0, 0) == 0;
+}
+
+/* No signal tells of its end, and only a wait for clones finds it: nobody else waits for those. */
+static bool is_answered_in_child(long number)
+{
+	const long child = syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
+	pid_t waited;
+	int status;
+
+	if (child == 0) {
+		(void)prctl(PR_SET_DUMPABLE, 0); /* its core would be the user's to wonder at */
+		_exit(is_answered(number) ? 0 : 1);
+	}
+	if (child < 0)
+		return false;
+	do
+		waited = waitpid((pid_t)child, &status, __WCLONE);
+	while (waited < 0 && errno == EINTR);
+	return waited > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool seep_call_is_refused(long number)
+{
+	struct seep_procfs_status status;
+
+	return seep_procfs_status((uint32_t)getpid(), &status) && status.seccomp &&
+	       !is_answered_in_child(number);
 }

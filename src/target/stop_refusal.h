@@ -36,4 +36,10 @@ void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal);
 /* Returns -SEEP_EREFUSED, always, and fills @err. @errno_value: what ptrace() failed with. */
 int seep_refusal_say(const struct seep_refusal *refusal, int errno_value, struct seep_error *err);
 
+/*
+ * Does a filter (seccomp) that we run under refuse SYS_ptrace, SYS_process_vm_readv or _writev? It
+ * may end who calls, so where there is a filter a child of ours tries it. Threads: any.
+ */
+bool seep_call_is_refused(long number);
+
 #endif

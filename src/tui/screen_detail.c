@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* All that is known of one call stack, and the line of source that allocates. */
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,9 +8,7 @@
 
 #include "analysis/growth_text.h"
 #include "base/file.h"
-#include "base/path.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "tui/screens.h"
 #include "tui/tui_draw.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes of the tree. */
-#include <stdio.h>
 
 #include "base/path.h"
 #include "base/units.h"

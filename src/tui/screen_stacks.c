@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The first call stacks, a line each. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"

@@ -4,7 +4,6 @@
  * for a twentieth of the time at most; which branches are open is remembered by names.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/tree.h"
 #include "base/clock.h"

@@ -7,7 +7,6 @@
 #include "tui/tui.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum {
 	SEEP_TUI_BODY = 4, /* the first row of a screen's own part, its headings */

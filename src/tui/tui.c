@@ -19,7 +19,6 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "tui/tui_draw.h"
-#include "view/live_view.h"
 
 /* A signal between two looks at options->stopped is noticed so late. */
 enum { POLL_MAX_MS = 250, ESCAPE_MS = 25, COLUMNS_MIN = 20, ROWS_MIN = 8 };
@@ -202,7 +201,8 @@ static void check_leaks(struct seep_tui *tui)
 	seep_screen_leaks_set(tui, process, profile, err.text);
 	tui->page_first = 0;
 	show(tui, &seep_screen_leaks);
-	seep_tui_say(tui, profile ? "leak check done" : "the leak check was refused");
+	seep_tui_say(tui, profile && profile->scan.done ? "leak check done"
+							: "the leak check was refused");
 	seep_profile_free(profile);
 }
 

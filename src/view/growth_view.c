@@ -58,7 +58,7 @@ static char *figures_of(const struct seep_profile *profile, const struct seep_gr
 			const struct seep_profile_growth *growth)
 {
 	struct seep_profile_context all = profile->contexts[group->context];
-	char *evidence, *line, *escaped;
+	SEEP_FREED char *line = NULL, *evidence = NULL;
 
 	all.allocs = (uint64_t)group->counts.allocs;
 	all.frees = (uint64_t)group->counts.frees;
@@ -66,10 +66,7 @@ static char *figures_of(const struct seep_profile *profile, const struct seep_gr
 	evidence = seep_growth_evidence(profile, &all, growth);
 	line = seep_xasprintf("%s%s%s", seep_growth_verdict_name(growth->verdict),
 			      growth->verdict ? ": " : "", evidence);
-	escaped = seep_escape_dup(line);
-	free(evidence);
-	free(line);
-	return escaped;
+	return seep_escape_dup(line);
 }
 
 static int by_growth(const void *a, const void *b)
@@ -140,7 +137,7 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 {
 	const char *then = profile->process.ended == SEEP_ENDED_RUNNING ? "grows" : "grew";
 	struct seep_profile_growth all = { 0 };
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 	uint32_t growing = 0;
 	uint64_t stale = 0, rate = 0;
 
@@ -154,7 +151,6 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 		all.bytes += one->bytes;
 		rate += seep_growth_bytes_per_hour(one);
 	}
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (growing == 0 && seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
 		seep_strbuf_adds(&line, "Growth was not judged: the profile was imported");
 	else if (growing == 0 && profile->growth_after_ns == 0)

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/fold.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -48,7 +47,7 @@ static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *
 char *seep_leaks_answer(const struct seep_profile *profile)
 {
 	struct seep_verdict_sum sums[SEEP_VERDICT_COUNT], lost;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
 	if (!profile->scan.done)
 		return profile->scan.why_not
@@ -61,7 +60,6 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 	lost.leaks += sums[SEEP_VERDICT_LOST_CYCLE].leaks;
 	lost.blocks += sums[SEEP_VERDICT_LOST_CYCLE].blocks;
 	lost.bytes += sums[SEEP_VERDICT_LOST_CYCLE].bytes;
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (lost.blocks + sums[SEEP_VERDICT_LOST_WITH].blocks == 0)
 		seep_strbuf_addf(&line, "Nothing is lost%s of %s",
 				 sums[SEEP_VERDICT_MAYBE_LOST].blocks ? " for certain" : "",
@@ -84,10 +82,8 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 	const struct seep_verdict_sum own = { .blocks = leak->blocks, .bytes = leak->bytes };
 	const struct seep_verdict_sum with = { .blocks = leak->with_blocks,
 					       .bytes = leak->with_bytes };
-	struct seep_strbuf line;
-	char *escaped;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "%s: ", seep_verdict_name(leak->verdict));
 	add_amount(&line, &own, "", "");
 	add_amount(&line, &with, ", and ", leak->blocks == 1 ? " with it" : " with them");
@@ -101,40 +97,30 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 		seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 		if (context->thread)
 			seep_strbuf_addf(&line, ", thread %s", context->thread);
-		if (context->scope)
-			seep_strbuf_addf(&line, ", scope %s", context->scope);
 	}
-	escaped = seep_escape_dup(line.text);
-	seep_strbuf_done(&line);
-	return escaped;
+	return seep_escape_dup(line.text);
 }
 
 /* Where it was allocated: "app::read_file (src/load.cc:44)". */
 static char *site_of(const struct seep_view *view, const struct seep_profile_leak *leak)
 {
 	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
-	const struct seep_profile_frame *frame;
-	struct seep_strbuf site;
-	char *name, *place;
-	uint32_t first;
-	uint32_t end;
+	const struct seep_profile_frame *frame = context ? seep_sites_blamed(view->sites, context)
+							 : NULL;
+	SEEP_STRBUF(site, SEEP_LINE_BYTES_MAX);
+	SEEP_FREED char *name = NULL, *place = NULL;
 
-	if (!context || context->stack_count == 0)
+	if (!frame)
 		return seep_xstrdup("an unknown place");
-	seep_sites_trim(view->sites, context->stack, context->stack_count, &first, &end);
-	frame = &view->profile->frames[context->stack[first].frame];
 	name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
 	place = seep_frame_place(view->profile, frame, true);
 	/* Words that cannot be folded. */
-	seep_strbuf_init(&site, SEEP_LINE_BYTES_MAX);
 	seep_text_fit(&site, name, NAME_COLUMNS_MAX, false);
 	if (*place) {
 		seep_strbuf_adds(&site, " (");
 		seep_text_fit(&site, place, PLACE_COLUMNS_MAX, true);
 		seep_strbuf_adds(&site, ")");
 	}
-	free(name);
-	free(place);
 	return seep_strbuf_take(&site);
 }
 
@@ -151,13 +137,12 @@ static void add_with(struct builder *b, struct seep_leak_view *item, uint32_t in
 	if (!b->view->options->full && count > WITH_SHOWN + 1)
 		count = WITH_SHOWN;
 	for (; count > 0; count--, at = b->next_with[at - 1]) {
-		char *site = site_of(b->view, &leaks[at - 1]);
+		SEEP_FREED char *site = site_of(b->view, &leaks[at - 1]);
 
 		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "with %s: %s in %s from %s",
 				     item->leak->blocks == 1 ? "it" : "them",
 				     seep_bytes_text(leaks[at - 1].bytes).text,
 				     seep_things_text(leaks[at - 1].blocks, "block").text, site);
-		free(site);
 	}
 	for (; at > 0; at = b->next_with[at - 1])
 		rest = (struct seep_verdict_sum){ rest.leaks + 1,
@@ -200,7 +185,7 @@ static void add_link(struct seep_strbuf *line, const struct seep_profile_link *l
 static void add_chain(struct seep_leak_view *item)
 {
 	const struct seep_profile_leak *leak = item->leak;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
 	if (leak->chain_count == 0) {
 		if (leak->verdict == SEEP_VERDICT_MAYBE_LOST ||
@@ -210,13 +195,11 @@ static void add_chain(struct seep_leak_view *item)
 					     "keeps it");
 		return;
 	}
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (uint32_t i = 0; i < leak->chain_count; i++) {
 		seep_strbuf_adds(&line, i == 0 ? "pointed to from " : ", that from ");
 		add_link(&line, &leak->chain[i]);
 	}
 	(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 /* What identifies it: for suppressions, and for a debugger. */
@@ -225,9 +208,8 @@ static void add_identity(const struct seep_view *view, struct seep_leak_view *it
 	const struct seep_profile_leak *leak = item->leak;
 	const uint32_t wanted = view->options->leak_blocks;
 	const uint32_t shown = leak->block_list_count < wanted ? leak->block_list_count : wanted;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (leak->hash != 0)
 		seep_strbuf_addf(&line, "hash:%016" PRIx64, leak->hash);
 	if (leak->flags & SEEP_LEAK_STARTUP)
@@ -246,29 +228,20 @@ static void add_identity(const struct seep_view *view, struct seep_leak_view *it
 				 seep_digits_text(leak->blocks - shown).text);
 	if (shown > 0)
 		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 static void add_stack(struct builder *b, struct seep_leak_view *item)
 {
 	const struct seep_profile_context *context = seep_profile_leak_context(b->view->profile,
 									       item->leak);
-	const struct seep_profile_stack_entry *stack;
-	uint32_t count;
 
-	if (!context) {
+	if (context) {
+		seep_stack_lines_fold(&item->stack, b->view, context, &b->folder);
+	} else {
 		item->stack.items = seep_xcalloc(1, sizeof(*item->stack.items));
 		item->stack.items[item->stack.count++].note =
 			seep_xstrdup("allocated by another process, whose stacks are not here");
-		return;
 	}
-	stack = context->stack;
-	count = b->view->options->full ? context->stack_count
-				       : seep_fold(&b->folder, &stack, context->stack_count);
-	/* The folder's memory holds until the next one is folded only. */
-	if (stack != context->stack)
-		stack = item->folded = seep_xmemdup(stack, count * sizeof(*stack));
-	seep_stack_lines_init(&item->stack, b->view, context, stack, count);
 }
 
 static void build_leak(struct builder *b, struct seep_leak_view *item, uint32_t index)
@@ -383,7 +356,7 @@ static void gather_with(struct builder *b)
 void seep_leaks_view_init(struct seep_leaks_view *leaks, const struct seep_view *view, uint32_t top)
 {
 	struct builder b = { .view = view };
-	const struct seep_profile_leak **chosen;
+	SEEP_FREED const struct seep_profile_leak **chosen = NULL;
 
 	*leaks = (struct seep_leaks_view){ 0 };
 	chosen = choose(view, &leaks->all);
@@ -396,7 +369,6 @@ void seep_leaks_view_init(struct seep_leaks_view *leaks, const struct seep_view 
 	seep_folder_done(&b.folder);
 	free(b.first_with);
 	free(b.next_with);
-	free(chosen);
 }
 
 void seep_leaks_view_done(struct seep_leaks_view *leaks)
@@ -405,7 +377,6 @@ void seep_leaks_view_done(struct seep_leaks_view *leaks)
 		seep_stack_lines_done(&leaks->items[i].stack);
 		seep_lines_done(&leaks->items[i].notes);
 		free(leaks->items[i].figures);
-		free(leaks->items[i].folded);
 	}
 	free(leaks->items);
 }

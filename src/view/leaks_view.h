@@ -15,8 +15,7 @@ struct seep_leak_view {
 	const struct seep_profile_leak *leak;
 	char *figures; /* escaped: "LOST: 4.0 KB in 10 blocks, and 1.1 MB in 3,000 with them" */
 	struct seep_stack_lines stack;
-	struct seep_profile_stack_entry *folded; /* that it points to, where something folds */
-	struct seep_lines notes;		 /* what goes with it, why, its hash, addresses */
+	struct seep_lines notes; /* what goes with it, why, its hash, addresses */
 };
 
 struct seep_leaks_view {

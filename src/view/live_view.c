@@ -56,13 +56,10 @@ const char *seep_live_verdict(const struct seep_live_line *line)
 /* "[1234] work" where there are several processes. */
 static char *name_of(const struct seep_live_line *line, bool several)
 {
-	char *name = seep_live_name_text(line->process, line->context), *with_pid;
+	SEEP_FREED char *name = seep_live_name_text(line->process, line->context);
 
-	if (!several)
-		return name;
-	with_pid = seep_xasprintf("[%u] %s", line->process->profile->process.pid, name);
-	free(name);
-	return with_pid;
+	return several ? seep_xasprintf("[%u] %s", line->process->profile->process.pid, name)
+		       : seep_xstrdup(name);
 }
 
 struct seep_live_texts seep_live_texts(const struct seep_live *live,
@@ -103,12 +100,11 @@ char *seep_live_headline(const struct seep_live *live)
 	const struct seep_live_totals sum = seep_live_total(live);
 	const struct seep_live_process *first = seep_live_first(live);
 	const char *exe;
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, HEADLINE_BYTES_MAX);
 
 	if (!first)
 		return seep_xstrdup("no process");
 	exe = first->profile->process.exe;
-	seep_strbuf_init(&text, HEADLINE_BYTES_MAX);
 	seep_strbuf_addf(&text, "%.200s (pid %u%s): %s live", exe ? seep_path_base(exe) : "?",
 			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
 			 seep_bytes_text(sum.live_bytes).text);

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/fold.h"
 #include "analysis/threads.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -64,10 +63,8 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 	const struct seep_profile_context *context = &view->profile->contexts[group->context];
 	const int64_t value = seep_counts_value(&group->counts, view->measure);
 	const bool bytes = seep_measure_is_bytes(view->measure);
-	struct seep_strbuf line;
-	char *escaped;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "%s (%s)",
 			 (bytes ? seep_bytes_text : seep_digits_text)((uint64_t)value).text,
 			 seep_view_share(view, value).text);
@@ -75,11 +72,7 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 	if (threads->count == 1 && threads->items[0].name != NULL)
 		seep_strbuf_addf(&line, ", thread %s", threads->items[0].name);
-	if (context->scope != NULL)
-		seep_strbuf_addf(&line, ", scope %s", context->scope);
-	escaped = seep_escape_dup(line.text);
-	seep_strbuf_done(&line);
-	return escaped;
+	return seep_escape_dup(line.text);
 }
 
 struct builder {
@@ -108,14 +101,13 @@ static void add_note(struct builder *b, const char *note)
 static void add_plumbing(struct builder *b, uint32_t first)
 {
 	const struct seep_profile *profile = b->view->profile;
-	char *name = seep_frame_name(profile, &profile->frames[b->stack[first - 1].frame],
-				     SEEP_NAME_BRIEF);
+	SEEP_FREED char *name = seep_frame_name(
+		profile, &profile->frames[b->stack[first - 1].frame], SEEP_NAME_BRIEF);
 
 	add_line(b)->note =
 		first == 1 ? seep_xasprintf("via %s", name)
 			   : seep_xasprintf("via %s + %s", name,
 					    seep_things_text(first - 1, "more frame").text);
-	free(name);
 }
 
 static void add_frames(struct builder *b, uint32_t first, uint32_t end)
@@ -147,19 +139,15 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 			   const struct seep_profile_stack_entry *stack, uint32_t stack_count)
 {
 	struct builder b = { .view = view, .stack = stack, .lines = lines };
-	uint32_t first;
-	uint32_t end;
+	struct seep_stack_part part = seep_sites_trim(view->sites, stack, stack_count);
 
 	*lines = (struct seep_stack_lines){ 0 };
-	seep_sites_trim(view->sites, stack, stack_count, &first, &end);
-	if (view->options->full) {
-		first = 0;
-		end = stack_count;
-	}
-	if (first > 0)
-		add_plumbing(&b, first);
+	if (view->options->full)
+		part = (struct seep_stack_part){ 0, stack_count };
+	if (part.first > 0)
+		add_plumbing(&b, part.first);
 	lines->blamed = lines->count;
-	add_frames(&b, first, end);
+	add_frames(&b, part.first, part.end);
 	if (stack_count == 0)
 		add_note(&b, context->other ? "stacks met after the ledger was full, together"
 					    : "no stack: allocated where no walk was possible");
@@ -171,8 +159,25 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 		add_note(&b, "… some callers found by frame pointer, without unwind information");
 }
 
+void seep_stack_lines_fold(struct seep_stack_lines *lines, const struct seep_view *view,
+			   const struct seep_profile_context *context, struct seep_folder *folder)
+{
+	const struct seep_profile_stack_entry *stack = context->stack;
+	struct seep_profile_stack_entry *folded = NULL;
+	uint32_t count = context->stack_count;
+
+	if (!view->options->full)
+		count = seep_fold(folder, &stack, count);
+	/* The folder's memory holds until the next one is folded only. */
+	if (stack != context->stack)
+		stack = folded = seep_xmemdup(stack, count * sizeof(*stack));
+	seep_stack_lines_init(lines, view, context, stack, count);
+	lines->folded = folded;
+}
+
 void seep_stack_lines_done(struct seep_stack_lines *lines)
 {
+	free(lines->folded);
 	for (uint32_t i = 0; i < lines->count; i++)
 		free(lines->items[i].note);
 	free(lines->items);
@@ -185,9 +190,8 @@ static char *threads_note(const struct seep_view *view, const struct seep_group 
 	const uint32_t shown = view->options->full || threads->count <= THREADS_SHOWN
 				       ? threads->count
 				       : THREADS_SHOWN;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_thread *thread = &threads->items[i];
 		const int64_t value = seep_counts_value(&thread->counts, view->measure);
@@ -227,7 +231,8 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 {
 	struct seep_groups *groups = seep_groups_new(view->sites, !view->options->full,
 						     view->options->by_thread);
-	uint32_t *order = seep_xcalloc(top < groups->count ? top : groups->count, sizeof(*order));
+	SEEP_FREED uint32_t *order = seep_xcalloc(top < groups->count ? top : groups->count,
+						  sizeof(*order));
 
 	*stacks = (struct seep_stacks_view){
 		.groups = groups,
@@ -240,7 +245,6 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 		stacks->value += seep_counts_value(&groups->items[order[i]].counts, view->measure);
 		build_stack(view, groups, &stacks->items[i]);
 	}
-	free(order);
 }
 
 void seep_stacks_view_done(struct seep_stacks_view *stacks)

@@ -7,6 +7,7 @@
 #ifndef SEEP_VIEW_STACKS_VIEW_H
 #define SEEP_VIEW_STACKS_VIEW_H
 
+#include "analysis/fold.h"
 #include "analysis/group.h"
 #include "view/view.h"
 
@@ -21,6 +22,7 @@ struct seep_stack_lines {
 	struct seep_stack_line *items;
 	uint32_t count;
 	uint32_t blamed; /* index of the line that it starts at; of none when there are no frames */
+	struct seep_profile_stack_entry *folded; /* that items point to, where something folds */
 };
 
 struct seep_stack_view {
@@ -46,6 +48,10 @@ void seep_stacks_view_done(struct seep_stacks_view *stacks);
 void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_view *view,
 			   const struct seep_profile_context *context,
 			   const struct seep_profile_stack_entry *stack, uint32_t stack_count);
+
+/* The same of @context's own stack, in which recursion is folded unless the view is full. */
+void seep_stack_lines_fold(struct seep_stack_lines *lines, const struct seep_view *view,
+			   const struct seep_profile_context *context, struct seep_folder *folder);
 void seep_stack_lines_done(struct seep_stack_lines *lines);
 
 #endif

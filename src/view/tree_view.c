@@ -33,9 +33,8 @@ const char *seep_tree_special_words(uint32_t frame)
 static void add_row(struct builder *b, uint32_t node, const char *joint, bool figures)
 {
 	struct seep_tree_view *view = b->view;
-	struct seep_strbuf prefix;
+	SEEP_STRBUF(prefix, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&prefix, SEEP_LINE_BYTES_MAX);
 	seep_text_fit(&prefix, b->open.text, PREFIX_COLUMNS_MAX, true);
 	seep_strbuf_adds(&prefix, joint);
 	view->rows = seep_xgrow(view->rows, &view->capacity, view->count + 1, sizeof(*view->rows));

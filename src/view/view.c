@@ -11,40 +11,21 @@ const char *seep_measure_words(const struct seep_profile *profile, enum seep_mea
 		[SEEP_ENDED_EXEC] = "bytes live at exec",
 		[SEEP_ENDED_KILLED] = "bytes live when it died",
 	};
-
-	switch (measure) {
-	case SEEP_BY_PEAK:
-		return "bytes live at the peak";
-	case SEEP_BY_ALLOCS:
-		return "allocations";
-	case SEEP_BY_TEMPORARY:
-		return "temporary allocations";
-	case SEEP_BY_LIVE:
-	case SEEP_MEASURE_COUNT:
-		break;
-	}
-	return live[profile->process.ended];
-}
-
-bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure)
-{
-	static const char *const totals[SEEP_MEASURE_COUNT] = {
-		[SEEP_BY_LIVE] = "live_bytes",
-		[SEEP_BY_PEAK] = "peak_bytes",
-		[SEEP_BY_ALLOCS] = "allocs",
-		[SEEP_BY_TEMPORARY] = "temporary",
+	static const char *const others[SEEP_MEASURE_COUNT] = {
+		[SEEP_BY_PEAK] = "bytes live at the peak",
+		[SEEP_BY_ALLOCS] = "allocations",
+		[SEEP_BY_TEMPORARY] = "temporary allocations",
 	};
 
-	return seep_profile_knows(profile, totals[measure]);
+	return measure == SEEP_BY_LIVE ? live[profile->process.ended] : others[measure];
 }
 
-enum seep_measure seep_view_measure(const struct seep_profile *profile,
-				    const struct seep_view_options *options)
+enum seep_measure seep_view_measure(const struct seep_profile *profile, int by)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 
-	if (options->by >= 0 && options->by < SEEP_MEASURE_COUNT)
-		return (enum seep_measure)options->by;
+	if (by >= 0 && by < SEEP_MEASURE_COUNT)
+		return (enum seep_measure)by;
 	if (totals->peak_bytes == 0 && totals->live_bytes == 0)
 		return SEEP_BY_ALLOCS;
 	/* A program that cleaned up after itself: what is left is not what anyone looks for. */
@@ -58,7 +39,7 @@ void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
 		.profile = profile,
 		.sites = sites,
 		.options = options,
-		.measure = seep_view_measure(profile, options),
+		.measure = seep_view_measure(profile, options->by),
 	};
 	for (uint32_t i = 0; i < profile->context_count + profile->left_out_count; i++) {
 		const int64_t value = seep_context_value(&profile->contexts[i], view->measure);

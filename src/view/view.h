@@ -48,15 +48,11 @@ void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
 		    const struct seep_sites *sites, const struct seep_view_options *options);
 void seep_view_done(struct seep_view *view);
 
-/* What SEEP_BY_CHOICE means for @profile; else options->by. */
-enum seep_measure seep_view_measure(const struct seep_profile *profile,
-				    const struct seep_view_options *options);
+/* What SEEP_BY_CHOICE means for @profile; else @by. */
+enum seep_measure seep_view_measure(const struct seep_profile *profile, int by);
 
 /* What @measure counts: "bytes live at exit", "allocations", ... */
 const char *seep_measure_words(const struct seep_profile *profile, enum seep_measure measure);
-
-/* Is it known what @measure counts? Not all of it is, of what other tools made. */
-bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure);
 
 /* @value as a share of the view's total: "33.3%". */
 struct seep_unit_text seep_view_share(const struct seep_view *view, int64_t value);

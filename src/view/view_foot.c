@@ -85,9 +85,8 @@ static void add_lack(struct seep_view *view, const struct module_names *names,
 {
 	const struct seep_profile *profile = view->profile;
 	unsigned named = 0;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (uint32_t i = 0; i < profile->module_count && named < MODULES_NAMED; i++) {
 		const uint32_t module = ranked[i].index;
 		const struct seep_profile_module *m = &profile->modules[module];
@@ -102,7 +101,6 @@ static void add_lack(struct seep_view *view, const struct module_names *names,
 	}
 	if (line.length > 0)
 		seep_lines_add(&view->foot, SEEP_STYLE_PLAIN, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 /* "install libc6-dbg, bash-dbgsym": each package once; "" when none is known. */
@@ -154,26 +152,24 @@ static bool may_be_rebuilt(const struct seep_profile_module *module)
 /* How to get what is missing: by packages that are known to have it, and as always. */
 static void add_remedy(struct seep_view *view, const struct listed *listed)
 {
-	struct seep_strbuf list;
+	SEEP_STRBUF(list, SEEP_LINE_BYTES_MAX);
 	bool own = false;
 
 	for (size_t i = 0; i < listed->count; i++)
 		own |= may_be_rebuilt(&view->profile->modules[listed->modules[i]]);
-	seep_strbuf_init(&list, SEEP_LINE_BYTES_MAX);
 	list_packages(view, listed, &list);
 	seep_lines_add(&view->foot, SEEP_STYLE_PLAIN,
 		       "To get them, %s%s%s%suse --debuginfod or --symbols=DIR",
 		       own ? "build with -g, " : "", list.text, list.length ? ", " : "",
 		       own || list.length ? "or " : "");
-	seep_strbuf_done(&list);
 }
 
 static void add_missing_names(struct seep_view *view)
 {
 	const struct seep_profile *profile = view->profile;
 	const uint32_t count = profile->module_count;
-	struct module_names *names = seep_xcalloc(count, sizeof(*names));
-	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
+	SEEP_FREED struct module_names *names = seep_xcalloc(count, sizeof(*names));
+	SEEP_FREED struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
 	struct listed listed = { .count = 0 };
 
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
@@ -191,8 +187,6 @@ static void add_missing_names(struct seep_view *view)
 		add_lack(view, names, ranked, (enum lack)lack, &listed);
 	if (listed.count > 0 && !is_without_place(view, &listed))
 		add_remedy(view, &listed);
-	free(ranked);
-	free(names);
 }
 
 void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
@@ -266,9 +260,8 @@ void seep_view_add_own(struct seep_view *view)
 	const struct seep_profile_totals *totals = &profile->totals;
 	const struct seep_profile_forked *forked = &profile->forked;
 	const uint32_t children = profile->process.child_count;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (forked->processes > 0)
 		seep_strbuf_addf(
 			&line,
@@ -292,19 +285,17 @@ void seep_view_add_own(struct seep_view *view)
 				 seep_bytes_text(totals->own_bytes).text);
 	if (line.length > 0)
 		seep_lines_add(&view->foot, SEEP_STYLE_DIM, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 void seep_view_add_next(struct seep_view *view, const struct seep_next_command *commands,
 			size_t count)
 {
 	const char *path = view->options->path;
-	struct seep_strbuf file;
+	SEEP_STRBUF(file, SEEP_LINE_BYTES_MAX);
 	size_t widest = 0;
 
 	if (path == NULL)
 		return;
-	seep_strbuf_init(&file, SEEP_LINE_BYTES_MAX);
 	if (path[0] == '-') /* no option */
 		seep_strbuf_adds(&file, "./");
 	seep_text_shell_word(&file, path);
@@ -321,5 +312,4 @@ void seep_view_add_next(struct seep_view *view, const struct seep_next_command *
 					      (int)(widest - strlen(commands[i].arguments)), "",
 					      commands[i].shows);
 	}
-	seep_strbuf_done(&file);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "analysis/flat.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -15,7 +16,6 @@
 #include "view/frame_text.h"
 #include "view/leaks_view.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 /* Below this a rate per second says nothing. */
 #define RATE_FROM_NS UINT64_C(50000000)
 
@@ -58,7 +58,7 @@ static void add_ending(struct seep_strbuf *buf, const struct seep_profile_proces
 
 static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
 {
-	const time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+	const time_t seconds = (time_t)(realtime_ns / SEEP_NS_PER_S);
 	struct tm local;
 	char text[64];
 
@@ -88,9 +88,8 @@ void seep_view_add_process(struct seep_view *view, const char *prefix)
 	const struct seep_profile_process *process = &view->profile->process;
 	const bool imported = seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED);
 	const uint64_t ns = run_ns(view->profile);
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, prefix);
 	add_program(&line, process);
 	if (!imported)
@@ -111,22 +110,16 @@ void seep_view_add_process(struct seep_view *view, const char *prefix)
 		seep_strbuf_addf(&line, ", mode" SEEP_NO_BREAK "%s",
 				 seep_profile_mode_name(process->mode));
 	seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 char *seep_view_command(const struct seep_profile *profile)
 {
 	char *const *argv = profile->process.argv;
-	struct seep_strbuf words;
+	SEEP_STRBUF(words, SEEP_LINE_BYTES_MAX);
 
 	if (argv == NULL || argv[0] == NULL)
 		return NULL;
-	seep_strbuf_init(&words, SEEP_LINE_BYTES_MAX);
-	for (; *argv != NULL; argv++) {
-		if (words.length > 0)
-			seep_strbuf_addc(&words, ' ');
-		seep_text_shell_word(&words, *argv);
-	}
+	seep_text_shell_words(&words, argv);
 	if (seep_profile_says(profile, "arguments-cut"))
 		seep_strbuf_adds(&words, " …");
 	return seep_strbuf_take(&words);
@@ -134,12 +127,11 @@ char *seep_view_command(const struct seep_profile *profile)
 
 static void add_command(struct seep_view *view)
 {
-	char *command = seep_view_command(view->profile);
+	SEEP_FREED char *command = seep_view_command(view->profile);
 
 	if (command != NULL)
 		seep_lines_add(&view->head, SEEP_STYLE_DIM, "$ %s", command)->cut =
 			!view->options->full;
-	free(command);
 }
 
 static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
@@ -165,7 +157,8 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 	if (totals->allocs > 0)
 		seep_strbuf_addf(buf, " of %s in all", seep_bytes_text(totals->alloc_bytes).text);
 	if (ns >= RATE_FROM_NS && totals->allocs > 0) {
-		const unsigned __int128 rate = (unsigned __int128)totals->allocs * NS_PER_S / ns;
+		const unsigned __int128 rate = (unsigned __int128)totals->allocs * SEEP_NS_PER_S /
+					       ns;
 
 		seep_strbuf_addf(buf, ", %s/s", seep_count_text((uint64_t)rate).text);
 	}
@@ -177,18 +170,17 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 /* What will never come back is worth more than what is left. */
 static void add_answer(struct seep_view *view)
 {
-	char *answer = seep_leaks_answer(view->profile);
+	SEEP_FREED char *answer = seep_leaks_answer(view->profile);
 
 	if (answer)
 		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", answer);
-	free(answer);
 }
 
 static void add_lead(struct seep_view *view)
 {
 	const struct seep_profile *profile = view->profile;
 	const struct seep_profile_totals *totals = &profile->totals;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
 	if (seep_profile_is_void(profile)) {
 		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "Nothing was counted: %s",
@@ -196,7 +188,6 @@ static void add_lead(struct seep_view *view)
 								       : "the ledger got no room");
 		return;
 	}
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	/* "bytes live at exit": the bytes come next anyway. */
 	if (seep_measure_is_known(profile, SEEP_BY_LIVE))
 		seep_strbuf_addf(&line, "L%s %s in %s",
@@ -210,7 +201,6 @@ static void add_lead(struct seep_view *view)
 	if (seep_measure_is_known(profile, SEEP_BY_ALLOCS))
 		add_allocs(&line, profile);
 	seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", line.text);
-	seep_strbuf_done(&line);
 }
 
 static void add_shown(struct seep_view *view)
@@ -255,24 +245,18 @@ void seep_view_add_start_at(struct seep_view *view)
 
 	if (row != NULL) {
 		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
-		char *name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
-		char *path = seep_frame_place(view->profile, frame, false);
-		struct seep_strbuf place;
+		SEEP_FREED char *name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
+		SEEP_FREED char *brief = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
+		SEEP_FREED char *path = seep_frame_place(view->profile, frame, false);
+		SEEP_STRBUF(place, SEEP_LINE_BYTES_MAX);
 
 		/* A word that cannot be folded: the end of it says where. */
-		seep_strbuf_init(&place, SEEP_LINE_BYTES_MAX);
 		seep_text_fit(&place, path, START_COLUMNS_MAX, true);
-		if (strlen(name) > BLAMED_NAME_BYTES_MAX) {
-			free(name);
-			name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
-		}
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "Start at %s%s%s%s: %s of the %s",
-			       name, place.length ? " (" : "", place.text, place.length ? ")" : "",
+			       strlen(name) > BLAMED_NAME_BYTES_MAX ? brief : name,
+			       place.length ? " (" : "", place.text, place.length ? ")" : "",
 			       seep_view_share(view, row->self).text,
 			       seep_measure_words(view->profile, view->measure));
-		seep_strbuf_done(&place);
-		free(path);
-		free(name);
 	}
 	seep_flat_free(flat);
 }

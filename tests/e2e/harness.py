@@ -10,9 +10,7 @@ import dataclasses
 import json
 import os
 import pathlib
-import re
 import shutil
-import signal
 import struct
 import subprocess
 import tempfile
@@ -153,7 +151,7 @@ class Seep:
         return result, Recordings(self, folder)
 
     def ledgers(self):
-        return sorted(p.name for p in self.ledger_dir.rglob("*.ledger"))
+        return sorted(p.name for p in self.ledger_dir.rglob("*.ledger*"))
 
 
 class Recordings:
@@ -207,7 +205,7 @@ def read_report(text):
         at = frame["module"]
         module = {"path": None, "build_id": None} if at is None else report["modules"][at]
         frame.update(module=module["path"], build_id=module["build_id"])
-    absent = {"align_bytes": None, "thread": None, "scope": None, "truncated": False}
+    absent = {"align_bytes": None, "thread": None, "truncated": False}
     for context in report["contexts"]:
         for key, value in absent.items():
             context.setdefault(key, value)
@@ -343,12 +341,3 @@ def alike_environment(env):
     """As many variables as a counted and recorded run has: programs that start others copy them."""
     names = ("COUNT_PREFIX", "SEEP_DIR", "SEEP_OPTIONS", "SEEP_SESSION")
     return {**dict.fromkeys(names, ""), **env}
-
-
-def signal_name(status):
-    return signal.Signals(-status).name if status < 0 else str(status)
-
-
-def without_timing(text):
-    """Test runners print how long they took."""
-    return re.sub(rb"\b\d+\.\d+ ?s\b", b"N s", text)

@@ -42,6 +42,10 @@ class Validator:
         return node
 
     def check(self, value, schema, path):
+        if "$ref" in schema and "properties" in schema:  # what it refers to, and more
+            other = self.resolve(schema["$ref"])
+            schema = {**other, "properties": {**other["properties"], **schema["properties"]},
+                      "required": other["required"] + schema["required"]}
         for keyword, argument in schema.items():
             if keyword in ANNOTATIONS:
                 continue

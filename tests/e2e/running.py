@@ -89,6 +89,10 @@ def watched(seep, state=None):
     return [p for p in ours if state is None or p["state"] == state]
 
 
+def ledger_of(seep, pid):
+    return next(p["ledger"] for p in watched(seep) if p["pid"] == pid)
+
+
 class Terminal:
     """A session on a pseudo terminal, with a process group in its foreground."""
 

@@ -63,7 +63,7 @@ def test_the_programs_suppressions_are_in_the_ledger(seep):
     ledgers = [p.read_bytes() for p in seep.ledger_dir.glob("own_words.*")]
     # Its child's names it as parent.
     (ledger,) = (data for data in ledgers if not data[504])
-    offset, length = struct.unpack_from("II", ledger, 8192 + 664)
+    offset, length = struct.unpack_from("II", ledger, 8192 + 520)
     (strings,) = struct.unpack_from("Q", ledger, 120 + 6 * 24 + 8)
     assert ledger[strings + offset :][:length] == b"leak:made_to_be_lost\n"
 

@@ -129,30 +129,6 @@ def test_a_run_that_was_not_recorded_is_an_error(tmp_path):
     assert "list1, seep: it left nothing behind" in done.stderr
 
 
-def ablation(*words):
-    return subprocess.run([SCRIPT.parent / "ablation", "--quick", *words], capture_output=True,
-                          text=True, check=False, timeout=harness.LIMIT_S)  # fmt: skip
-
-
-def test_libraries_with_few_parts_are_measured_beside_each_other():
-    done = ablation("--rows=list1", "--parts=0,6", f"--before={harness.BUILD}")
-    assert done.returncode == 0, done.stderr
-    assert "| plain, CPU time | forward | everything | seep before |" in done.stdout
-    ratios = r"( \| \d+\.\d\d \(.*?\)){3}"
-    assert re.search(rf"^\| `list1` \| \d+ ms{ratios} \|$", done.stdout, re.M)
-
-
-@pytest.mark.parametrize(("word", "why"), [
-    ("--rows=end", "row 'end' does not measure the library alone"),
-    ("--rows=lisp1", "no row 'lisp1'"),
-    ("--parts=7", "--parts: numbers from 0 to 6"),
-])  # fmt: skip
-def test_parts_that_cannot_be_measured_are_refused(word, why):
-    done = ablation(word)
-    assert done.returncode == 1
-    assert why in done.stderr
-
-
 def test_an_unknown_row_is_refused(tmp_path):
     done = bench(tmp_path, "--rows=lisp1")
     assert done.returncode == 1

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from harness import (
+    RUNTIME,
     SEEP,
     check_totals,
     check_truth,
@@ -43,6 +44,31 @@ def need_root():
 def test_a_seccomp_filter_that_allows_what_is_listed_changes_nothing(seep, way):
     recordings, truth = both(seep, [program("confined"), way])
     check_truth(recordings.main(), truth)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("way", ["return", "exit", "_exit", "thread"])
+@pytest.mark.parametrize("how", ["filter", "strict", "prctl", "raw-prctl", "tsc", "raw-tsc"])
+def test_what_may_do_next_to_nothing_ends_as_ever(seep, how, way):
+    """Alone, nobody is to be told; under seep, the recorder looks by itself."""
+    command = [program("end_confined"), how, way]
+    plain = run_plain(command)
+    alone = run_plain(command, env={"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)})
+    alone.same_as(plain)
+    assert plain.stdout == b"done\n"
+    recorded, recordings = seep.run(command)
+    recorded.same_as(plain)
+    (ledger,) = seep.ledger_dir.iterdir()
+    for path in ledger, recordings.path:
+        report = read_report(seep.command("report", path, "--json").stdout)
+        assert (report["totals"]["allocs"], report["totals"]["frees"]) == (2, 1)
+        if path == ledger:
+            # No hook sees a thread end by a bare system call.
+            assert report["process"]["ended"] == ("killed" if way == "thread" else "exit")
+        else:
+            assert report["process"]["ended"] == ("signal" if plain.status < 0 else "exit")
+    lost = [(entry["verdict"], entry["blocks"]) for entry in report["leaks"]]
+    assert lost == ([("LOST", 1)] if way != "thread" else [])
 
 
 @pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS])
@@ -172,4 +198,5 @@ def test_a_child_that_may_have_no_more_memory_is_counted(seep):
     (report,) = recordings.all()
     assert report["totals"]["unrecorded_children"] == 0
     figures = {"allocs": 500, "alloc_bytes": 20000, "frees": 500, "freed_bytes": 20000}
-    assert report["forked"] == {"processes": 1, "live_bytes": 0, **figures}
+    inherited = {"inherited_frees": 0, "inherited_freed_bytes": 0}
+    assert report["forked"] == {"processes": 1, "live_bytes": 0, **figures, **inherited}

@@ -10,15 +10,7 @@ import pytest
 
 from harness import LIMIT_S, RUNTIME, SCHEMA, SEEP, parse_truth, program
 from json_schema import Validator
-from running import Steps, Terminal, wait_until, watched
-
-
-@pytest.fixture
-def steps(seep):
-    steps = Steps(seep)
-    yield steps
-    if steps.process.poll() is None:
-        steps.end()
+from running import Steps, Terminal, ledger_of, wait_until, watched
 
 
 def diff(seep, *words):
@@ -59,10 +51,6 @@ def held(seep, *words):
         "live_bytes": sum(size for _, size in found.values()),
     }
     return found
-
-
-def ledger_of(seep, pid):
-    return next(p["ledger"] for p in watched(seep) if p["pid"] == pid)
 
 
 @pytest.mark.fast

@@ -383,6 +383,7 @@ def test_the_ledger_of_a_running_process_is_exported(seep, tmp_path):
     assert harness.site(report, "keep_b")["live_bytes"] == 210
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_stacks_are_written_in_seconds(seep, tmp_path):
     _, recordings = seep.run([program("many_stacks"), "100000"], options=["--no-leak-check"])
     for form in ["pprof", *TEXT_FORMATS]:

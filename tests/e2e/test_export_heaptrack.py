@@ -5,6 +5,8 @@ stack, and heaptrack_gui opens the same file."""
 import gzip
 import re
 
+import pytest
+
 import export_readers as readers
 from export_clients import sums
 from export_readers import HEAPTRACK_COSTS, heaptrack_bytes
@@ -80,6 +82,7 @@ def window_bytes(value):
     raise ValueError(value)
 
 
+@pytest.mark.slow
 def test_heaptrack_gui_opens_the_file_and_shows_the_totals(recorded, tmp_path):
     report = load(recorded("peak_sawtooth"))
     totals = report["totals"]

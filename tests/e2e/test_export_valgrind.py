@@ -107,6 +107,7 @@ def test_callgrind_shows_values_and_calls_beside_the_source(recorded, tmp_path):
     assert re.search(rf"^ *{allocs:,}  => .*:saw_b \({allocs:,}x\)$", text, re.M)
 
 
+@pytest.mark.slow
 def test_kcachegrind_opens_the_file_and_shows_the_functions(recorded, tmp_path):
     path = exported(recorded("peak_sawtooth"), "callgrind", tmp_path, "--by", "allocs")
     report = load(recorded("peak_sawtooth"))

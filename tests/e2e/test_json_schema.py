@@ -98,7 +98,7 @@ def test_the_page_describes_every_unseen_code():
         (lambda d: d["contexts"][0].update(hash="xyz"), "does not match"),
         (lambda d: d["frames"][0].update(line=True), "is not"),
         (lambda d: d["contexts"][0]["frames"].append(-1), "below 0"),
-        (lambda d: d["seep"].update(schema=1), "is not 2"),
+        (lambda d: d["seep"].update(schema=1), "is not 3"),
     ],
 )
 def test_the_validator_sees_what_is_wrong(change, complaint):

@@ -140,8 +140,8 @@ def differences(process, recording):
 
 def ledgers_by_pid(directory):
     found = {}
-    for path in sorted(directory.rglob("*.ledger")):
-        match = re.fullmatch(r".+\.(\d+)\.(\d+)\.(\d+)\.ledger", path.name)
+    for path in sorted(directory.rglob("*.ledger*")):
+        match = re.fullmatch(r".+\.(\d+)\.(\d+)\.(\d+)\.ledger(?:\.new)?", path.name)
         assert match, f"a ledger of another name: {path.name}"
         found[int(match.group(1))] = path
     return found

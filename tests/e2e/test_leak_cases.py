@@ -6,7 +6,7 @@ What the words in the last column of `PROGRAM --list` mean: `live`, the case wai
 nobody can look, and seep says why; `exec`, several images; `children=N`, so many children say what is
 wanted of a child; `named=FUNCTION`, in a stack; `unseen=CODE`; `root`, needs to be root; `no-lsan`,
 `no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `reports`, code asks for a report, which goes to standard
-error; `stale` is the program's own.
+error; `stale` is the program's own; `missed`, it is lost, and no verdict that seep can give says so (docs/limits.md).
 
 Not staged: what belongs to attaching (E23, E24, F15, the rows "linked" and "musl"); F18, mappings are no
 allocations; C16 with -m32, as libseep.so is of 64 bits (its 64-bit form is); C29's device memory, as this

@@ -23,7 +23,7 @@ def read_list(stream):
 
 def walk(seep, pid):
     """What is found from outside: {address: (size, family)}, and of whose rows."""
-    (ledger,) = [p for p in seep.ledger_dir.glob("*.ledger") if p.name.split(".")[1] == str(pid)]
+    (ledger,) = [p for p in seep.ledger_dir.glob("*.ledger*") if p.name.split(".")[1] == str(pid)]
     done = subprocess.run(
         [program("block_walker"), str(pid), ledger],
         stdout=subprocess.PIPE,

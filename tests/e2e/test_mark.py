@@ -8,15 +8,7 @@ import subprocess
 import pytest
 
 from harness import LIMIT_S, RUNTIME, SEEP, program, read_report, run_plain
-from running import PYTHON, Steps, apart, wait_until, watched
-
-
-@pytest.fixture
-def steps(seep):
-    steps = Steps(seep)
-    yield steps
-    if steps.process.poll() is None:
-        steps.end()
+from running import PYTHON, apart, ledger_of, wait_until, watched
 
 
 def report(seep, path):
@@ -27,10 +19,6 @@ def report(seep, path):
 
 def names(seep, path):
     return [mark["name"] for mark in report(seep, path)["marks"]]
-
-
-def ledger_of(seep, pid):
-    return next(p["ledger"] for p in watched(seep) if p["pid"] == pid)
 
 
 @pytest.mark.fast

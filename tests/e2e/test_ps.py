@@ -115,7 +115,7 @@ def test_numbers_can_be_strings(seep):
     assert isinstance(entry["live_bytes"], str)
     assert isinstance(entry["pid"], int)
     assert seep.command("ps", "--json=odd").status == 2
-    assert seep.command("ps", "operand").status == 2
+    assert seep.command("ps", "one", "two").status == 2
 
 
 def left_out(seep, text):
@@ -129,7 +129,7 @@ def left_out(seep, text):
 def test_a_ledger_that_cannot_be_read_is_told(seep):
     process = start_alone(seep)
     (entry,) = watched(seep)
-    whole = open(entry["ledger"], "rb").read(3 * 4096)
+    whole = open(entry["ledger"], "rb").read(4 * 4096)
     (seep.ledger_dir / "short.1.2.0.ledger").write_bytes(whole[:-1])
     (seep.ledger_dir / "no ledger").write_bytes(b"and not called one")
     plain, document = seep.command("ps"), seep.command("ps", "--json")
@@ -154,7 +154,7 @@ def test_of_many_that_cannot_be_read_some_are_named(seep):
 def test_ledgers_of_other_versions_are_counted(seep):
     process = start_alone(seep)
     (entry,) = watched(seep)
-    other = bytearray(open(entry["ledger"], "rb").read(3 * 4096))
+    other = bytearray(open(entry["ledger"], "rb").read(4 * 4096))
     other[8:12] = struct.pack("<I", 1)
     for number in range(1, 13):
         (seep.ledger_dir / f"other.{number}.2.0.ledger").write_bytes(other)
@@ -169,7 +169,7 @@ def test_hostile_files_in_the_folder_are_passed_over(seep):
     folder = seep.ledger_dir
     process = start_alone(seep)
     (entry,) = watched(seep)
-    whole = open(entry["ledger"], "rb").read(3 * 4096)
+    whole = open(entry["ledger"], "rb").read(4 * 4096)
     os.mkfifo(folder / "pipe.1.2.0.ledger")
     os.symlink("/dev/zero", folder / "link.1.2.0.ledger")
     os.symlink("loop.1.2.0.ledger", folder / "loop.1.2.0.ledger")

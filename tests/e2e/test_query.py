@@ -82,9 +82,11 @@ def test_json_strings_keep_integers_from_doubles(recording):
     assert query("--json", "--csv", recording, "SELECT 1").returncode == 2
 
 
-def test_csv_has_all_of_a_text_with_a_zero_byte(recording):
-    result = query("--csv", recording, "SELECT 'a' || char(0) || '\"b' AS x, 2 AS y")
-    assert result.stdout == 'x,y\n"a\0""b",2\n'
+def test_each_form_has_all_of_a_text_with_a_zero_byte(recording):
+    sql = "SELECT 'a' || char(0) || '\"b' AS x, 2 AS y"
+    assert query("--csv", recording, sql).stdout == 'x,y\n"a\0""b",2\n'
+    assert json.loads(query("--json", recording, sql).stdout) == [{"x": 'a\0"b', "y": 2}]
+    assert query(recording, sql).stdout.splitlines()[1].split() == ['a\\x00"b', "2"]
 
 
 def test_csv_reads_back(recording):

@@ -169,6 +169,7 @@ def python_with_tests():
     pytest.skip("no python3 here has its own tests (package libpython3.11-testsuite)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["test_json", "test_dict", "test_threading"])
 def test_pythons_own_tests(seep, module):
     command = [python_with_tests(), HERE / "outcomes.py", f"test.{module}"]

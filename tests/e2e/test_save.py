@@ -57,7 +57,7 @@ def test_of_a_process_that_called_exec_the_program_that_runs_now_is_saved(seep):
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
     assert process.stdout.readline() == b"ready\n"
-    before, now = watched(seep, "running")
+    (now,), (before,) = watched(seep, "running"), watched(seep, "dead")
     assert save(seep, "-o", "now.seep", str(process.pid)).status == 0
     assert save(seep, "-o", "before.seep", before["ledger"]).status == 0
     assert load(seep, "now.seep")["process"]["exe"] == now["exe"]
@@ -165,7 +165,7 @@ sys.stdin.read()
     assert forked("run.seep") == {0}
 
 
-FILE_COMMANDS = (["report"], ["open"], ["check"], ["export", "--to=csv"], ["query"])
+FILE_COMMANDS = (["open"], ["check"], ["query"])
 
 
 @pytest.mark.parametrize("command", FILE_COMMANDS, ids=lambda words: words[0])

@@ -15,6 +15,7 @@ PLACES = {
 }
 # Interrupted anywhere, the C library's malloc would wait for itself: there another one is used.
 MODES = ["", "jump", "fork", "fork jump", "within", "within jump", "within fork", "within fork jump"]
+MODES += ["fork bare", "within fork bare"]
 # The same in a forked child, which gets its ledger meanwhile.
 MODES += ["child", "child jump", "child within", "child within jump fork"]
 

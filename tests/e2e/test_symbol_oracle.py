@@ -63,7 +63,7 @@ VARIANTS = {
 }
 
 # Each takes seconds to compile; the others run in the soak.
-QUICK = {"gcc-dwarf2", "gcc-lto", "gcc-lld", "gcc-split", "clang", "rust"}
+QUICK = {"gcc-dwarf2", "gcc-lto", "gcc-lld", "gcc-split", "clang"}
 
 
 def program(variant, folder):
@@ -98,6 +98,7 @@ def test_frames_of_a_program_equal_the_oracles(variant, tmp_path):
     compare(program(variant, tmp_path), allowed_share=merged_functions_share(variant))
 
 
+@pytest.mark.slow
 def test_what_is_inlined_into_a_method_of_a_plain_enumeration_is_found(tmp_path):
     """Rust describes it inside the type."""
     path = program("rust", tmp_path)

@@ -19,6 +19,7 @@ PROGRAMS = [
     pytest.param(["api_all"], marks=pytest.mark.fast),
     pytest.param(["operators"], marks=pytest.mark.fast),
     pytest.param(["realloc_chain"], marks=pytest.mark.fast),
+    ["no_counter"],
     ["threads_cross"],
     ["recursion"],
     ["thread_storm"],
@@ -110,10 +111,10 @@ def test_recursion_folds_into_few_contexts(seep):
     # As deep as it was, however its calls alternate: 10,000 levels, and 60. Stacks that share their
     # outer frames share what is known of these, which is a turn of the cycle more at most.
     for entry, cycle, depth in (
-        ("direct", {"direct"}, 10000),
-        ("mutual_even", {"mutual_even", "mutual_odd"}, 10000),
-        ("three_a", {"three_a", "three_b", "three_c"}, 10000),
-        ("deep_leaf", {"stand_deep"}, 10000),
+        ("direct", {"direct"}, 4000),
+        ("mutual_even", {"mutual_even", "mutual_odd"}, 4000),
+        ("three_a", {"three_a", "three_b", "three_c"}, 4000),
+        ("deep_leaf", {"stand_deep"}, 4000),
         ("alternating", {"alternating"}, 60),
     ):
         found = max(depth_of(context, cycle) for context in contexts_of(report, entry))
@@ -153,6 +154,23 @@ def test_a_handlers_stack_goes_on_behind_the_signal(seep):
 
 def bump_counts(path):
     return {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", path.read_text())}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("own", [False, True], ids=["not", "own"])
+def test_sized_frees_are_frees_whether_the_allocator_has_them_or_not(seep, own):
+    env = {"BUMP_FILE": str(seep.directory / "bump")}
+    if own:
+        env["LD_PRELOAD"] = str(program("lib_bump.so"))
+    recordings, truth = record_with_truth(seep, "sized_frees", env=env)
+    report = recordings.main()
+    check_truth(report, truth)
+    totals = report["totals"]
+    assert totals["live_blocks"] == totals["untracked_frees"] == totals["missed_frees"] == 0
+    assert totals["usable_bytes"] == 0
+    if own:
+        given = bump_counts(seep.directory / "bump.sized_frees")
+        assert given["allocs"] == given["frees"] == totals["frees"] == 200000
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,10 @@ def top_json(seep, *words):
     assert done.status == 0, done.stderr.decode()
     document = json.loads(done.stdout)
     assert list(Validator(SCHEMA, closed=True).check(document, SCHEMA["$defs"]["top"], "$")) == []
+    for context in document["contexts"]:
+        frames = document["frames"]
+        context["blamed"] = None if context["blamed"] is None else frames[context["blamed"]]
+        context["frames"] = [frames[i] for i in context["frames"]]
     return document
 
 

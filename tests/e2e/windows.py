@@ -2,6 +2,7 @@
 """A program with windows, on a screen that nobody sees; its text is read from a picture."""
 
 import os
+import signal
 import subprocess
 
 from harness import need
@@ -24,7 +25,8 @@ class Window:
         self.log = folder / "window.log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([need("dbus-run-session"), "--", *map(str, command)],
-                                            env=self.env, stdout=log, stderr=log)
+                                            env=self.env, stdout=log, stderr=log,
+                                            start_new_session=True)
 
     def text(self):
         """What a reader of print makes of the screen, enlarged to what it is used to."""
@@ -53,7 +55,8 @@ class Window:
             raise
 
     def close(self):
-        self.process.terminate()
+        # With the bus, which its starter would leave behind.
+        os.killpg(self.process.pid, signal.SIGTERM)
         self.process.wait()
         self.screen.terminate()
         self.screen.wait()

@@ -65,12 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pc += module.start;
 	fuzz_begin();
 	for (int i = 0; i < PCS; i++) {
-		check(cfi_compile(&module, pc, data[PREFIX_BYTES - 1] & 1, &rule), rule);
+		check(cfi_compile(&module, pc, data[PREFIX_BYTES - 1] & 1, &(struct cfi_work){ 0 },
+				  &rule),
+		      rule);
 		pc += fuzz_below(&random, 64);
 	}
 	if (data[PREFIX_BYTES - 1] & 4)
 		module.eh_frame_hdr = NULL;
-	check(cfi_compile(&module, pc, false, &rule), rule);
+	check(cfi_compile(&module, pc, false, &(struct cfi_work){ 0 }, &rule), rule);
 	fuzz_end();
 	return 0;
 }

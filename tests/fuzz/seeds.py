@@ -121,7 +121,7 @@ def pack_ledger(path):
 
 def program_paths(build):
     return sorted(p for p in (build / "programs").iterdir()
-                  if os.access(p, os.X_OK) and p.suffix != ".so")
+                  if p.is_file() and os.access(p, os.X_OK) and p.suffix != ".so")
 
 
 def watched(build, folder, path, seconds):

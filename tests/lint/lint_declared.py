@@ -13,13 +13,14 @@ from linting import Lint
 SEVERAL = {
     "src/cfi/cfi.h": "the room's one function",
     "src/cli/command.h": "one entry per command, in cmd_NAME.c: the list of commands",
-    "src/profile/ledger_load.h": "opening by name and loading, as their users see them",
     "src/profile/ledger_parts.h": "the loader's steps, a file each",
     "src/recording/recording.h": "the room's interface: write, open, load",
     "src/report/check.h": "one result of seep check, a file per format",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
+    "src/scan/scan_private.h": "what the steps of a scan share",
     "src/scan/scan.h": "the room's interface: a file per step of a scan",
     "src/tui/screens.h": "one entry per screen, in screen_NAME.c: the list of screens",
+    "src/target/roots_parts.h": "the finders of roots, a file each",
     "src/target/stop.h": "one stopped process, a file for each thing that is done with it",
     "src/target/facts.h": "the facts, looked for in a file per subject",
 }

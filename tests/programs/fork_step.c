@@ -5,7 +5,8 @@
  * instruction of the profiler, in the next one STRIDE instructions later, until there is none left:
  *   take  allocates twice and frees one
  *   fork  forks a child that goes on where it was interrupted, and ends after the OPERATION
- * What the children did is counted, not what theirs did.
+ *   end   forks a child that does what "take" does, and ends there
+ * What the children did is counted, and what theirs did in the handler.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -24,7 +25,7 @@ static struct shared {
 	unsigned long long allocs, alloc_bytes, frees, freed_bytes, children;
 } * all;
 
-static int forks;
+static char action;
 static long steps, act_at;
 static volatile sig_atomic_t acted, is_grandchild;
 
@@ -40,23 +41,34 @@ static void count_free(size_t bytes)
 	all->freed_bytes += bytes;
 }
 
+static void take(void)
+{
+	EXPECT(truth_hide_ptr(malloc(BYTES_IN_HANDLER)) != NULL);
+	free(truth_hide_ptr(malloc(BYTES_IN_HANDLER)));
+	count_alloc(BYTES_IN_HANDLER);
+	count_alloc(BYTES_IN_HANDLER);
+	count_free(BYTES_IN_HANDLER);
+}
+
 static void act(void)
 {
+	int status = 0;
 	pid_t pid;
 
-	if (!forks) {
-		EXPECT(truth_hide_ptr(malloc(BYTES_IN_HANDLER)) != NULL);
-		free(truth_hide_ptr(malloc(BYTES_IN_HANDLER)));
-		count_alloc(BYTES_IN_HANDLER);
-		count_alloc(BYTES_IN_HANDLER);
-		count_free(BYTES_IN_HANDLER);
+	if (action == 't') {
+		take();
 		return;
 	}
 	pid = fork();
-	if (pid == 0)
-		is_grandchild = 1;
-	else
-		EXPECT(waitpid(pid, NULL, 0) == pid);
+	if (pid != 0) {
+		EXPECT(waitpid(pid, &status, 0) == pid && (action == 'f' || status == 0));
+		return;
+	}
+	is_grandchild = 1;
+	if (action == 'f')
+		return;
+	take();
+	_exit(0);
 }
 
 static void on_step(int signal, siginfo_t *info, void *context)
@@ -123,7 +135,7 @@ int main(int argc, char **argv)
 	int status;
 
 	EXPECT(argc == 4);
-	forks = strcmp(argv[1], "fork") == 0;
+	action = argv[1][0];
 	find_profiler();
 	all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	EXPECT(all != MAP_FAILED && truth_hide_ptr(malloc(1)) != NULL);

@@ -51,14 +51,9 @@ static struct rt_next by_hand(void)
 {
 	struct rt_next next = { 0 };
 
-#define RT_HOOK(symbol, field, type, parameters) \
-	next.field = (type(*) parameters)dlsym(RTLD_DEFAULT, #symbol);
-#define RT_OPERATOR(symbol, field, type, parameters)
-#define RT_WRAP(symbol)
+#define RT_HOOK(symbol, type, parameters) \
+	next.symbol = (type(*) parameters)dlsym(RTLD_DEFAULT, #symbol);
 #include "runtime/next/hooks.def"
-#undef RT_HOOK
-#undef RT_OPERATOR
-#undef RT_WRAP
 	next.realloc = next_realloc;
 	return next;
 }
@@ -73,7 +68,6 @@ int main(int argc, char **argv)
 		.dir = argv[3],
 		.arguments = argv,
 		.session = 0x5eed,
-		.origin = LEDGER_ORIGIN_ATTACH,
 	};
 	uintptr_t offset = strtoul(argv[2], NULL, 16);
 	struct ledger_control *(*start_with)(const struct rt_start *);

@@ -82,6 +82,26 @@ void free(void *block)
 		__atomic_fetch_add(&frees, 1, __ATOMIC_RELAXED);
 }
 
+/* C23's: one calls another's symbol, for some blocks; what is neither has ended there. */
+void free_sized(void *block, size_t size);
+void free_sized(void *block, size_t size)
+{
+	if (block && size_of(block) != size)
+		_exit(96);
+	if (size % 2)
+		free(block);
+	else if (block)
+		__atomic_fetch_add(&frees, 1, __ATOMIC_RELAXED);
+}
+
+void free_aligned_sized(void *block, size_t alignment, size_t size);
+void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	if ((uintptr_t)block % alignment)
+		_exit(96);
+	free_sized(block, size);
+}
+
 /* Fresh pages of the area are zero, and no block is used twice. */
 void *calloc(size_t n, size_t size)
 {

@@ -102,6 +102,22 @@ void free(void *block)
 	free_here(block);
 }
 
+/* C23's. */
+void free_sized(void *block, size_t size);
+void free_sized(void *block, size_t size)
+{
+	(void)size;
+	free_here(block);
+}
+
+void free_aligned_sized(void *block, size_t alignment, size_t size);
+void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	(void)alignment;
+	(void)size;
+	free_here(block);
+}
+
 static void *resize(void *old, size_t size, enum function function)
 {
 	void *block = NEXT(realloc)(old, size);

@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -47,10 +48,11 @@ static int failures;
 static void map_ledger(void)
 {
 	int fd = own_ledger_open();
+	struct stat file;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &file) != 0)
 		exit(2);
-	header = mmap(NULL, LEDGER_FIXED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	header = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (header == MAP_FAILED)
 		exit(3);
 	(void)close(fd);
@@ -271,6 +273,14 @@ static void *lost_blocks[3];
 static uintptr_t asker_frame;
 static unsigned lost_from;
 
+/* The table of the ledger's file, mapped as whoever answers has it. */
+static struct ledger_lost *lost_list(void)
+{
+	const uint64_t at = header->table[LEDGER_TABLE_LOST].offset;
+
+	return (struct ledger_lost *)((char *)header + at);
+}
+
 static void *answer(void *unused)
 {
 	for (uint32_t i = 0; i < ANSWERS; i++) {
@@ -282,8 +292,8 @@ static void *answer(void *unused)
 		/* What lies below on its stack is not the program's. */
 		CHECK(facts->exit_tid == (uint32_t)getpid());
 		CHECK(facts->exit_stack < asker_frame && facts->exit_stack > asker_frame - 1024);
-		list = (struct ledger_lost *)(uintptr_t)state->scan_list;
-		CHECK(state->scan_list_max == 65536);
+		CHECK(state->table[LEDGER_TABLE_LOST].ready >= 4096);
+		list = lost_list();
 		for (unsigned k = 0; k < answers[i].listed; k++) {
 			list[k].address = (uintptr_t)lost_blocks[lost_from + k];
 			list[k].bytes = 10 + k;

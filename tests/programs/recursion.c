@@ -8,7 +8,7 @@
 
 #include "truth.h"
 
-enum { DEPTH = 10000 };
+enum { DEPTH = 4000 };
 
 TRUTH_SITE(direct);
 TRUTH_SITE(mutual_even);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
+// build: -pthread
 /*
  * Few places that allocate again and again, below stacks that differ a little: in which of two
- * calls of the same function they stand, and in how its frame and the next share the same room. For
+ * calls of the same function they stand, and in how its frame and the next share the same room. At
+ * first, ways that grow by one frame at a time, and others of up to DEPTH frames at once. For
  * verify=1: what was walked before often comes again, and as often nearly so.
  *
  * usage: shortcuts ROUNDS
  */
 #include <alloca.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LEVELS = 5, PLACES_PER_LEVEL = 3 };
+enum { LEVELS = 5, PLACES_PER_LEVEL = 3, DEPTH = 48, THREADS = 32 };
 
 static uint64_t state = 88172645463325252ull;
-static uint64_t allocated;
+static _Atomic uint64_t allocated;
 
 static uint64_t chance(void)
 {
@@ -93,10 +96,44 @@ static __attribute__((noinline)) void leaf(unsigned level, size_t room)
 	pad[1] = 1;
 }
 
+static __attribute__((noinline)) void step_by_step(unsigned deep)
+{
+	place(0, 32 + deep);
+	if (deep < DEPTH)
+		step_by_step(deep + 1);
+	STAY();
+}
+
+static __attribute__((noinline)) void at_once(unsigned levels)
+{
+	if (levels > 0)
+		at_once(levels - 1);
+	else
+		place(0, 24);
+	STAY();
+}
+
+/* In threads that have walked nothing yet, whose memory lies side by side. */
+static void *deep_ways(void *argument)
+{
+	for (unsigned levels = 1; levels < DEPTH; levels++) {
+		step_by_step(1);
+		for (unsigned again = 0; again < 8; again++)
+			at_once(levels);
+	}
+	return argument;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t threads[THREADS];
 	uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000;
 
+	for (unsigned i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, deep_ways, NULL) != 0)
+			return 1;
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
 	next_level[0] = two_calls;
 	next_level[1] = with_room;
 	next_level[2] = two_calls;

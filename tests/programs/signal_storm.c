@@ -8,6 +8,7 @@
  *   within  act only where the signal hit the profiler's own code: what any allocator allows
  *   jump    leave by siglongjmp now and then, out of all handlers that interrupted each other
  *   fork    fork in a handler: the child returns into what was interrupted, or ends in some way
+ *   bare    fork by _Fork(), which calls no handlers of forks
  *   child   all of it in a forked child, which is young when the storm begins
  * What was begun and what was done is counted for each site. They differ only where a handler left.
  */
@@ -52,7 +53,7 @@ struct block {
 static struct counts by_code = { .name = "code" }, by_handler = { .name = "handler" },
 		     by_quiet = { .name = "quiet" };
 static struct block *_Atomic ring[RING];
-static int within, jumping, forking, as_child;
+static int within, jumping, forking, bare, as_child;
 static int fork_under_way;
 static unsigned long long acts, jumps, forks, deepest;
 static volatile sig_atomic_t in_child;
@@ -167,7 +168,7 @@ static void fork_here(void)
 	if (forks >= FORKS || __atomic_exchange_n(&fork_under_way, 1, __ATOMIC_ACQUIRE))
 		return;
 	may_jump = 0;
-	pid = fork();
+	pid = bare ? _Fork() : fork();
 	if (pid == 0) {
 		end_child((unsigned)forks);
 		return;
@@ -349,6 +350,7 @@ int main(int argc, char **argv)
 		within |= strcmp(argv[i], "within") == 0;
 		jumping |= strcmp(argv[i], "jump") == 0;
 		forking |= strcmp(argv[i], "fork") == 0;
+		bare |= strcmp(argv[i], "bare") == 0;
 		as_child |= strcmp(argv[i], "child") == 0;
 	}
 	find_profiler();

@@ -2,7 +2,7 @@
 // build: -pthread
 /*
  * Many threads that all come by stacks of their own for the first time, at once: 2^DEPTH ways
- * through two call sites each. The lock under which stacks are entered is where they meet. Prints
+ * through two call sites each. The tables that stacks are entered in are where they meet. Prints
  * how many stacks that were.
  */
 #include <pthread.h>

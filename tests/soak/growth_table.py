@@ -3,7 +3,7 @@
 """Scores the verdict GROWING against what the programs growth_* say of themselves.
 
     SEEP_BUILD=build tests/soak/growth_table.py [--seeds 5] [--unit-ms 20] [--jobs 4] [--only NAME]
-    SEEP_BUILD=build tests/soak/growth_table.py --series FOLDER --seeds 50
+    SEEP_BUILD=build tests/soak/growth_table.py --series FOLDER --seeds 6
 
 A program plays 300 simulated seconds, and --growth-after is 60 of them. Each of its functions that
 allocates is one case: GROWING or not. --series records the live bytes of each instead, for

@@ -154,7 +154,7 @@ def under_seep(case, variant, folder):
     """What differs from what is wanted of seep, which is exact verdicts, is missed or false."""
     wrong = leak_run.run_case(case, variant, folder / "case", folder)
     if not wrong:
-        return "right", ""
+        return ("missed", "–") if case.has("missed") else ("right", "")
     false = any(": said: " in w or "it ended as" in w for w in wrong)
     return ("false" if false else "missed"), wrong[0].split(": ", 1)[1][:60]
 
@@ -162,7 +162,7 @@ def under_seep(case, variant, folder):
 def score(case, said):
     """right, missed or false, and what was said."""
     wants = case.wants(child="child " in case.want)
-    lost = [w for w in wants if w.verdicts[0].startswith("LOST")]
+    lost = [w for w in wants if w.verdicts[0].startswith("LOST") or case.has("missed")]
     figures = [(w.bytes, w.blocks, w.with_bytes, w.with_blocks) for w in lost]
     open_ = any(None in f for f in figures)
     bytes_ = sum((f[0] or 0) + (f[2] or 0) for f in figures)

@@ -27,7 +27,6 @@ SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", pathlib.Path(__file__).paren
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", SOURCE / "build")).resolve()
 SEEP = BUILD / "seep"
 MILL = BUILD / "programs" / "soak_mill"
-MARK = BUILD / "programs" / "ledger_mark"
 
 SITES = "soak_"
 ROW_BYTES = 96
@@ -252,7 +251,7 @@ class Soak:
 
     def mark(self):
         done = subprocess.run(
-            [MARK, self.ledger, f"minute {self.marks + 1}"], capture_output=True, check=False
+            [SEEP, "mark", self.ledger, f"minute {self.marks + 1}"], capture_output=True, check=False
         )
         if done.returncode == 0:
             self.marks += 1

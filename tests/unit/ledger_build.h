@@ -26,6 +26,7 @@ struct built_ledger {
 	struct ledger_header *header;
 	struct ledger_control *control;
 	struct ledger_state *state;
+	struct ledger_sums *sums;
 	struct ledger_cache *caches;
 	struct ledger_slot *slots;
 	struct ledger_row *rows;
@@ -191,7 +192,8 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 	static const char argv[] = "prog\0--flag\0";
 
 	memset(b, 0, sizeof(*b));
-	b->bytes = 3 * 4096 + 8 * 4096 + sizes->caches * sizeof(struct ledger_cache) +
+	b->bytes = LEDGER_FIXED_BYTES + LEDGER_TABLE_COUNT * 4096 +
+		   sizes->caches * sizeof(struct ledger_cache) +
 		   sizes->slots * sizeof(struct ledger_slot) +
 		   sizes->rows * sizeof(struct ledger_row) +
 		   sizes->contexts * sizeof(struct ledger_context) +
@@ -204,10 +206,11 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 	b->header = (void *)b->map;
 	b->control = (void *)(b->map + 4096);
 	b->state = (void *)(b->map + 8192);
+	b->sums = (void *)(b->map + 12288);
 	memcpy(b->header->magic, LEDGER_MAGIC, sizeof(b->header->magic));
 	b->header->version = LEDGER_VERSION;
 	b->header->header_bytes = sizeof(*b->header);
-	b->header->file_bytes = 3 * 4096;
+	b->header->file_bytes = LEDGER_FIXED_BYTES;
 	built_place(b, LEDGER_TABLE_CACHES, sizeof(struct ledger_cache), sizes->caches);
 	built_place(b, LEDGER_TABLE_SLOTS, sizeof(struct ledger_slot), sizes->slots);
 	built_place(b, LEDGER_TABLE_ROWS, sizeof(struct ledger_row), sizes->rows);
@@ -216,6 +219,7 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 	built_place(b, LEDGER_TABLE_MODULES, sizeof(struct ledger_module), sizes->modules);
 	built_place(b, LEDGER_TABLE_STRINGS, 1, sizes->strings);
 	built_place(b, LEDGER_TABLE_MARKS, sizeof(struct ledger_mark), sizes->marks);
+	built_place(b, LEDGER_TABLE_LOST, sizeof(struct ledger_lost), 16);
 	assert(b->header->file_bytes <= b->bytes);
 	built_find_tables(b);
 	b->header->pid = 4242;

@@ -64,7 +64,6 @@ static inline void ledger_fake_header(const struct ledger_fake *fake, struct bui
 	header->pid = fake->pid;
 	header->ppid = fake->ppid;
 	header->uid = geteuid();
-	header->instance = fake->instance;
 	header->start_ticks = fake->start_ticks;
 	header->created_ns = fake->created_ns ? fake->created_ns
 					      : ledger_fake_clock(CLOCK_MONOTONIC);

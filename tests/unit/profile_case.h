@@ -4,13 +4,9 @@
 #define SEEP_TESTS_PROFILE_CASE_H
 
 #include "ledger_build.h"
+#include "unit.h"
+
 #include "profile/ledger_load.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define CASE_UNUSED __attribute__((unused))
 
@@ -115,6 +111,6 @@ static CASE_UNUSED int remove_directory(void **state)
 	return rmdir(directory);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define PROFILE_TEST(name) TEST_WITH(setup, name, teardown)
 
 #endif

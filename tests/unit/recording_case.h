@@ -6,19 +6,16 @@
 #ifndef SEEP_TESTS_RECORDING_CASE_H
 #define SEEP_TESTS_RECORDING_CASE_H
 
+#include "unit.h"
+
 #include "profile/profile.h"
 #include "recording/recording.h"
 
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CASE_UNUSED __attribute__((unused))
 
@@ -92,7 +89,6 @@ static CASE_UNUSED void fill_stacks(struct seep_profile *p)
 		  .cut = true,
 		  .in_doubt = true,
 		  .thread = RW("worker"),
-		  .scope = RW("parse"),
 		  .first_ns = 9,
 		  .allocs = 1ull << 62,
 		  .alloc_bytes = 1ull << 61,
@@ -252,7 +248,7 @@ static CASE_UNUSED int remove_directory(void **state)
 	return rmdir(directory);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define RECORDING_TEST(name) TEST_WITH(setup, name, teardown)
 
 /* Whatever one byte of the recording is, it is read or refused. */
 static inline void flip_bytes(void)

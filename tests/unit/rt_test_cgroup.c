@@ -8,15 +8,12 @@
 
 #include "base/file.h"
 #include "core/cgroup.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 enum { FILES_MAX = 8 };
 
@@ -193,7 +190,7 @@ static void look(core_read_file_fn *reader, struct core_cgroup *ret_group)
 	(void)core_cgroup_memory(reader, root, "self", &buffers, ret_group);
 }
 
-static void room_is_that_of_the_tightest_group(void **state)
+TEST(room_is_that_of_the_tightest_group)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct core_cgroup seen[2];
@@ -213,7 +210,7 @@ static void room_is_that_of_the_tightest_group(void **state)
 	}
 }
 
-static void endless_paths_are_left_alone(void **state)
+TEST(endless_paths_are_left_alone)
 {
 	static char line[6000];
 
@@ -230,14 +227,4 @@ static void endless_paths_are_left_alone(void **state)
 		assert_int_equal(seen.limit_bytes, 0);
 	}
 	assert_int_equal(tear_down(state), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(room_is_that_of_the_tightest_group),
-		cmocka_unit_test(endless_paths_are_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,30 +8,29 @@
 #include "runtime/track/counters.c"
 #include "runtime/track/flush.c"
 
-#include <setjmp.h>
+#include "unit.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <ucontext.h>
-
-#include <cmocka.h>
 
 enum {
 	SLOTS = 64,
 	ROWS = 1024,
 	FIRST_ROW = 100,
 	OTHER_CACHE = 1,
-	LIMIT_MS = 1000,
 	TRAP_FLAG = 1 << 8,
 	ROW = FIRST_ROW + 2,
 };
 
 struct rt_global rt_global;
+_Atomic uint32_t rt_threads;
 struct rt_mine rt_mine;
+struct ledger_header rt_header;
+struct rt_table rt_tables[LEDGER_TABLE_COUNT];
 
-static struct ledger_header header;
 static struct ledger_control control;
-static struct ledger_state state;
+static struct ledger_state totals;
 static struct ledger_cache caches[2];
 static struct ledger_slot slots[SLOTS];
 static struct ledger_row rows[ROWS];
@@ -46,26 +45,32 @@ uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 	return RT_NO_INDEX;
 }
 
-static int open_books(void **unused)
+struct rt_thread *rt_threads_only(void)
 {
-	(void)unused;
+	return &thread;
+}
+
+static int open_books(void **state)
+{
+	(void)state;
 	memset(slots, 0, sizeof(slots));
 	memset(rows, 0, sizeof(rows));
 	memset(caches, 0, sizeof(caches));
-	memset(&state, 0, sizeof(state));
+	memset(&totals, 0, sizeof(totals));
 	memset(&thread, 0, sizeof(thread));
 	rt_store(&control.peak_turn, 1);
 	rt_store(&control.caches, 2);
 	rt_mine.control = &control;
-	rt_global.header = &header;
 	rt_global.control = &control;
-	rt_global.state = &state;
+	rt_global.state = &totals;
 	rt_global.caches = caches;
 	rt_global.slots = slots;
 	rt_global.rows = rows;
 	rt_global.first_row = FIRST_ROW;
 	thread.cache = &caches[0];
-	rt_store(&caches[0].slots, 6);
+	rt_store(&thread.slots_at, 6);
+	rt_store(&rt_tables[LEDGER_TABLE_ROWS].ready, ROWS);
+	rt_store(&rt_tables[LEDGER_TABLE_ROWS].reserved, ROWS);
 	rt_slots_find(&thread);
 	return 0;
 }
@@ -85,49 +90,73 @@ static void occupy(uint32_t id, uint32_t cache)
 	rt_store(&row_at(id)->sequence, LEDGER_SEQ_ODD | (uint64_t)cache << LEDGER_SEQ_CACHE_SHIFT);
 }
 
-/* Four rows that share their slots, none of which can be flushed; returns a fifth. */
-static uint32_t fill_group(void)
+/* As many rows with a slot each, none of which can be flushed; returns one more of the first slot. */
+static uint32_t fill_slots(uint32_t count)
 {
 	uint32_t row = FIRST_ROW + SLOTS - FIRST_ROW % SLOTS;
 
-	for (uint32_t i = 0; i < GROUP; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		alloc_in(row + i, 10);
 		occupy(row + i, OTHER_CACHE);
 	}
 	return row + SLOTS;
 }
 
-static void an_operation_whose_slots_are_all_taken_gets_none_in_a_moment(void **unused)
-{
-	uint32_t row = fill_group();
-	uint64_t began = rt_now_ns();
+#define COUNTERS_TEST(name) TEST_WITH(open_books, name, NULL)
 
-	(void)unused;
-	assert_null(rt_slot(&thread, row));
-	assert_true(rt_now_ns() - began < LIMIT_MS * 1000000ull);
+/* Nor for one that others are at: a slot further away does. */
+COUNTERS_TEST(a_row_is_not_waited_for)
+{
+	uint32_t row = fill_slots(GROUP);
+	struct ledger_slot *slot = rt_slot(&thread, row);
+
+	assert_ptr_equal(slot, &slots[GROUP]);
+	assert_ptr_equal(rt_slot(&thread, row), slot);
 	for (uint32_t i = 0; i < GROUP; i++)
-		assert_int_equal(rt_load(&rt_slot(&thread, row - SLOTS + i)->alloc_bytes), 10);
+		assert_int_equal(rt_load(&slots[i].alloc_bytes), 10);
 }
 
-static void growing_leaves_room_for_threads_that_begin(void **unused)
+COUNTERS_TEST(an_operation_whose_slots_are_all_taken_gets_none)
 {
-	(void)unused;
-	header.table[LEDGER_TABLE_SLOTS].capacity = 1000;
+	assert_null(rt_slot(&thread, fill_slots(SLOTS)));
+}
+
+/* Whoever can write to the ledger: rows that are not, sequences of nobody. */
+COUNTERS_TEST(what_stands_in_a_slot_is_no_index)
+{
+	static const uint32_t wild[] = { 1, FIRST_ROW - 1, FIRST_ROW + ROWS, UINT32_MAX };
+	uint32_t row = fill_slots(0);
+
+	for (uint32_t i = 0; i < SLOTS; i++)
+		rt_store(&slots[i].row, wild[i % 4]);
+	alloc_in(row, 7);
+	assert_int_equal(rt_load(&slots[0].row), row);
+	assert_int_equal(rt_load(&slots[0].allocs), 1);
+	rt_store(&row_at(row)->sequence, UINT64_MAX);
+	assert_false(rt_slot_flush(&thread, &slots[0]));
+	rt_redo(&thread);
+	rt_direct_free(UINT32_MAX, 1, 1);
+	rt_direct_free(FIRST_ROW + ROWS, 1, 1);
+	assert_int_equal(rt_load(&slots[0].alloc_bytes), 7);
+}
+
+COUNTERS_TEST(growing_leaves_room_for_threads_that_begin)
+{
+	rt_header.table[LEDGER_TABLE_SLOTS].capacity = 1000;
 	slots_asked_for = 0;
-	rt_store(&state.table[LEDGER_TABLE_SLOTS].reserved, 300);
+	rt_store(&rt_tables[LEDGER_TABLE_SLOTS].reserved, 300);
 	thread.conflicts = 2 * SLOTS + 1;
 	alloc_in(FIRST_ROW, 1);
 	assert_int_equal(slots_asked_for, 0);
-	rt_store(&state.table[LEDGER_TABLE_SLOTS].reserved, 200);
+	rt_store(&rt_tables[LEDGER_TABLE_SLOTS].reserved, 200);
 	thread.conflicts = 2 * SLOTS + 1;
 	alloc_in(FIRST_ROW + 1, 1);
 	assert_int_equal(slots_asked_for, SLOTS * GROW_FACTOR);
 	rt_leave(&thread);
 }
 
-static void what_has_no_slot_is_counted_in_words_of_its_own(void **unused)
+COUNTERS_TEST(what_has_no_slot_is_counted_in_words_of_its_own)
 {
-	(void)unused;
 	rt_store(&row_at(ROW)->frees, 5);
 	rt_direct_alloc(100);
 	/* Somebody is at the row: no matter. */
@@ -141,25 +170,24 @@ static void what_has_no_slot_is_counted_in_words_of_its_own(void **unused)
 	assert_int_equal(rt_load(&row_at(ROW)->frees), 5);
 	assert_int_equal(rt_load(&row_at(ROW)->direct_frees), 1);
 	assert_int_equal(rt_load(&row_at(ROW)->direct_freed_bytes), 30);
-	assert_int_equal(rt_load(&state.live_bytes), -30);
-	assert_int_equal(rt_load(&state.direct_usable_bytes), 40);
+	assert_int_equal(rt_load(&totals.live_bytes), -30);
+	assert_int_equal(rt_load(&totals.direct_usable_bytes), 40);
 }
 
-static void a_child_without_a_ledger_counts_nothing_in_its_parents(void **unused)
+COUNTERS_TEST(a_child_without_a_ledger_counts_nothing_in_its_parents)
 {
-	(void)unused;
 	rt_mine.control = NULL;
 	rt_direct_alloc(100);
 	rt_direct_free(ROW, 30, 40);
 	assert_int_equal(rt_load(&rows[0].allocs), 0);
 	assert_int_equal(rt_load(&row_at(ROW)->direct_frees), 0);
-	assert_int_equal(rt_load(&state.live_bytes), 0);
+	assert_int_equal(rt_load(&totals.live_bytes), 0);
 }
 
-static void the_slots_are_those_that_the_cache_names(void **unused)
+COUNTERS_TEST(the_slots_are_those_that_the_thread_knows)
 {
-	(void)unused;
-	rt_store(&caches[0].slots, 32 << 8 | 4);
+	rt_store(&caches[0].slots, UINT64_MAX);
+	rt_store(&thread.slots_at, 32 << 8 | 4);
 	rt_slots_find(&thread);
 	alloc_in(ROW, 7);
 	assert_ptr_equal(thread.slots, slots + 32);
@@ -167,34 +195,55 @@ static void the_slots_are_those_that_the_cache_names(void **unused)
 	assert_int_equal(rt_load(&slots[32 + ROW % 16].alloc_bytes), 7);
 }
 
-static void a_row_that_was_taken_and_not_changed_is_given_back_as_it_was(void **unused)
+COUNTERS_TEST(a_row_that_was_taken_and_not_changed_is_given_back_as_it_was)
 {
 	struct ledger_redo *redo = &caches[0].redo;
 
-	(void)unused;
-	rt_store(&redo->row, ROW);
+	rt_store(&thread.flush.row, ROW);
 	rt_store(&row_at(ROW)->allocs, 9);
 	redo->values.allocs = 1000;
 	occupy(ROW, 0);
-	rt_redo(&caches[0], 0);
+	rt_redo(&thread);
 	assert_int_equal(rt_load(&row_at(ROW)->allocs), 9);
 	assert_int_equal(rt_load(&row_at(ROW)->sequence), 1ull << LEDGER_SEQ_COUNT_SHIFT);
 }
 
+/* The record in the ledger is for readers: which row and slot, the thread knows itself. */
+COUNTERS_TEST(a_flush_is_completed_whatever_the_ledger_says_of_it)
+{
+	struct ledger_redo *redo = &caches[0].redo;
+
+	alloc_in(ROW, 7);
+	rt_store(&thread.flush.row, ROW);
+	rt_store(&thread.flush.active, 1);
+	thread.flush.slot = &slots[ROW % SLOTS];
+	thread.flush.turn_after = 1;
+	rt_store(&redo->row, UINT32_MAX);
+	rt_store(&redo->slot, UINT64_MAX / 64);
+	rt_store(&redo->active, 0);
+	redo->values.allocs = 1000;
+	occupy(ROW, 0);
+	rt_redo(&thread);
+	assert_int_equal(rt_load(&row_at(ROW)->allocs), 1000);
+	assert_int_equal(rt_load(&slots[ROW % SLOTS].row), 0);
+	assert_int_equal(rt_load(&row_at(ROW)->sequence), 1ull << LEDGER_SEQ_COUNT_SHIFT);
+}
+
 /* Complete but for the flag, and another thread is at the row; or nobody is. */
-static void a_flush_that_was_complete_is_not_repeated(void **unused)
+COUNTERS_TEST(a_flush_that_was_complete_is_not_repeated)
 {
 	struct ledger_redo *redo = &caches[0].redo;
 
 	for (int taken = 0; taken < 2; taken++) {
-		(void)open_books(unused);
-		rt_store(&redo->row, ROW);
+		(void)open_books(state);
+		rt_store(&thread.flush.row, ROW);
+		rt_store(&thread.flush.active, 1);
 		rt_store(&redo->active, 1);
 		redo->values.allocs = 1000;
 		rt_store(&row_at(ROW)->allocs, 9);
 		if (taken)
 			occupy(ROW, OTHER_CACHE);
-		rt_redo(&caches[0], 0);
+		rt_redo(&thread);
 		assert_int_equal(rt_load(&row_at(ROW)->allocs), 9);
 		assert_int_equal(rt_load(&row_at(ROW)->sequence) & LEDGER_SEQ_ODD, taken);
 		assert_int_equal(rt_load(&redo->active), 0);
@@ -242,7 +291,7 @@ static bool is_left(void (*operation)(void), long steps)
 	steps_left = steps;
 	if (sigsetjmp(left, 1)) {
 		/* What rt_enter_again does. */
-		rt_redo(&caches[0], 0);
+		rt_redo(&thread);
 		return true;
 	}
 	set_trap(TRAP_FLAG);
@@ -277,13 +326,13 @@ static void expect_flush_with_one_free(bool freed)
 	assert_int_equal(rt_load(&row_at(ROW)->frees), 0);
 	assert_int_equal(rt_load(&row_at(ROW)->direct_frees), freed);
 	assert_int_equal(rt_load(&row_at(ROW)->direct_freed_bytes), freed ? 30 : 0);
-	assert_int_equal(rt_load(&state.live_bytes), freed ? -30 : 0);
+	assert_int_equal(rt_load(&totals.live_bytes), freed ? -30 : 0);
 	assert_int_equal(row_and_slot(0), 1);
 	assert_int_equal(row_and_slot(1), 7);
 }
 
 /* Left by longjmp out of the handler, or gone on with. */
-static void a_handlers_free_in_a_flush_is_counted_at_any_instruction(void **unused)
+COUNTERS_TEST(a_handlers_free_in_a_flush_is_counted_at_any_instruction)
 {
 	in_handler = free_one;
 	for (int returns = 0; returns < 2; returns++) {
@@ -291,7 +340,7 @@ static void a_handlers_free_in_a_flush_is_counted_at_any_instruction(void **unus
 
 		handler_returns = returns;
 		for (long steps = 1; goes_on; steps++) {
-			(void)open_books(unused);
+			(void)open_books(state);
 			alloc_in(ROW, 7);
 			goes_on = is_left(flush_one, steps);
 			expect_flush_with_one_free(goes_on);
@@ -301,13 +350,13 @@ static void a_handlers_free_in_a_flush_is_counted_at_any_instruction(void **unus
 }
 
 /* Of one that no handler's books enclose: nobody learns of it, so at most this one is in part. */
-static void a_direct_free_left_at_any_instruction_touches_no_other(void **unused)
+COUNTERS_TEST(a_direct_free_left_at_any_instruction_touches_no_other)
 {
 	bool goes_on = true;
 
 	in_handler = NULL;
 	for (long steps = 1; goes_on; steps++) {
-		(void)open_books(unused);
+		(void)open_books(state);
 		alloc_in(ROW, 7);
 		goes_on = is_left(free_one, steps);
 		assert_in_range(rt_load(&row_at(ROW)->direct_frees), !goes_on, 1);
@@ -316,26 +365,4 @@ static void a_direct_free_left_at_any_instruction_touches_no_other(void **unused
 		assert_int_equal(row_and_slot(0), 1);
 		assert_int_equal(row_and_slot(1), 7);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(an_operation_whose_slots_are_all_taken_gets_none_in_a_moment,
-				       open_books),
-		cmocka_unit_test_setup(growing_leaves_room_for_threads_that_begin, open_books),
-		cmocka_unit_test_setup(what_has_no_slot_is_counted_in_words_of_its_own, open_books),
-		cmocka_unit_test_setup(a_child_without_a_ledger_counts_nothing_in_its_parents,
-				       open_books),
-		cmocka_unit_test_setup(the_slots_are_those_that_the_cache_names, open_books),
-		cmocka_unit_test_setup(a_row_that_was_taken_and_not_changed_is_given_back_as_it_was,
-				       open_books),
-		cmocka_unit_test_setup(a_flush_that_was_complete_is_not_repeated, open_books),
-		cmocka_unit_test_setup(a_handlers_free_in_a_flush_is_counted_at_any_instruction,
-				       open_books),
-		cmocka_unit_test_setup(a_direct_free_left_at_any_instruction_touches_no_other,
-				       open_books),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,24 +4,22 @@
 #include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <pthread.h>
 
 enum { KEYS = 20000, MOST_BYTES = 1 << 20, ROUNDS = 200 };
 
 struct rt_global rt_global;
 struct rt_mine rt_mine;
 
-static struct ledger_state state;
+static struct ledger_state totals;
 static rt_memo memo;
 
-static int begin(void **unused)
+static int begin(void **state)
 {
-	(void)unused;
-	rt_global.state = &state;
+	(void)state;
+	rt_global.state = &totals;
 	rt_store(&memo, NULL);
 	return 0;
 }
@@ -57,9 +55,10 @@ static uint64_t buckets_now(void)
 	return rt_load(&memo)->mask + 1;
 }
 
-static void what_was_put_is_found(void **unused)
+#define MEMO_TEST(name) TEST_WITH(begin, name, NULL)
+
+MEMO_TEST(what_was_put_is_found)
 {
-	(void)unused;
 	assert_int_equal(rt_memo_find(&memo, key_of(1)), 0);
 	/* But for a few whose buckets were all taken. */
 	assert_true(fill(KEYS, 1, MOST_BYTES) > KEYS - KEYS / 500);
@@ -70,11 +69,10 @@ static void what_was_put_is_found(void **unused)
 	assert_int_equal(rt_memo_find(&memo, key_of(1)), 0);
 }
 
-static void another_generation_takes_the_same_table(void **unused)
+MEMO_TEST(another_generation_takes_the_same_table)
 {
 	struct rt_memo_table *table;
 
-	(void)unused;
 	(void)fill(KEYS, 1, MOST_BYTES);
 	table = rt_load(&memo);
 	for (uint64_t generation = 2; generation < 10; generation++)
@@ -82,9 +80,8 @@ static void another_generation_takes_the_same_table(void **unused)
 	assert_ptr_equal(rt_load(&memo), table);
 }
 
-static void the_largest_table_begins_anew(void **unused)
+MEMO_TEST(the_largest_table_begins_anew)
 {
-	(void)unused;
 	(void)fill(KEYS * 10, 1, MOST_BYTES);
 	assert_true(bytes_of(buckets_now()) <= MOST_BYTES);
 	rt_memo_put(&memo, key_of(1), 3, 1, MOST_BYTES);
@@ -92,20 +89,18 @@ static void the_largest_table_begins_anew(void **unused)
 }
 
 /* Only what is mapped and in use counts: of tables that gave way, nothing. */
-static void the_bytes_of_the_present_table_are_counted(void **unused)
+MEMO_TEST(the_bytes_of_the_present_table_are_counted)
 {
-	(void)unused;
-	rt_store(&state.private_bytes, 0);
+	rt_store(&totals.private_bytes, 0);
 	(void)fill(KEYS, 1, MOST_BYTES);
-	assert_int_equal(rt_load(&state.private_bytes), bytes_of(buckets_now()));
+	assert_int_equal(rt_load(&totals.private_bytes), bytes_of(buckets_now()));
 }
 
 /* As a thread leaves it that stops between its two stores, or two threads that share a bucket. */
-static void a_bucket_half_written_answers_to_nobody(void **unused)
+MEMO_TEST(a_bucket_half_written_answers_to_nobody)
 {
 	struct rt_memo_table *table;
 
-	(void)unused;
 	(void)fill(100, 1, MOST_BYTES);
 	table = rt_load(&memo);
 	for (uint64_t i = 0; i <= table->mask; i++)
@@ -130,12 +125,11 @@ static void *put_for_ever(void *begin_at)
 	return NULL;
 }
 
-static void threads_find_no_value_of_another_key(void **unused)
+MEMO_TEST(threads_find_no_value_of_another_key)
 {
 	pthread_t threads[2];
 	uint64_t found = 0;
 
-	(void)unused;
 	for (uintptr_t i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, put_for_ever, (void *)(i * 500)),
 				 0);
@@ -149,18 +143,4 @@ static void threads_find_no_value_of_another_key(void **unused)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_true(found > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_was_put_is_found, begin),
-		cmocka_unit_test_setup(another_generation_takes_the_same_table, begin),
-		cmocka_unit_test_setup(the_largest_table_begins_anew, begin),
-		cmocka_unit_test_setup(the_bytes_of_the_present_table_are_counted, begin),
-		cmocka_unit_test_setup(a_bucket_half_written_answers_to_nobody, begin),
-		cmocka_unit_test_setup(threads_find_no_value_of_another_key, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

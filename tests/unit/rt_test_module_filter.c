@@ -5,11 +5,9 @@
 #include "runtime/sys/sys.c"
 #include "runtime/track/module_filter.c"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 enum { ADDRESS = 0x7000, ADDRESSES = 64 };
 
@@ -19,7 +17,7 @@ __thread struct rt_tls rt_tls;
 _Atomic uint32_t rt_generation;
 
 static struct rt_thread thread;
-static struct ledger_state state;
+static struct ledger_state totals;
 static struct ledger_control control;
 static const char *loaded; /* at all addresses */
 
@@ -47,10 +45,9 @@ size_t rt_module_name(uintptr_t pc, const char **ret_name)
 	return strlen(loaded);
 }
 
-static void a_module_at_anothers_address_is_judged_anew(void **unused)
+TEST(a_module_at_anothers_address_is_judged_anew)
 {
-	(void)unused;
-	rt_global.state = &state;
+	rt_global.state = &totals;
 	rt_mine.control = &control;
 	rt_tls.thread = &thread;
 	rt_module_filter_start("wanted.so");
@@ -66,13 +63,4 @@ static void a_module_at_anothers_address_is_judged_anew(void **unused)
 			assert_int_equal(rt_module_filter_wants(frame), wanted);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_module_at_anothers_address_is_judged_anew),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,20 +7,19 @@
 #include "runtime/sys/sys.c"
 #include "runtime/unwind/predict.c"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <sys/resource.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/resource.h>
 
 enum { PLACES = 4096, ROW = 7, KEY = 3, EPOCH = 2 };
 
 struct rt_global rt_global;
+_Atomic uint32_t rt_threads;
 struct rt_mine rt_mine;
 _Atomic uint32_t rt_generation;
 
 static struct ledger_control control;
-static struct ledger_state state;
+static struct ledger_state totals;
 
 /* Hook frames: the caller's frame pointer and the return address, one place after the other. */
 static uintptr_t frames[PLACES][2];
@@ -28,31 +27,31 @@ static uintptr_t frames[PLACES][2];
 static uintptr_t on_stack[RT_PEEK_WORDS] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
 static uintptr_t outer_word = 0x1234;
 static struct rt_frame remembered[1];
-static struct rt_memory memory = { .count = 1, .frames = remembered };
+static struct rt_remembered walked = { .count = 1, .frames = remembered };
 /* Before the words, as in every memory, some that always hold. */
 static struct rt_word words[RT_WORDS_BEFORE + 1];
 static struct rt_walk walk;
 
-static int begin(void **unused)
+static int begin(void **state)
 {
 	static const uintptr_t zero;
 
-	(void)unused;
+	(void)state;
 	rt_global.control = &control;
-	rt_global.state = &state;
+	rt_global.state = &totals;
 	for (unsigned i = 0; i < RT_WORDS_BEFORE; i++)
 		words[i] = (struct rt_word){ (uintptr_t)&zero, 0 };
-	memory.words = words + RT_WORDS_BEFORE;
-	memory.words[0] = (struct rt_word){ (uintptr_t)&outer_word, outer_word };
-	memory.count = 1;
-	rt_store(&control.caches, 1);
-	walk = (struct rt_walk){ .now = &memory, .not_noted = NOT_NOTED };
+	walked.words = words + RT_WORDS_BEFORE;
+	walked.words[0] = (struct rt_word){ (uintptr_t)&outer_word, outer_word };
+	walked.count = 1;
+	rt_store(&rt_threads, 1);
+	walk = (struct rt_walk){ .now = &walked, .not_noted = NOT_NOTED };
 	return 0;
 }
 
-static int end(void **unused)
+static int end(void **state)
 {
-	(void)unused;
+	(void)state;
 	if (walk.predictions)
 		rt_munmap(walk.predictions, walk.predictions->map_bytes);
 	return 0;
@@ -78,9 +77,10 @@ static const struct rt_prediction *predict(unsigned place)
 	return rt_predict(&walk, frames[place], KEY, EPOCH);
 }
 
-static void holds_as_long_as_every_word_does(void **unused)
+#define PREDICT_TEST(name) TEST_WITH(begin, name, end)
+
+PREDICT_TEST(holds_as_long_as_every_word_does)
 {
-	(void)unused;
 	for (uint32_t count = 2; count <= RT_PEEK_WORDS; count++) {
 		learn(1, count);
 		assert_non_null(predict(1));
@@ -97,11 +97,10 @@ static void holds_as_long_as_every_word_does(void **unused)
 	}
 }
 
-static void is_of_one_place_kind_epoch_and_generation(void **unused)
+PREDICT_TEST(is_of_one_place_kind_epoch_and_generation)
 {
 	const struct rt_prediction *place;
 
-	(void)unused;
 	learn(1, 3);
 	frames[2][1] = 2;
 	assert_null(predict(2));
@@ -120,13 +119,12 @@ static void is_of_one_place_kind_epoch_and_generation(void **unused)
 	assert_non_null(predict(1));
 }
 
-static void lands_on_what_is_remembered_now(void **unused)
+PREDICT_TEST(lands_on_what_is_remembered_now)
 {
-	(void)unused;
 	learn(1, 3);
-	memory.count = 0;
+	walked.count = 0;
 	assert_null(predict(1));
-	memory.count = 1;
+	walked.count = 1;
 	remembered[0].hash++;
 	assert_null(predict(1));
 	remembered[0].hash--;
@@ -139,16 +137,14 @@ static void lands_on_what_is_remembered_now(void **unused)
 	assert_null(predict(1));
 }
 
-static void a_longer_way_is_not_kept(void **unused)
+PREDICT_TEST(a_longer_way_is_not_kept)
 {
-	(void)unused;
 	learn(1, RT_PEEK_WORDS + 1);
 	assert_null(predict(1));
 }
 
-static void pauses_where_it_is_in_vain(void **unused)
+PREDICT_TEST(pauses_where_it_is_in_vain)
 {
-	(void)unused;
 	learn(1, 3);
 	on_stack[1]++;
 	for (unsigned i = 0; i <= RT_PREDICT_PATIENCE; i++)
@@ -171,9 +167,8 @@ static void learn_all(void)
 			learn(i, 3);
 }
 
-static void a_thread_that_allocates_little_has_no_table(void **unused)
+PREDICT_TEST(a_thread_that_allocates_little_has_no_table)
 {
-	(void)unused;
 	walk.not_noted = 0;
 	for (unsigned i = 0; i < NOT_NOTED; i++)
 		learn(1, 3);
@@ -182,11 +177,10 @@ static void a_thread_that_allocates_little_has_no_table(void **unused)
 	assert_non_null(predict(1));
 }
 
-static void grows_while_entries_drive_each_other_out(void **unused)
+PREDICT_TEST(grows_while_entries_drive_each_other_out)
 {
 	uint64_t before = 0;
 
-	(void)unused;
 	for (unsigned i = 0; i < PLACES; i++) {
 		learn(i, 3);
 		if (entries() == before)
@@ -200,7 +194,7 @@ static void grows_while_entries_drive_each_other_out(void **unused)
 	assert_int_equal(entries(), 1 << LOG2_LAST);
 }
 
-static void has_half_as_many_where_threads_are_twice_as_many(void **unused)
+PREDICT_TEST(has_half_as_many_where_threads_are_twice_as_many)
 {
 	static const struct {
 		uint32_t threads, entries;
@@ -211,38 +205,35 @@ static void has_half_as_many_where_threads_are_twice_as_many(void **unused)
 		     { 100000, 16 } };
 
 	for (unsigned i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
-		begin(unused);
-		rt_store(&control.caches, most[i].threads);
+		begin(state);
+		rt_store(&rt_threads, most[i].threads);
 		learn_all();
 		assert_int_equal(entries(), most[i].entries);
-		end(unused);
+		end(state);
 		walk.predictions = NULL;
 	}
 }
 
-static void stops_growing_when_threads_become_many(void **unused)
+PREDICT_TEST(stops_growing_when_threads_become_many)
 {
-	(void)unused;
 	for (unsigned i = 0; entries() < 128; i++)
 		learn(i, 3);
-	rt_store(&control.caches, 1000);
+	rt_store(&rt_threads, 1000);
 	learn_all();
 	assert_int_equal(entries(), 128);
 }
 
-static void what_is_learned_again_replaces_nothing(void **unused)
+PREDICT_TEST(what_is_learned_again_replaces_nothing)
 {
-	(void)unused;
 	for (unsigned i = 0; i < PLACES; i++)
 		learn(1, 3);
 	assert_int_equal(walk.predictions->replaced, 0);
 }
 
-static void goes_on_without_memory(void **unused)
+PREDICT_TEST(goes_on_without_memory)
 {
 	struct rlimit old, none;
 
-	(void)unused;
 	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
 	none = old;
 	none.rlim_cur = 1 << 20;
@@ -253,24 +244,4 @@ static void goes_on_without_memory(void **unused)
 	learn(1, 3);
 	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
 	assert_null(predict(1));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(holds_as_long_as_every_word_does),
-		TEST(is_of_one_place_kind_epoch_and_generation),
-		TEST(lands_on_what_is_remembered_now),
-		TEST(a_longer_way_is_not_kept),
-		TEST(pauses_where_it_is_in_vain),
-		TEST(a_thread_that_allocates_little_has_no_table),
-		TEST(grows_while_entries_drive_each_other_out),
-		TEST(has_half_as_many_where_threads_are_twice_as_many),
-		TEST(stops_growing_when_threads_become_many),
-		TEST(what_is_learned_again_replaces_nothing),
-		TEST(goes_on_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

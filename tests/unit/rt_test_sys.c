@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the runtime's own, where the kernel does not let it have its way; and the time. */
+#include "unit.h"
+
 #include "../programs/seccomp_filter.h"
 #include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { TABLE_BYTES = 5 * 4096, KEPT_BYTES = 64 };
 enum { PIECES = 2000, THREADS = 4 };
@@ -56,15 +54,13 @@ static void check(bool refused)
 	assert_int_equal(status, 0);
 }
 
-static void an_emptied_table_reads_zero(void **state)
+TEST(an_emptied_table_reads_zero)
 {
-	(void)state;
 	check(false);
 }
 
-static void an_emptied_table_reads_zero_though_its_pages_stay(void **state)
+TEST(an_emptied_table_reads_zero_though_its_pages_stay)
 {
-	(void)state;
 	check(true);
 }
 
@@ -103,12 +99,11 @@ static void *take_pieces(void *number)
 	return (void *)wrong;
 }
 
-static void what_is_small_is_zeroed_and_nobody_elses(void **state)
+TEST(what_is_small_is_zeroed_and_nobody_elses)
 {
 	pthread_t thread[THREADS];
 	void *wrong;
 
-	(void)state;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, take_pieces, (void *)(17 * i)),
 				 0);
@@ -118,24 +113,44 @@ static void what_is_small_is_zeroed_and_nobody_elses(void **state)
 	}
 }
 
-/* Where the next chunk would be stands something of the program's. */
-static void a_chunk_may_be_anywhere(void **state)
+static bool is_there(const void *address)
+{
+	int ends[2];
+	bool is;
+
+	assert_int_equal(pipe(ends), 0);
+	is = write(ends[1], address, 1) == 1;
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	return is;
+}
+
+/* Where the next region would be stands something of the program's. */
+TEST(around_what_is_mapped_is_nothing)
 {
 	enum { UNIT = 4096 };
+	static const size_t sizes[] = { UNIT, CHUNK_BYTES, 20 << 20, REGION_PART_MAX,
+					REGION_BYTES };
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
-		uintptr_t edge = chunk_up(rt_load(&pool));
-		unsigned char *piece;
+		const size_t bytes = sizes[i % (sizeof(sizes) / sizeof(sizes[0]))];
+		unsigned char *mapped;
 
 		/* If nothing stands there already. */
-		(void)mmap((char *)rt_load(&beside_next) + (size_t)i * UNIT, UNIT, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		do {
-			piece = rt_mmap(PIECE_BYTES_MAX);
-			assert_non_null(piece);
-			memset(piece, 1, PIECE_BYTES_MAX);
-		} while (chunk_up((uintptr_t)piece + 1) == edge);
+		if (i % 2)
+			(void)mmap((void *)align_up(rt_load(&tables.next), REGION_BYTES), UNIT,
+				   PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		mapped = rt_mmap_sparse(bytes);
+		assert_non_null(mapped);
+		mapped[0] = mapped[bytes - 1] = 1;
+		assert_false(is_there(mapped + bytes));
+		assert_false(is_there(mapped + bytes + GUARD_BYTES - 1));
+		if (bytes < REGION_BYTES)
+			mapped = (unsigned char *)align_up((uintptr_t)mapped + 1, REGION_BYTES) -
+				 REGION_BYTES + GUARD_BYTES;
+		assert_false(is_there(mapped - 1));
+		assert_false(is_there(mapped - GUARD_BYTES));
 	}
 }
 
@@ -151,7 +166,7 @@ static uint64_t data_bytes(void)
 	return pages * LEDGER_PAGE_BYTES;
 }
 
-static void a_piece_fits_where_a_chunk_does_not(void **state)
+TEST(a_piece_fits_where_a_chunk_does_not)
 {
 	const struct rlimit little = { data_bytes() + 2 * LEDGER_PAGE_BYTES, RLIM_INFINITY };
 	const uintptr_t end = chunk_up(rt_load(&pool));
@@ -159,7 +174,6 @@ static void a_piece_fits_where_a_chunk_does_not(void **state)
 	unsigned inside = 0, outside = 0;
 	void *piece;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
 	assert_int_equal(setrlimit(RLIMIT_DATA, &little), 0);
 	while ((piece = rt_mmap(LEDGER_PAGE_BYTES))) {
@@ -178,12 +192,11 @@ static int clock_of_ours(clockid_t clock, struct timespec *ret)
 	return 0;
 }
 
-static void the_time_is_the_vdsos_or_else_the_kernels(void **state)
+TEST(the_time_is_the_vdsos_or_else_the_kernels)
 {
 	struct timespec before, after;
 	uint64_t now;
 
-	(void)state;
 	rt_vdso_clock = clock_of_ours;
 	assert_int_equal(rt_now_ns(), 7000000000 + CLOCK_MONOTONIC);
 	assert_int_equal(rt_realtime_ns(), 7000000000 + CLOCK_REALTIME);
@@ -193,18 +206,4 @@ static void the_time_is_the_vdsos_or_else_the_kernels(void **state)
 	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &after), 0);
 	assert_in_range(now, (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec,
 			(uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_emptied_table_reads_zero),
-		cmocka_unit_test(an_emptied_table_reads_zero_though_its_pages_stay),
-		cmocka_unit_test(what_is_small_is_zeroed_and_nobody_elses),
-		cmocka_unit_test(a_chunk_may_be_anywhere),
-		cmocka_unit_test(a_piece_fits_where_a_chunk_does_not),
-		cmocka_unit_test(the_time_is_the_vdsos_or_else_the_kernels),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

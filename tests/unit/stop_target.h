@@ -77,7 +77,7 @@ static inline char state_of(pid_t tid)
 	return *text ? strrchr(text, ')')[2] : 0;
 }
 
-static inline void share(void)
+__attribute__((constructor)) static inline void share(void)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
@@ -116,17 +116,21 @@ static inline struct seep_stopped *stop_target(pid_t pid)
 	return stopped;
 }
 
-/* Stop, copy, let go on, and drop the copy. */
-static inline void copy_target(pid_t pid)
+/* A copy of what is stopped, which goes on. */
+static inline pid_t copy_and_release(struct seep_stopped *stopped)
 {
-	struct seep_stopped *stopped = stop_target(pid);
 	struct seep_error err = { 0 };
 	pid_t copy = 0;
 
 	if (!seep_stop_may_copy(stopped, &err) || seep_stop_copy(stopped, &copy, &err) != 0)
 		fail_msg("not copied: %s", err.text);
 	seep_stop_release(stopped);
-	seep_copy_end(copy);
+	return copy;
+}
+
+static inline void copy_target(pid_t pid)
+{
+	seep_copy_end(copy_and_release(stop_target(pid)));
 }
 
 #endif

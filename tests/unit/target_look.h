@@ -10,7 +10,7 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_facts.h"
 #include "scan/scan.h"
-#include "target/maps.h"
+#include "base/maps.h"
 #include "target/remote_memory.h"
 #include "target/roots.h"
 #include "target/stop.h"

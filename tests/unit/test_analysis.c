@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups, trees, flat tables and top lists over a profile built by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "analysis/flat.h"
 #include "analysis/fold.h"
@@ -15,6 +9,7 @@
 #include "analysis/rank.h"
 #include "analysis/tree.h"
 #include "sample_profile.h"
+#include "unit.h"
 
 /* ---- rank ---------------------------------------------------------------------------------- */
 
@@ -26,14 +21,13 @@ static int by_value(const void *a, const void *b)
 	return (x->value < y->value) - (x->value > y->value);
 }
 
-static void top_agrees_with_sorting_all(void **state)
+TEST(top_agrees_with_sorting_all)
 {
 	enum { COUNT = 3000 };
 	static struct seep_ranked items[COUNT];
 	static struct seep_ranked sorted[COUNT];
 	uint32_t random = 12345;
 
-	(void)state;
 	for (size_t top = 0; top < COUNT + 5; top = top * 3 + 1) {
 		for (uint32_t i = 0; i < COUNT; i++) {
 			random = random * 1664525 + 1013904223;
@@ -51,11 +45,10 @@ static void top_agrees_with_sorting_all(void **state)
 	}
 }
 
-static void equal_values_are_ordered_by_tie_then_index(void **state)
+TEST(equal_values_are_ordered_by_tie_then_index)
 {
 	struct seep_ranked items[] = { { 5, 9, 0 }, { 5, 3, 2 }, { 5, 3, 1 }, { 6, 99, 3 } };
 
-	(void)state;
 	assert_int_equal(seep_rank_top(items, 4, 3), 3);
 	assert_int_equal(items[0].index, 3);
 	assert_int_equal(items[1].index, 1);
@@ -89,7 +82,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void frames_of_one_line_share_a_site_and_others_do_not(void **state)
+#define WITH_SAMPLE(name) TEST_WITH(setup, name, teardown)
+
+WITH_SAMPLE(frames_of_one_line_share_a_site_and_others_do_not)
 {
 	const struct fixture *f = *state;
 	const struct seep_site *site = f->sites->of_frame;
@@ -100,7 +95,7 @@ static void frames_of_one_line_share_a_site_and_others_do_not(void **state)
 	assert_int_not_equal(site[S_UNNAMED].function, site[S_JIT].function);
 }
 
-static void contexts_that_look_alike_are_one_group(void **state)
+WITH_SAMPLE(contexts_that_look_alike_are_one_group)
 {
 	const struct fixture *f = *state;
 	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
@@ -113,29 +108,27 @@ static void contexts_that_look_alike_are_one_group(void **state)
 	seep_groups_free(groups);
 }
 
-static void kind_thread_and_scope_keep_groups_apart(void **state)
+WITH_SAMPLE(kind_and_thread_keep_groups_apart)
 {
 	const struct fixture *f = *state;
 	struct seep_profile_context *c = f->profile->contexts;
 	const struct {
 		uint8_t kind;
 		const char *thread;
-		const char *scope;
-	} changes[] = { { 1, NULL, NULL }, { 4, "io", NULL }, { 4, NULL, "load" } };
+	} changes[] = { { 1, NULL }, { 4, "io" } };
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		struct seep_groups *groups;
 
 		c[1].kind = changes[i].kind;
 		c[1].thread = (char *)changes[i].thread;
-		c[1].scope = (char *)changes[i].scope;
 		groups = seep_groups_new(f->sites, true, true);
 		assert_int_equal(groups->count, f->profile->context_count);
 		seep_groups_free(groups);
 	}
 }
 
-static void top_leaves_out_what_is_zero(void **state)
+WITH_SAMPLE(top_leaves_out_what_is_zero)
 {
 	const struct fixture *f = *state;
 	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
@@ -148,7 +141,7 @@ static void top_leaves_out_what_is_zero(void **state)
 	seep_groups_free(groups);
 }
 
-static void groups_sum_to_the_totals(void **state)
+WITH_SAMPLE(groups_sum_to_the_totals)
 {
 	const struct fixture *f = *state;
 	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
@@ -184,7 +177,7 @@ static uint32_t fold(const struct fixture *f, enum seep_fold_by by,
 	return kept;
 }
 
-static void recursion_is_folded_by_line_and_counted_in_all(void **state)
+WITH_SAMPLE(recursion_is_folded_by_line_and_counted_in_all)
 {
 	/* A ledger would have folded by address: two of visit, one of them ×17, around descend. */
 	static const struct seep_profile_stack_entry stack[] = {
@@ -206,7 +199,7 @@ static void recursion_is_folded_by_line_and_counted_in_all(void **state)
 	assert_int_equal(folded[3].frame, S_MAIN);
 }
 
-static void folding_nothing_changes_nothing_and_saturation_stays(void **state)
+WITH_SAMPLE(folding_nothing_changes_nothing_and_saturation_stays)
 {
 	static const struct seep_profile_stack_entry stack[] = {
 		{ S_LOAD_120, 0, 0 },
@@ -225,7 +218,7 @@ static void folding_nothing_changes_nothing_and_saturation_stays(void **state)
 	assert_int_equal(fold(f, SEEP_FOLD_BY_LINE, stack, 0, folded), 0);
 }
 
-static void folds_of_one_function_add_up_to_the_depth(void **state)
+WITH_SAMPLE(folds_of_one_function_add_up_to_the_depth)
 {
 	static const struct seep_profile_stack_entry stack[] = {
 		{ S_LOAD_120, 1, 3 },
@@ -240,7 +233,7 @@ static void folds_of_one_function_add_up_to_the_depth(void **state)
 	assert_int_equal(folded[0].repeats, 3 + 1 + 4 + 1);
 }
 
-static void depth_of_recursion_does_not_keep_groups_apart(void **state)
+WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart)
 {
 	const struct fixture *f = *state;
 	struct seep_profile_context *c = f->profile->contexts;
@@ -268,35 +261,33 @@ static void depth_of_recursion_does_not_keep_groups_apart(void **state)
 
 /* ---- trimming ------------------------------------------------------------------------------ */
 
-static void stacks_are_trimmed_to_what_is_worth_reading(void **state)
+WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading)
 {
 	const struct fixture *f = *state;
 	const struct seep_profile_context *c = f->profile->contexts;
-	uint32_t first;
-	uint32_t end;
+	struct seep_stack_part part;
 
-	seep_sites_trim(f->sites, c[0].stack, c[0].stack_count, &first, &end);
-	assert_int_equal(first, 3);
-	assert_int_equal(end, 6);
-	seep_sites_trim(f->sites, c[5].stack, c[5].stack_count, &first, &end); /* a thread */
-	assert_int_equal(first, 0);
-	assert_int_equal(end, 1);
-	seep_sites_trim(f->sites, c[9].stack, c[9].stack_count, &first, &end); /* no frames */
-	assert_int_equal(first, 0);
-	assert_int_equal(end, 0);
+	part = seep_sites_trim(f->sites, c[0].stack, c[0].stack_count);
+	assert_int_equal(part.first, 3);
+	assert_int_equal(part.end, 6);
+	part = seep_sites_trim(f->sites, c[5].stack, c[5].stack_count); /* a thread */
+	assert_int_equal(part.first, 0);
+	assert_int_equal(part.end, 1);
+	part = seep_sites_trim(f->sites, c[9].stack, c[9].stack_count); /* no frames */
+	assert_int_equal(part.first, 0);
+	assert_int_equal(part.end, 0);
 }
 
-static void a_stack_of_plumbing_alone_stays_whole(void **state)
+WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole)
 {
 	const struct fixture *f = *state;
 	struct seep_profile_context *c = &f->profile->contexts[0];
-	uint32_t first;
-	uint32_t end;
+	struct seep_stack_part part;
 
 	c->stack_count = 3;
-	seep_sites_trim(f->sites, c->stack, c->stack_count, &first, &end);
-	assert_int_equal(first, 0);
-	assert_int_equal(end, 3);
+	part = seep_sites_trim(f->sites, c->stack, c->stack_count);
+	assert_int_equal(part.first, 0);
+	assert_int_equal(part.end, 3);
 }
 
 /* ---- flat ---------------------------------------------------------------------------------- */
@@ -307,7 +298,7 @@ static const struct seep_flat_row *row_of(const struct fixture *f, const struct 
 	return &flat->rows[f->sites->of_frame[frame].function];
 }
 
-static void self_belongs_to_the_first_function_outside_the_plumbing(void **state)
+WITH_SAMPLE(self_belongs_to_the_first_function_outside_the_plumbing)
 {
 	const struct fixture *f = *state;
 
@@ -322,7 +313,7 @@ static void self_belongs_to_the_first_function_outside_the_plumbing(void **state
 	}
 }
 
-static void recursion_counts_once_in_inclusive_figures(void **state)
+WITH_SAMPLE(recursion_counts_once_in_inclusive_figures)
 {
 	const struct fixture *f = *state;
 
@@ -345,7 +336,7 @@ static void recursion_counts_once_in_inclusive_figures(void **state)
 	}
 }
 
-static void flat_top_hides_plumbing_unless_asked(void **state)
+WITH_SAMPLE(flat_top_hides_plumbing_unless_asked)
 {
 	const struct fixture *f = *state;
 	struct seep_flat *flat = seep_flat_new(f->sites, SEEP_BY_LIVE, true);
@@ -374,7 +365,7 @@ static uint32_t child(const struct fixture *f, const struct seep_tree *tree, uin
 	return 0;
 }
 
-static void tree_starts_at_main_and_sums_upwards(void **state)
+WITH_SAMPLE(tree_starts_at_main_and_sums_upwards)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 0);
@@ -392,7 +383,7 @@ static void tree_starts_at_main_and_sums_upwards(void **state)
 	seep_tree_free(tree);
 }
 
-static void whole_tree_ends_at_the_allocator(void **state)
+WITH_SAMPLE(whole_tree_ends_at_the_allocator)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, true, SEEP_BY_ALLOCS, 0);
@@ -403,7 +394,7 @@ static void whole_tree_ends_at_the_allocator(void **state)
 	seep_tree_free(tree);
 }
 
-static void stacks_without_an_outer_end_have_a_root_of_their_own(void **state)
+WITH_SAMPLE(stacks_without_an_outer_end_have_a_root_of_their_own)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 0);
@@ -415,7 +406,7 @@ static void stacks_without_an_outer_end_have_a_root_of_their_own(void **state)
 	seep_tree_free(tree);
 }
 
-static void the_deepest_recursion_stands_at_the_node(void **state)
+WITH_SAMPLE(the_deepest_recursion_stands_at_the_node)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
@@ -435,7 +426,7 @@ static uint32_t child_count(const struct seep_tree *tree)
 	return count;
 }
 
-static void children_come_largest_first(void **state)
+WITH_SAMPLE(children_come_largest_first)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 0);
@@ -448,7 +439,7 @@ static void children_come_largest_first(void **state)
 	seep_tree_free(tree);
 }
 
-static void small_branches_are_left_out_and_summed(void **state)
+WITH_SAMPLE(small_branches_are_left_out_and_summed)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 250000);
@@ -465,7 +456,7 @@ static void small_branches_are_left_out_and_summed(void **state)
 	seep_tree_free(tree);
 }
 
-static void order_of_contexts_does_not_change_the_tree(void **state)
+WITH_SAMPLE(order_of_contexts_does_not_change_the_tree)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *before = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
@@ -483,37 +474,4 @@ static void order_of_contexts_does_not_change_the_tree(void **state)
 	assert_int_equal(before->nodes[0].value, after->nodes[0].value);
 	seep_tree_free(before);
 	seep_tree_free(after);
-}
-
-#define WITH_SAMPLE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(top_agrees_with_sorting_all),
-		cmocka_unit_test(equal_values_are_ordered_by_tie_then_index),
-		WITH_SAMPLE(frames_of_one_line_share_a_site_and_others_do_not),
-		WITH_SAMPLE(contexts_that_look_alike_are_one_group),
-		WITH_SAMPLE(kind_thread_and_scope_keep_groups_apart),
-		WITH_SAMPLE(top_leaves_out_what_is_zero),
-		WITH_SAMPLE(groups_sum_to_the_totals),
-		WITH_SAMPLE(recursion_is_folded_by_line_and_counted_in_all),
-		WITH_SAMPLE(folding_nothing_changes_nothing_and_saturation_stays),
-		WITH_SAMPLE(folds_of_one_function_add_up_to_the_depth),
-		WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart),
-		WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading),
-		WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole),
-		WITH_SAMPLE(self_belongs_to_the_first_function_outside_the_plumbing),
-		WITH_SAMPLE(recursion_counts_once_in_inclusive_figures),
-		WITH_SAMPLE(flat_top_hides_plumbing_unless_asked),
-		WITH_SAMPLE(tree_starts_at_main_and_sums_upwards),
-		WITH_SAMPLE(whole_tree_ends_at_the_allocator),
-		WITH_SAMPLE(stacks_without_an_outer_end_have_a_root_of_their_own),
-		WITH_SAMPLE(the_deepest_recursion_stands_at_the_node),
-		WITH_SAMPLE(children_come_largest_first),
-		WITH_SAMPLE(small_branches_are_left_out_and_summed),
-		WITH_SAMPLE(order_of_contexts_does_not_change_the_tree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

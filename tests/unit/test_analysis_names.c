@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is taken for the name in a demangled function, and whose function it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "analysis/function_name.h"
+#include "unit.h"
 
 static const struct {
 	const char *function;
@@ -70,9 +65,8 @@ static const struct {
 	{ "", "", "" },
 };
 
-static void the_name_is_found_in_every_form(void **state)
+TEST(the_name_is_found_in_every_form)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct seep_name_part part = seep_function_name(names[i].function);
 		char *name = strndup(part.text, part.bytes);
@@ -85,9 +79,8 @@ static void the_name_is_found_in_every_form(void **state)
 	}
 }
 
-static void every_prefix_of_a_name_is_read_safely(void **state)
+TEST(every_prefix_of_a_name_is_read_safely)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		for (size_t bytes = 0; bytes <= strlen(names[i].function); bytes++) {
 			char *cut = strndup(names[i].function, bytes);
@@ -104,7 +97,7 @@ static void every_prefix_of_a_name_is_read_safely(void **state)
 	}
 }
 
-static void template_arguments_are_dropped_in_place(void **state)
+TEST(template_arguments_are_dropped_in_place)
 {
 	static const char *const cases[][2] = {
 		{ "vector<app::Row>::push_back", "vector<…>::push_back" },
@@ -119,7 +112,6 @@ static void template_arguments_are_dropped_in_place(void **state)
 		{ "", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *name = strdup(cases[i][0]);
 
@@ -129,7 +121,7 @@ static void template_arguments_are_dropped_in_place(void **state)
 	}
 }
 
-static void libraries_are_told_by_the_path_of_the_name(void **state)
+TEST(libraries_are_told_by_the_path_of_the_name)
 {
 	static const char *const library[] = {
 		"void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)",
@@ -153,7 +145,6 @@ static void libraries_are_told_by_the_path_of_the_name(void **state)
 		"<x as a",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
 		if (!seep_function_is_library(library[i]))
 			fail_msg("%s", library[i]);
@@ -162,35 +153,19 @@ static void libraries_are_told_by_the_path_of_the_name(void **state)
 			fail_msg("%s", others[i]);
 }
 
-static void allocators_are_those_that_everybody_knows(void **state)
+TEST(allocators_are_those_that_everybody_knows)
 {
-	(void)state;
 	assert_true(seep_function_is_allocator("operator new(unsigned long)"));
 	assert_true(seep_function_is_allocator("xmalloc"));
 	assert_false(seep_function_is_allocator("xmalloc_everything"));
 	assert_false(seep_function_is_allocator("my_alloc"));
 }
 
-static void startup_is_what_comes_before_main(void **state)
+TEST(startup_is_what_comes_before_main)
 {
-	(void)state;
 	assert_true(seep_function_is_startup("_start"));
 	assert_true(seep_function_is_startup("__libc_start_main@@GLIBC_2.34"));
 	assert_true(seep_function_is_startup("clone3"));
 	assert_false(seep_function_is_startup("main"));
 	assert_false(seep_function_is_startup("_start_engine"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_name_is_found_in_every_form),
-		cmocka_unit_test(every_prefix_of_a_name_is_read_safely),
-		cmocka_unit_test(template_arguments_are_dropped_in_place),
-		cmocka_unit_test(libraries_are_told_by_the_path_of_the_name),
-		cmocka_unit_test(allocators_are_those_that_everybody_knows),
-		cmocka_unit_test(startup_is_what_comes_before_main),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/arena.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Small, at the borders of chunks, and larger than any chunk. */
 static const size_t sizes[] = { 1, 15, 16, 17, 4000, 16384, 16385, 262143, 262144, 3 << 20 };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), ROUNDS = 20 };
 
-static void pieces_are_zeroed_aligned_and_apart(void **state)
+TEST(pieces_are_zeroed_aligned_and_apart)
 {
 	struct seep_arena *arena = seep_arena_new();
 	unsigned char *pieces[ROUNDS][SIZES];
 
-	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < SIZES; i++) {
 			unsigned char *piece = seep_arena_alloc(arena, sizes[i]);
@@ -39,48 +33,33 @@ static void pieces_are_zeroed_aligned_and_apart(void **state)
 	seep_arena_free(arena);
 }
 
-static void nothing_and_no_arena_are_accepted(void **state)
+TEST(nothing_and_no_arena_are_accepted)
 {
 	struct seep_arena *arena = seep_arena_new();
 
-	(void)state;
 	assert_non_null(seep_arena_alloc(arena, 0));
 	assert_non_null(seep_arena_calloc(arena, 0, 100));
 	seep_arena_free(arena);
 	seep_arena_free(NULL);
 }
 
-static void copies_end_at_the_count_or_at_a_zero(void **state)
+TEST(copies_end_at_the_count_or_at_a_zero)
 {
 	struct seep_arena *arena = seep_arena_new();
 
-	(void)state;
 	assert_string_equal(seep_arena_strndup(arena, "abcdef", 3), "abc");
 	assert_string_equal(seep_arena_strndup(arena, "ab\0def", 6), "ab");
 	assert_string_equal(seep_arena_strndup(arena, "", 0), "");
 	seep_arena_free(arena);
 }
 
-static void a_block_from_elsewhere_goes_with_it(void **state)
+TEST(a_block_from_elsewhere_goes_with_it)
 {
 	struct seep_arena *arena = seep_arena_new();
 
-	(void)state;
 	seep_arena_take(arena, NULL);
 	for (int i = 0; i < 3; i++)
 		seep_arena_take(arena, strdup("kept"));
 	/* A leak shows in the build with the address sanitizer. */
 	seep_arena_free(arena);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_zeroed_aligned_and_apart),
-		cmocka_unit_test(nothing_and_no_arena_are_accepted),
-		cmocka_unit_test(copies_end_at_the_count_or_at_a_zero),
-		cmocka_unit_test(a_block_from_elsewhere_goes_with_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,37 +3,28 @@
 #include "target/bindings.h"
 
 #include "base/error.h"
+#include "unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-enum { NOBODY = 65534 };
 
 static int look(pid_t pid)
 {
 	struct seep_bindings bindings = { 0 };
-	int rc = seep_bindings_read((uint32_t)pid, &bindings, NULL);
+	int rc = seep_bindings_read((uint32_t)pid, &bindings);
 
 	seep_bindings_done(&bindings);
 	return rc;
 }
 
-static void a_process_that_has_ended_is_not_one_that_refuses(void **state)
+TEST(a_process_that_has_ended_is_not_one_that_refuses)
 {
 	siginfo_t info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -54,14 +45,13 @@ static void *outlive(void *argument)
 	return NULL;
 }
 
-static void a_process_is_looked_at_after_its_first_thread_ended(void **state)
+TEST(a_process_is_looked_at_after_its_first_thread_ended)
 {
 	static pthread_t first, other;
 	int pair[2];
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(pair), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -81,16 +71,5 @@ static void a_process_is_looked_at_after_its_first_thread_ended(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_that_has_ended_is_not_one_that_refuses),
-		cmocka_unit_test(a_process_is_looked_at_after_its_first_thread_ended),
-	};
-
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-	/* Root is refused nothing. */
-	if (geteuid() == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0 &&
-	    prctl(PR_SET_DUMPABLE, 1) == 0)
-		failed += cmocka_run_group_tests_name("without rights", tests, NULL, NULL);
-	return failed;
+	return unit_run_as_nobody_too();
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A page map that lies: a reader meets what can be, passes over the rest, and comes to an end. */
 #include "../programs/block_walk.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { LEAVES_AT = 1 << 30, LEAF_AT = 2 << 20, MEMORY_BYTES = 40 << 20, SHIFT = 5 };
 enum { FOUND_MAX = 16 };
@@ -94,7 +90,7 @@ static struct walk walk(struct process *p, uint32_t shift)
 	return walk;
 }
 
-static void blocks_have_their_address_size_and_row(void **state)
+TEST_WITH(set_up, blocks_have_their_address_size_and_row, tear_down)
 {
 	struct process *p = *state;
 	const uint64_t base = UINT64_C(3) << LEDGER_LEAF_SHIFT;
@@ -112,7 +108,7 @@ static void blocks_have_their_address_size_and_row(void **state)
 	assert_true(p->found[2].address == base + 0x2550 && p->found[2].size == UINT64_C(1) << 40);
 }
 
-static void what_cannot_be_is_passed_over(void **state)
+TEST_WITH(set_up, what_cannot_be_is_passed_over, tear_down)
 {
 	struct process *p = *state;
 
@@ -126,7 +122,7 @@ static void what_cannot_be_is_passed_over(void **state)
 	assert_int_equal(p->count, 0);
 }
 
-static void with_a_granule_of_16_bytes_a_cell_is_of_one_address(void **state)
+TEST_WITH(set_up, with_a_granule_of_16_bytes_a_cell_is_of_one_address, tear_down)
 {
 	struct process *p = *state;
 
@@ -138,7 +134,7 @@ static void with_a_granule_of_16_bytes_a_cell_is_of_one_address(void **state)
 	assert_int_equal(p->count, 2);
 }
 
-static void the_same_leaf_everywhere_does_not_take_for_ever(void **state)
+TEST_WITH(set_up, the_same_leaf_everywhere_does_not_take_for_ever, tear_down)
 {
 	struct process *p = *state;
 
@@ -149,23 +145,9 @@ static void the_same_leaf_everywhere_does_not_take_for_ever(void **state)
 	assert_in_range(p->count, 1, LEDGER_LEAVES / 2);
 }
 
-static void an_unknown_granule_is_refused(void **state)
+TEST_WITH(set_up, an_unknown_granule_is_refused, tear_down)
 {
 	for (uint32_t shift = 0; shift < 70; shift++)
 		if (shift != 4 && shift != 5)
 			assert_true(walk(*state, shift).strange == UINT64_MAX);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(blocks_have_their_address_size_and_row),
-		TEST(what_cannot_be_is_passed_over),
-		TEST(with_a_granule_of_16_bytes_a_cell_is_of_one_address),
-		TEST(the_same_leaf_everywhere_does_not_take_for_ever),
-		TEST(an_unknown_granule_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The grammar of budgets, well and wrongly written. */
 #include "analysis/budget.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void budgets_mean_what_they_say(void **state)
+TEST(budgets_mean_what_they_say)
 {
 	static const struct {
 		const char *text;
@@ -42,7 +37,6 @@ static void budgets_mean_what_they_say(void **state)
 	};
 	struct seep_budgets budgets = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
 		const struct seep_budget *budget;
@@ -63,7 +57,7 @@ static void budgets_mean_what_they_say(void **state)
 	seep_budgets_done(&budgets);
 }
 
-static void what_is_no_budget_is_refused_with_a_reason(void **state)
+TEST(what_is_no_budget_is_refused_with_a_reason)
 {
 	static const struct {
 		const char *text, *why;
@@ -96,7 +90,6 @@ static void what_is_no_budget_is_refused_with_a_reason(void **state)
 	};
 	struct seep_budgets budgets = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
 
@@ -106,14 +99,4 @@ static void what_is_no_budget_is_refused_with_a_reason(void **state)
 	}
 	assert_int_equal(budgets.count, 0);
 	seep_budgets_done(&budgets);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(budgets_mean_what_they_say),
-		cmocka_unit_test(what_is_no_budget_is_refused_with_a_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
  * Damaged and malicious unwind data: nothing outside the module may be read (the blocks have the
  * exact size, so a sanitizer build sees it) and nothing may take long.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "cfi_build.h"
+#include "unit.h"
 
 /* A bit of everything that has a length, a count or a pointer. */
 static struct built_spec rich_spec(void)
@@ -34,18 +31,18 @@ static void compile_around(const struct built *b, const struct cfi_module *modul
 	cfi_rule rule;
 
 	for (uintptr_t pc = b->code - 1; pc < b->code + 3 * BUILT_FUNCTION_STRIDE; pc += step) {
-		enum cfi_result result = cfi_compile(module, pc, pc & 1, &rule);
+		enum cfi_result result = cfi_compile(module, pc, pc & 1, &(struct cfi_work){ 0 },
+						     &rule);
 
 		assert_true(result == CFI_FOUND ? rule != 0 : rule == 0);
 		assert_in_range(cfi_rule_kind(rule), CFI_NONE, CFI_STOP);
 	}
 }
 
-static void any_truncation_is_survived(void **state)
+TEST(any_truncation_is_survived)
 {
 	struct built_spec spec = rich_spec();
 
-	(void)state;
 	for (int scan = 0; scan < 2; scan++) {
 		struct built b = built_new(&spec);
 
@@ -67,12 +64,11 @@ static void any_truncation_is_survived(void **state)
 	}
 }
 
-static void any_damaged_byte_is_survived(void **state)
+TEST(any_damaged_byte_is_survived)
 {
 	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff, 0x10, 0x0f };
 	struct built_spec spec = rich_spec();
 
-	(void)state;
 	for (int scan = 0; scan < 2; scan++) {
 		struct built b = built_new(&spec);
 
@@ -90,14 +86,13 @@ static void any_damaged_byte_is_survived(void **state)
 	}
 }
 
-static void random_damage_is_survived(void **state)
+TEST(random_damage_is_survived)
 {
 	struct built_spec spec = rich_spec();
 	struct built b = built_new(&spec);
 	uint8_t *good = malloc(b.used);
 	uint64_t seed = 12345;
 
-	(void)state;
 	memcpy(good, b.block, b.used);
 	for (int round = 0; round < 20000; round++) {
 		for (int i = 0; i < 4; i++) {
@@ -118,17 +113,16 @@ static enum cfi_result with_patch(size_t at, uint64_t value, size_t count)
 	cfi_rule rule;
 
 	memcpy(b.block + at, &value, count);
-	result = cfi_compile(&b.module, b.code, true, &rule);
+	result = cfi_compile(&b.module, b.code, true, &(struct cfi_work){ 0 }, &rule);
 	built_free(&b);
 	return result;
 }
 
-static void lengths_and_pointers_beyond_the_module_are_refused(void **state)
+TEST(lengths_and_pointers_beyond_the_module_are_refused)
 {
 	struct built b = built_new(&built_default);
 	size_t cie = b.cie_at, fde = b.fde_at;
 
-	(void)state;
 	built_free(&b);
 	/* the table's count, and where its only row says that the FDE is */
 	assert_int_equal(with_patch(8, UINT32_MAX, 4), CFI_MISS_TABLE);
@@ -161,7 +155,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void an_endless_program_is_given_up(void **state)
+TEST(an_endless_program_is_given_up)
 {
 	enum { PROGRAM_BYTES = 16 << 20 };
 	struct built_spec spec = built_default;
@@ -171,46 +165,32 @@ static void an_endless_program_is_given_up(void **state)
 	uint64_t from;
 	cfi_rule rule;
 
-	(void)state;
 	spec.program = (struct bytes){ program, PROGRAM_BYTES };
 	spec.fde_encoding = 0x00; /* the code's address lies within the block here: no matter */
 	b = built_new(&spec);
 	from = now_ns();
-	result = cfi_compile(&b.module, b.code, true, &rule);
+	result = cfi_compile(&b.module, b.code, true, &(struct cfi_work){ 0 }, &rule);
 	assert_int_equal(result, CFI_MISS_LIMIT);
 	assert_in_range(now_ns() - from, 0, UINT64_C(1000000000));
 	built_free(&b);
 	free(program);
 }
 
-static void an_endless_scan_is_given_up(void **state)
+TEST(an_endless_scan_is_given_up)
 {
 	struct built_spec spec = built_default;
 	enum cfi_result result;
 	struct built b;
 	cfi_rule rule;
 
-	(void)state;
 	spec.functions = 20000;
 	spec.table_encoding = CFI_PE_OMIT;
 	b = built_new(&spec);
-	result = cfi_compile(&b.module, built_function(&b, 16382), true, &rule);
+	result = cfi_compile(&b.module, built_function(&b, 16382), true, &(struct cfi_work){ 0 },
+			     &rule);
 	assert_int_equal(result, CFI_FOUND);
-	result = cfi_compile(&b.module, built_function(&b, 16383), true, &rule);
+	result = cfi_compile(&b.module, built_function(&b, 16383), true, &(struct cfi_work){ 0 },
+			     &rule);
 	assert_int_equal(result, CFI_MISS_LIMIT);
 	built_free(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_truncation_is_survived),
-		cmocka_unit_test(any_damaged_byte_is_survived),
-		cmocka_unit_test(random_damage_is_survived),
-		cmocka_unit_test(lengths_and_pointers_beyond_the_module_are_refused),
-		cmocka_unit_test(an_endless_program_is_given_up),
-		cmocka_unit_test(an_endless_scan_is_given_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

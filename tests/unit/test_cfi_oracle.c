@@ -8,14 +8,12 @@
  * prints every pc without a rule.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "cfi_image.h"
 #include "cfi_libdw.h"
+#include "unit.h"
 
 enum {
 	DEFAULT_PCS = 5000,
@@ -191,7 +189,7 @@ static void compare(struct tally *t, uintptr_t pc, bool exact)
 	enum cfi_result result;
 	cfi_rule rule;
 
-	result = cfi_compile(&t->image->module, pc, exact, &rule);
+	result = cfi_compile(&t->image->module, pc, exact, &(struct cfi_work){ 0 }, &rule);
 	if (dwarf_cfi_addrframe(t->image->cfi, (exact ? pc : pc - 1) - t->image->bias, &frame) != 0)
 		frame = NULL;
 	t->pcs++;
@@ -252,7 +250,8 @@ static void measure(struct tally *t, unsigned long calls)
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	for (unsigned long i = 0; i < calls; i++)
-		(void)cfi_compile(&t->image->module, random_pc(t->image), false, &rule);
+		(void)cfi_compile(&t->image->module, random_pc(t->image), false,
+				  &(struct cfi_work){ 0 }, &rule);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	t->compile_ns = (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000 +
 			(uint64_t)(to.tv_nsec - from.tv_nsec);
@@ -312,13 +311,12 @@ __attribute__((noinline, noclone)) int realigned(int a, int b, int c, int d, int
 	return local[d & 63] + local[e & 63] + f + *h + variable[0];
 }
 
-static void covers_realigned_frames(void **state)
+TEST(covers_realigned_frames)
 {
 	struct image image;
 	struct tally t = { .image = &image };
 	uintptr_t start;
 
-	(void)state;
 	assert_true(image_map(&image, "/proc/self/exe"));
 	start = (uintptr_t)realigned - image_self_bias() + image.bias;
 	for (uintptr_t at = 0; at < 64; at++) {
@@ -333,7 +331,7 @@ static void covers_realigned_frames(void **state)
 }
 
 /* The scan of .eh_frame that replaces a missing table finds what the table finds. */
-static void scan_equals_table(void **state)
+TEST(scan_equals_table)
 {
 	static struct {
 		uint8_t version, frame_encoding, count_encoding, table_encoding;
@@ -346,7 +344,6 @@ static void scan_equals_table(void **state)
 	struct image image;
 	int32_t offset;
 
-	(void)state;
 	assert_true(image_load(&image, "libc.so.6"));
 	memcpy(&offset, image.module.eh_frame_hdr + 4, sizeof(offset));
 	header.eh_frame = (int64_t)((uintptr_t)image.module.eh_frame_hdr + 4 + offset -
@@ -357,8 +354,10 @@ static void scan_equals_table(void **state)
 		enum cfi_result result;
 		cfi_rule rule, scanned_rule;
 
-		result = cfi_compile(&image.module, pc, true, &rule);
-		assert_int_equal(cfi_compile(&scanned, pc, true, &scanned_rule), result);
+		result = cfi_compile(&image.module, pc, true, &(struct cfi_work){ 0 }, &rule);
+		assert_int_equal(
+			cfi_compile(&scanned, pc, true, &(struct cfi_work){ 0 }, &scanned_rule),
+			result);
 		assert_int_equal(scanned_rule, rule);
 		*(result == CFI_FOUND ? &found : &missed) += 1;
 	}
@@ -391,39 +390,16 @@ static void compare_mapped(void **state)
 	compare_image(&image);
 }
 
-#define LOADED(library)                                                               \
-	{                                                                             \
-		.name = "agrees_with_libdw_on " library, .test_func = compare_loaded, \
-		.initial_state = (char[])                                             \
-		{                                                                     \
-			library                                                       \
-		}                                                                     \
-	}
-#define MAPPED(file)                                                               \
-	{                                                                          \
-		.name = "agrees_with_libdw_on " file, .test_func = compare_mapped, \
-		.initial_state = (char[])                                          \
-		{                                                                  \
-			file                                                       \
-		}                                                                  \
-	}
+#define LOADED(name, file) TEST_OF(agrees_with_libdw_on_##name, compare_loaded, file)
+#define MAPPED(name, file) TEST_OF(agrees_with_libdw_on_##name, compare_mapped, file)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(covers_realigned_frames),
-		cmocka_unit_test(scan_equals_table),
-		LOADED("libc.so.6"),
-		LOADED("libstdc++.so.6"),
-		LOADED("libcrypto.so.3"),
-		LOADED("libpython3.11.so.1.0"),
-		MAPPED("/lib64/ld-linux-x86-64.so.2"),
-		MAPPED("/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"),
-		MAPPED("/usr/lib/x86_64-linux-gnu/libLLVM.so.19.1"),
-		MAPPED("/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus"),
-		MAPPED("/usr/bin/perl"),
-		MAPPED("/usr/bin/gdb"),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+LOADED(libc, "libc.so.6");
+LOADED(libstdcxx, "libstdc++.so.6");
+LOADED(libcrypto, "libcrypto.so.3");
+LOADED(libpython, "libpython3.11.so.1.0");
+MAPPED(the_loader, "/lib64/ld-linux-x86-64.so.2");
+MAPPED(libLLVM_14, "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1");
+MAPPED(libLLVM_19, "/usr/lib/x86_64-linux-gnu/libLLVM.so.19.1");
+MAPPED(cc1plus, "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus");
+MAPPED(perl, "/usr/bin/perl");
+MAPPED(gdb, "/usr/bin/gdb");

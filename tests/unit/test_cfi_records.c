@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding the entry for a pc: headers, tables, CIEs, pointer encodings, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 #include "cfi_build.h"
+#include "unit.h"
 
 /* The rule of a function without instructions of its own. */
 static const cfi_rule plain_rule = UINT64_C(8) << 32 | CFI_SP;
@@ -16,7 +13,7 @@ static enum cfi_result compile(const struct built *b, uintptr_t pc, bool exact)
 	enum cfi_result result;
 	cfi_rule rule;
 
-	result = cfi_compile(&b->module, pc, exact, &rule);
+	result = cfi_compile(&b->module, pc, exact, &(struct cfi_work){ 0 }, &rule);
 	assert_int_equal(rule, result == CFI_FOUND ? plain_rule : 0);
 	return result;
 }
@@ -30,7 +27,7 @@ static enum cfi_result compile_spec(const struct built_spec *spec)
 	return result;
 }
 
-static void a_rule_covers_the_function_and_no_more(void **state)
+TEST(a_rule_covers_the_function_and_no_more)
 {
 	struct built b = built_new(&built_default);
 	const struct {
@@ -49,7 +46,6 @@ static void a_rule_covers_the_function_and_no_more(void **state)
 		{ BUILT_FUNCTION_BYTES + 1, false, CFI_MISS_PC },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(compile(&b, b.code + cases[i].offset, cases[i].exact),
 				 cases[i].result);
@@ -59,23 +55,24 @@ static void a_rule_covers_the_function_and_no_more(void **state)
 	built_free(&b);
 }
 
-static void the_return_address_selects_the_row_of_the_call(void **state)
+TEST(the_return_address_selects_the_row_of_the_call)
 {
 	struct built_spec spec = built_default;
 	struct built b;
 	cfi_rule rule;
 
-	(void)state;
 	spec.program = BYTES(0x45, 0x0e, 16);
 	b = built_new(&spec);
-	assert_int_equal(cfi_compile(&b.module, b.code + 5, false, &rule), CFI_FOUND);
+	assert_int_equal(cfi_compile(&b.module, b.code + 5, false, &(struct cfi_work){ 0 }, &rule),
+			 CFI_FOUND);
 	assert_int_equal(cfi_rule_cfa_offset(rule), 8);
-	assert_int_equal(cfi_compile(&b.module, b.code + 5, true, &rule), CFI_FOUND);
+	assert_int_equal(cfi_compile(&b.module, b.code + 5, true, &(struct cfi_work){ 0 }, &rule),
+			 CFI_FOUND);
 	assert_int_equal(cfi_rule_cfa_offset(rule), 16);
 	built_free(&b);
 }
 
-static void every_function_of_many_is_found(void **state)
+TEST(every_function_of_many_is_found)
 {
 	static const struct {
 		uint8_t count_encoding, table_encoding;
@@ -86,7 +83,6 @@ static void every_function_of_many_is_found(void **state)
 		{ 0x03, 0x1b, false }, /* a table that we do not search */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		for (unsigned functions = 1; functions <= 60; functions += 1 + functions / 7) {
 			struct built_spec spec = built_default;
@@ -109,7 +105,7 @@ static void every_function_of_many_is_found(void **state)
 	}
 }
 
-static void pointer_encodings_are_read(void **state)
+TEST(pointer_encodings_are_read)
 {
 	static const uint8_t known[] = { 0x00, 0x04, 0x08, 0x0c, 0x10, 0x11, 0x12,
 					 0x13, 0x14, 0x19, 0x1a, 0x1b, 0x1c, 0x01 };
@@ -118,7 +114,6 @@ static void pointer_encodings_are_read(void **state)
 					   0x15, 0x07, 0x0d, 0x1f, 0xff, 0x80 };
 	struct built_spec spec = built_default;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(known); i++) {
 		spec.fde_encoding = known[i];
 		assert_int_equal(compile_spec(&spec), CFI_FOUND);
@@ -129,7 +124,7 @@ static void pointer_encodings_are_read(void **state)
 	}
 }
 
-static void header_pointer_encodings_are_read(void **state)
+TEST(header_pointer_encodings_are_read)
 {
 	static const uint8_t known[] = {
 		0x00, 0x04, 0x0c, 0x13, 0x1a, 0x1b, 0x1c, 0x3b, 0x33, 0x3c
@@ -137,7 +132,6 @@ static void header_pointer_encodings_are_read(void **state)
 	static const uint8_t refused[] = { 0x9b, 0x2b, 0x50, 0x05 };
 	struct built_spec spec = built_default;
 
-	(void)state;
 	spec.table_encoding = CFI_PE_OMIT;
 	for (size_t i = 0; i < sizeof(known); i++) {
 		spec.eh_frame_encoding = known[i];
@@ -153,7 +147,7 @@ static void header_pointer_encodings_are_read(void **state)
 	assert_int_equal(compile_spec(&spec), CFI_FOUND);
 }
 
-static void cie_versions_and_augmentations(void **state)
+TEST(cie_versions_and_augmentations)
 {
 	static const struct {
 		uint8_t version;
@@ -180,7 +174,6 @@ static void cie_versions_and_augmentations(void **state)
 		{ 1, "armcc+", 0x00, CFI_MISS_FORMAT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct built_spec spec = built_default;
 
@@ -193,13 +186,12 @@ static void cie_versions_and_augmentations(void **state)
 	}
 }
 
-static void personality_encodings_are_stepped_over(void **state)
+TEST(personality_encodings_are_stepped_over)
 {
 	static const uint8_t known[] = { 0x00, 0x01, 0x02, 0x03, 0x0b, 0x1b, 0x9b, 0x9c, 0x80 };
 	static const uint8_t refused[] = { 0x50, 0xd0, 0x07, 0xff };
 	struct built_spec spec = built_default;
 
-	(void)state;
 	spec.augmentation = "zPLR";
 	for (size_t i = 0; i < sizeof(known); i++) {
 		spec.personality_encoding = known[i];
@@ -211,13 +203,12 @@ static void personality_encodings_are_stepped_over(void **state)
 	}
 }
 
-static void cie_parameters_are_used(void **state)
+TEST(cie_parameters_are_used)
 {
 	struct built_spec spec = built_default;
 	struct built b;
 	cfi_rule rule;
 
-	(void)state;
 	spec.ra_register = 30;
 	assert_int_equal(compile_spec(&spec), CFI_MISS_FORMAT);
 
@@ -228,9 +219,11 @@ static void cie_parameters_are_used(void **state)
 	spec.initial = BYTES(0x0c, 7, 8, 0x2f, 16, 1);
 	spec.program = BYTES(0x43, 0x2f, 6, 2);
 	b = built_new(&spec);
-	assert_int_equal(cfi_compile(&b.module, b.code + 11, true, &rule), CFI_FOUND);
+	assert_int_equal(cfi_compile(&b.module, b.code + 11, true, &(struct cfi_work){ 0 }, &rule),
+			 CFI_FOUND);
 	assert_int_equal(rule, cfi_rule_make(CFI_SP, 8, 0));
-	assert_int_equal(cfi_compile(&b.module, b.code + 12, true, &rule), CFI_FOUND);
+	assert_int_equal(cfi_compile(&b.module, b.code + 12, true, &(struct cfi_work){ 0 }, &rule),
+			 CFI_FOUND);
 	assert_int_equal(rule, cfi_rule_make(CFI_SP, 8, -16));
 	built_free(&b);
 
@@ -241,13 +234,12 @@ static void cie_parameters_are_used(void **state)
 	assert_int_equal(compile_spec(&spec), CFI_FOUND);
 }
 
-static void set_loc_moves_forward_only(void **state)
+TEST(set_loc_moves_forward_only)
 {
 	struct built_spec spec = built_default;
 	struct built b;
 	cfi_rule rule;
 
-	(void)state;
 	/* The operand is patched: the built function's start + 4. */
 	spec.program = BYTES(0x0e, 16, 0x01, 0, 0, 0, 0, 0x0e, 32);
 	b = built_new(&spec);
@@ -256,16 +248,18 @@ static void set_loc_moves_forward_only(void **state)
 		int32_t value = (int32_t)(b.code + offset - (uintptr_t)b.block - operand_at);
 
 		memcpy(b.block + operand_at, &value, 4);
-		assert_int_equal(cfi_compile(&b.module, b.code + 4, true, &rule),
-				 offset < 0 ? CFI_MISS_CORRUPT : CFI_FOUND);
+		assert_int_equal(
+			cfi_compile(&b.module, b.code + 4, true, &(struct cfi_work){ 0 }, &rule),
+			offset < 0 ? CFI_MISS_CORRUPT : CFI_FOUND);
 		assert_int_equal(cfi_rule_cfa_offset(rule), offset < 0 ? 0 : 32);
 	}
-	assert_int_equal(cfi_compile(&b.module, b.code + 3, true, &rule), CFI_FOUND);
+	assert_int_equal(cfi_compile(&b.module, b.code + 3, true, &(struct cfi_work){ 0 }, &rule),
+			 CFI_FOUND);
 	assert_int_equal(cfi_rule_cfa_offset(rule), 16);
 	built_free(&b);
 }
 
-static void only_the_kernels_signal_frame_is_a_signal_frame(void **state)
+TEST(only_the_kernels_signal_frame_is_a_signal_frame)
 {
 	static const struct {
 		const char *augmentation;
@@ -281,12 +275,11 @@ static void only_the_kernels_signal_frame_is_a_signal_frame(void **state)
 	struct built b;
 	cfi_rule rule;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		spec.augmentation = cases[i].augmentation;
 		spec.program = BYTES(0x0f, 4, cases[i].register_op, cases[i].offset_low, 1, 0x06);
 		b = built_new(&spec);
-		(void)cfi_compile(&b.module, b.code, true, &rule);
+		(void)cfi_compile(&b.module, b.code, true, &(struct cfi_work){ 0 }, &rule);
 		assert_int_equal(rule, cases[i].kind);
 		built_free(&b);
 	}
@@ -296,38 +289,20 @@ static void only_the_kernels_signal_frame_is_a_signal_frame(void **state)
 	assert_int_equal(compile_spec(&spec), CFI_MISS_CFA);
 }
 
-static void a_module_without_a_table_has_no_rules(void **state)
+TEST(a_module_without_a_table_has_no_rules)
 {
 	struct built b = built_new(&built_default);
 	struct cfi_module module = b.module;
 	cfi_rule rule = 1;
 
-	(void)state;
 	module.eh_frame_hdr = NULL;
-	assert_int_equal(cfi_compile(&module, b.code, true, &rule), CFI_MISS_TABLE);
+	assert_int_equal(cfi_compile(&module, b.code, true, &(struct cfi_work){ 0 }, &rule),
+			 CFI_MISS_TABLE);
 	assert_int_equal(rule, 0);
 	module = (struct cfi_module){ .eh_frame_hdr = b.block };
-	assert_int_equal(cfi_compile(&module, b.code, true, &rule), CFI_MISS_TABLE);
+	assert_int_equal(cfi_compile(&module, b.code, true, &(struct cfi_work){ 0 }, &rule),
+			 CFI_MISS_TABLE);
 	b.block[0] = 2; /* a version of the header that is not there yet */
 	assert_int_equal(compile(&b, b.code, true), CFI_MISS_TABLE);
 	built_free(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rule_covers_the_function_and_no_more),
-		cmocka_unit_test(the_return_address_selects_the_row_of_the_call),
-		cmocka_unit_test(every_function_of_many_is_found),
-		cmocka_unit_test(pointer_encodings_are_read),
-		cmocka_unit_test(header_pointer_encodings_are_read),
-		cmocka_unit_test(cie_versions_and_augmentations),
-		cmocka_unit_test(personality_encodings_are_stepped_over),
-		cmocka_unit_test(cie_parameters_are_used),
-		cmocka_unit_test(set_loc_moves_forward_only),
-		cmocka_unit_test(only_the_kernels_signal_frame_is_a_signal_frame),
-		cmocka_unit_test(a_module_without_a_table_has_no_rules),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,14 @@
  * like. To accept a change: SEEP_UPDATE=1 ctest -R test_check_report, then read the difference.
  * tests/e2e/test_check.py gives the same files to readers of the formats.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "profile/verdict.h"
 #include "report/check.h"
 #include "sample_leaks.h"
+#include "unit.h"
 
 /* What ends, begins or means something in any of the formats; of XML's characters one it lacks. */
 #define HOSTILE                                                                            \
@@ -49,7 +44,7 @@ static int begin(void **state)
 					     "function:::error::a*:allocs<=3",
 					     "module:" HOSTILE ":live<=1",
 					     "growth<=0" };
-	const struct seep_baseline none = { 0 };
+	struct seep_baseline none = { 0 };
 	const struct seep_budget_plan plan = { .baseline = &none };
 	struct seep_profile *profile = hostile_profile();
 	struct seep_budget_side side = { profile, seep_sites_new(profile) };
@@ -100,9 +95,8 @@ static void compare(const char *name, void (*write)(FILE *, const struct seep_ch
 	free(text);
 }
 
-static void each_format_looks_as_agreed(void **state)
+TEST(each_format_looks_as_agreed)
 {
-	(void)state;
 	compare("check.txt", seep_check_text);
 	compare("check_junit.xml", seep_check_junit);
 	compare("check.sarif", seep_check_sarif);
@@ -110,11 +104,10 @@ static void each_format_looks_as_agreed(void **state)
 	compare("check_summary.md", seep_check_markdown);
 }
 
-static void what_is_not_known_passes_only_where_it_is_allowed(void **state)
+TEST(what_is_not_known_passes_only_where_it_is_allowed)
 {
 	struct seep_check some = { .results = { [SEEP_BUDGET_KEPT] = 1 } };
 
-	(void)state;
 	assert_int_equal(seep_check_result(&some), SEEP_BUDGET_KEPT);
 	some.results[SEEP_BUDGET_NOT_KNOWN] = 1;
 	assert_int_equal(seep_check_result(&some), SEEP_BUDGET_NOT_KNOWN);
@@ -124,7 +117,7 @@ static void what_is_not_known_passes_only_where_it_is_allowed(void **state)
 	assert_int_equal(seep_check_result(&some), SEEP_BUDGET_BROKEN);
 }
 
-static void paths_are_below_the_root(void **state)
+TEST(paths_are_below_the_root)
 {
 	static const struct {
 		const char *file, *path;
@@ -139,7 +132,6 @@ static void paths_are_below_the_root(void **state)
 		{ "", "." },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *path = seep_check_path_below(check.root, cases[i].file);
 
@@ -153,11 +145,5 @@ static void paths_are_below_the_root(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_format_looks_as_agreed),
-		cmocka_unit_test(what_is_not_known_passes_only_where_it_is_allowed),
-		cmocka_unit_test(paths_are_below_the_root),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return unit_run(begin, end);
 }

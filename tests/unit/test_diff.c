@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Joining profiles by hash, and what is held between marks. */
 #include "analysis/diff.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct seep_profile_context *add(struct seep_profile *profile, uint64_t hash,
 					uint64_t blocks, uint64_t bytes)
@@ -29,13 +25,12 @@ static const struct seep_diff_row *find(const struct seep_diff *diff, uint64_t k
 	return NULL;
 }
 
-static void contexts_of_one_hash_are_summed(void **state)
+TEST(contexts_of_one_hash_are_summed)
 {
 	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
 	struct seep_diff *diff;
 	const struct seep_diff_row *row;
 
-	(void)state;
 	add(before, 7, 1, 10);
 	add(before, 7, 2, 30);
 	add(before, 8, 1, 5);
@@ -64,7 +59,7 @@ static void contexts_of_one_hash_are_summed(void **state)
 	seep_profile_free(after);
 }
 
-static void each_change_has_its_verdict(void **state)
+TEST(each_change_has_its_verdict)
 {
 	static const struct {
 		uint64_t before[2], after[2]; /* blocks, bytes */
@@ -77,7 +72,6 @@ static void each_change_has_its_verdict(void **state)
 		{ { 2, 8 }, { 2, 8 }, SEEP_DIFF_SAME },	  { { 0, 0 }, { 0, 0 }, SEEP_DIFF_SAME },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
 		struct seep_diff *diff;
@@ -94,13 +88,12 @@ static void each_change_has_its_verdict(void **state)
 	}
 }
 
-static void the_largest_change_comes_first_whatever_its_sign(void **state)
+TEST(the_largest_change_comes_first_whatever_its_sign)
 {
 	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
 	static const uint64_t wanted[] = { 2, 4, 3, 1, 5 };
 	struct seep_diff *diff;
 
-	(void)state;
 	add(after, 1, 1, 10);
 	add(before, 2, 1, 500);
 	add(after, 4, 3, 200);
@@ -119,12 +112,11 @@ static void the_largest_change_comes_first_whatever_its_sign(void **state)
 	seep_profile_free(after);
 }
 
-static void empty_profiles_have_no_changes(void **state)
+TEST(empty_profiles_have_no_changes)
 {
 	struct seep_profile *empty = seep_profile_new(), *some = seep_profile_new();
 	struct seep_diff *diff = seep_diff_new(empty, empty, SEEP_BY_LIVE);
 
-	(void)state;
 	assert_int_equal(diff->count, 0);
 	seep_diff_free(diff);
 	add(some, 0, 1, 1);
@@ -139,12 +131,11 @@ static void empty_profiles_have_no_changes(void **state)
 	seep_profile_free(some);
 }
 
-static void figures_beyond_63_bits_stay_the_largest(void **state)
+TEST(figures_beyond_63_bits_stay_the_largest)
 {
 	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
 	struct seep_diff *diff;
 
-	(void)state;
 	add(before, 1, UINT64_MAX, UINT64_MAX);
 	add(before, 1, UINT64_MAX, UINT64_MAX);
 	add(after, 2, UINT64_MAX, UINT64_MAX);
@@ -192,7 +183,7 @@ static struct seep_diff *held(const struct seep_profile *profile, const struct s
 	return seep_diff_held(profile, *groups, rounds, count);
 }
 
-static void what_is_held_comes_from_epochs(void **state)
+TEST(what_is_held_comes_from_epochs)
 {
 	static const struct {
 		struct seep_epochs between;
@@ -208,7 +199,6 @@ static void what_is_held_comes_from_epochs(void **state)
 	struct seep_groups *groups;
 	struct seep_sites *sites;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_diff *diff = held(profile, &cases[i].between, 1, &sites, &groups);
 
@@ -225,7 +215,7 @@ static void what_is_held_comes_from_epochs(void **state)
 	seep_profile_free(profile);
 }
 
-static void of_rounds_only_what_each_left_is_kept(void **state)
+TEST(of_rounds_only_what_each_left_is_kept)
 {
 	static const struct seep_epochs rounds[] = { { 1, 2 }, { 2, 3 }, { 4, 5 } };
 	struct seep_profile *profile = profile_with_epochs();
@@ -233,7 +223,6 @@ static void of_rounds_only_what_each_left_is_kept(void **state)
 	struct seep_sites *sites;
 	struct seep_diff *diff = held(profile, rounds, 3, &sites, &groups);
 
-	(void)state;
 	assert_int_equal(diff->count, 1);
 	assert_int_equal(diff->rows[0].rounds[0].blocks, 1);
 	assert_int_equal(diff->rows[0].rounds[1].bytes, 20);
@@ -247,7 +236,7 @@ static void of_rounds_only_what_each_left_is_kept(void **state)
 	seep_profile_free(profile);
 }
 
-static void blocks_are_listed_by_their_rows(void **state)
+TEST(blocks_are_listed_by_their_rows)
 {
 	static const struct scan_block blocks[] = {
 		{ .address = 0x10, .size = 1, .row = 5 },   /* an ancestor's */
@@ -268,7 +257,6 @@ static void blocks_are_listed_by_their_rows(void **state)
 	struct seep_sites *sites;
 	struct seep_diff *diff = held(profile, &between, 1, &sites, &groups);
 
-	(void)state;
 	profile->rows = rows;
 	profile->row_count = 5;
 	profile->first_row = 10;
@@ -284,20 +272,4 @@ static void blocks_are_listed_by_their_rows(void **state)
 	seep_groups_free(groups);
 	seep_sites_free(sites);
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contexts_of_one_hash_are_summed),
-		cmocka_unit_test(each_change_has_its_verdict),
-		cmocka_unit_test(the_largest_change_comes_first_whatever_its_sign),
-		cmocka_unit_test(empty_profiles_have_no_changes),
-		cmocka_unit_test(figures_beyond_63_bits_stay_the_largest),
-		cmocka_unit_test(what_is_held_comes_from_epochs),
-		cmocka_unit_test(of_rounds_only_what_each_left_is_kept),
-		cmocka_unit_test(blocks_are_listed_by_their_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

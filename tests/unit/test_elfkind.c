@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ELF files that lie about their tables: reading them has an end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "target/elfkind.h"
+#include "unit.h"
 
 enum { NAME_AT = 1, ENTRY_COUNT = 3 };
 
@@ -79,32 +74,29 @@ static struct seep_elfkind kind_of(const struct file *file)
 	return kind;
 }
 
-static void a_sanitizer_that_is_needed_is_found(void **state)
+TEST(a_sanitizer_that_is_needed_is_found)
 {
 	const struct file file = honest_file();
 	const struct seep_elfkind kind = kind_of(&file);
 
-	(void)state;
 	assert_string_equal(kind.sanitizer, "AddressSanitizer");
 	assert_false(kind.is_library);
 }
 
-static void a_table_without_an_end_ends_with_its_section(void **state)
+TEST(a_table_without_an_end_ends_with_its_section)
 {
 	struct file file = honest_file();
 
-	(void)state;
 	file.dynamic[2] = file.dynamic[1];
 	/* Not a whole number of entries. */
 	file.sections[1].sh_size -= 1;
 	assert_string_equal(kind_of(&file).sanitizer, "AddressSanitizer");
 }
 
-static void a_table_beyond_the_file_is_none(void **state)
+TEST(a_table_beyond_the_file_is_none)
 {
 	struct file file = honest_file();
 
-	(void)state;
 	file.sections[1].sh_offset = UINT64_MAX - 8;
 	assert_null(kind_of(&file).sanitizer);
 	file = honest_file();
@@ -115,11 +107,10 @@ static void a_table_beyond_the_file_is_none(void **state)
 	assert_null(kind_of(&file).sanitizer);
 }
 
-static void strings_beyond_their_table_are_none(void **state)
+TEST(strings_beyond_their_table_are_none)
 {
 	struct file file = honest_file();
 
-	(void)state;
 	file.dynamic[0].d_un.d_val = sizeof(file.names);
 	assert_null(kind_of(&file).sanitizer);
 	/* The last string has no end of its own. */
@@ -128,12 +119,11 @@ static void strings_beyond_their_table_are_none(void **state)
 	assert_null(kind_of(&file).sanitizer);
 }
 
-static void a_program_with_damaged_sections_only_loses_what_they_tell(void **state)
+TEST(a_program_with_damaged_sections_only_loses_what_they_tell)
 {
 	struct file file = honest_file();
 	struct seep_elfkind kind;
 
-	(void)state;
 	file.header.e_shnum = 60000;
 	kind = kind_of(&file);
 	assert_int_equal(kind.machine, EM_X86_64);
@@ -141,12 +131,11 @@ static void a_program_with_damaged_sections_only_loses_what_they_tell(void **sta
 	assert_null(kind.sanitizer);
 }
 
-static void of_other_machines_the_first_bytes_are_enough(void **state)
+TEST(of_other_machines_the_first_bytes_are_enough)
 {
 	struct file file = honest_file();
 	struct seep_elfkind kind;
 
-	(void)state;
 	file.header.e_ident[EI_CLASS] = ELFCLASS32;
 	file.header.e_ident[EI_DATA] = ELFDATA2MSB;
 	file.header.e_machine = __builtin_bswap16(EM_PPC);
@@ -154,18 +143,4 @@ static void of_other_machines_the_first_bytes_are_enough(void **state)
 	assert_false(kind.is_64bit);
 	assert_false(kind.is_little_endian);
 	assert_int_equal(kind.machine, EM_PPC);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sanitizer_that_is_needed_is_found),
-		cmocka_unit_test(a_table_without_an_end_ends_with_its_section),
-		cmocka_unit_test(a_table_beyond_the_file_is_none),
-		cmocka_unit_test(strings_beyond_their_table_are_none),
-		cmocka_unit_test(a_program_with_damaged_sections_only_loses_what_they_tell),
-		cmocka_unit_test(of_other_machines_the_first_bytes_are_enough),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/encode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "unit.h"
 
 /* Written in pieces of @piece_bytes. Release with free(). */
 static char *pack(const uint8_t *data, size_t bytes, size_t piece_bytes, int level,
@@ -51,13 +46,12 @@ static void check_gzip(const uint8_t *data, size_t bytes, size_t piece_bytes, in
 	free(packed);
 }
 
-static void gzip_gives_the_bytes_back(void **state)
+TEST(gzip_gives_the_bytes_back)
 {
 	const size_t bytes = 3 << 20;
 	uint8_t *data = seep_xmalloc(bytes);
 	uint32_t word = 1;
 
-	(void)state;
 	for (size_t i = 0; i < bytes; i++) {
 		word = word * 1664525 + 1013904223;
 		data[i] = (uint8_t)(word >> 24);
@@ -72,12 +66,11 @@ static void gzip_gives_the_bytes_back(void **state)
 	free(data);
 }
 
-static void gzip_of_the_same_bytes_is_the_same_file(void **state)
+TEST(gzip_of_the_same_bytes_is_the_same_file)
 {
 	size_t bytes[2];
 	char *files[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		files[i] = pack((const uint8_t *)"seep", 4, 4, SEEP_GZIP_BEST, &bytes[i]);
 	assert_int_equal(bytes[0], bytes[1]);
@@ -86,11 +79,10 @@ static void gzip_of_the_same_bytes_is_the_same_file(void **state)
 	free(files[1]);
 }
 
-static void what_a_compressed_stream_cannot_write_shows_below_it(void **state)
+TEST(what_a_compressed_stream_cannot_write_shows_below_it)
 {
 	FILE *out = fopen("/dev/full", "w"), *stream;
 
-	(void)state;
 	assert_non_null(out);
 	setbuf(out, NULL);
 	stream = seep_gzip_open(out, SEEP_GZIP_BEST);
@@ -112,9 +104,8 @@ static void check_base64(const void *data, size_t bytes, const char *expected)
 	free(text);
 }
 
-static void base64_is_padded(void **state)
+TEST(base64_is_padded)
 {
-	(void)state;
 	check_base64("", 0, "");
 	check_base64("f", 1, "Zg==");
 	check_base64("fo", 2, "Zm8=");
@@ -123,14 +114,13 @@ static void base64_is_padded(void **state)
 }
 
 /* Longer than what is encoded at a time. */
-static void base64_of_much_has_no_seams(void **state)
+TEST(base64_of_much_has_no_seams)
 {
 	const size_t bytes = 100003;
 	char *zeros = seep_xcalloc(bytes, 1), *text = NULL;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 
-	(void)state;
 	seep_base64_write(out, zeros, bytes);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(length, (bytes + 2) / 3 * 4);
@@ -138,17 +128,4 @@ static void base64_of_much_has_no_seams(void **state)
 	assert_string_equal(text + length - 2, "==");
 	free(zeros);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gzip_gives_the_bytes_back),
-		cmocka_unit_test(what_a_compressed_stream_cannot_write_shows_below_it),
-		cmocka_unit_test(gzip_of_the_same_bytes_is_the_same_file),
-		cmocka_unit_test(base64_is_padded),
-		cmocka_unit_test(base64_of_much_has_no_seams),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,13 @@
  */
 #include "export_case.h"
 #include "sample_profile.h"
+#include "unit.h"
 
 #include <base/pprof.pb-c.h>
 #include <ctype.h>
 
-static void the_list_can_be_shown_to_people(void **state)
+TEST(the_list_can_be_shown_to_people)
 {
-	(void)state;
 	for (size_t i = 0; i < SEEP_EXPORTER_COUNT; i++) {
 		const struct seep_exporter *format = &seep_exporters[i];
 
@@ -41,9 +41,8 @@ static void check_golden(const char *name, const char *file, bool has_version)
 	seep_profile_free(profile);
 }
 
-static void text_formats_are_as_agreed(void **state)
+TEST(text_formats_are_as_agreed)
 {
-	(void)state;
 	check_golden("folded", "export.folded", false);
 	check_golden("speedscope", "export.speedscope.json", true);
 	check_golden("jemalloc", "export.heap", false);
@@ -73,12 +72,11 @@ static const char *type_of(const Pprof__Profile *read, size_t value)
 	return read->string_table[read->sample_type[value]->type];
 }
 
-static void pprof_refers_to_nothing_that_is_not_there(void **state)
+TEST(pprof_refers_to_nothing_that_is_not_there)
 {
 	struct seep_profile *profile = sample_profile();
 	Pprof__Profile *read;
 
-	(void)state;
 	/* No module has this number. */
 	profile->frames[S_UNNAMED].module = 77;
 	read = as_pprof(profile, SEEP_BY_CHOICE);
@@ -108,7 +106,7 @@ static void pprof_refers_to_nothing_that_is_not_there(void **state)
 	seep_profile_free(profile);
 }
 
-static void pprof_shows_the_measure_first_that_was_asked_for(void **state)
+TEST(pprof_shows_the_measure_first_that_was_asked_for)
 {
 	static const char *const types[SEEP_MEASURE_COUNT] = {
 		[SEEP_BY_LIVE] = "inuse_space",
@@ -118,7 +116,6 @@ static void pprof_shows_the_measure_first_that_was_asked_for(void **state)
 	};
 	struct seep_profile *profile = sample_profile();
 
-	(void)state;
 	for (int by = SEEP_BY_CHOICE; by < SEEP_MEASURE_COUNT; by++) {
 		Pprof__Profile *read = as_pprof(profile, by);
 
@@ -141,14 +138,13 @@ static void make_huge(struct seep_profile *profile)
 	}
 }
 
-static void values_beyond_63_bits_stop_there_and_never_turn_negative(void **state)
+TEST(values_beyond_63_bits_stop_there_and_never_turn_negative)
 {
 	struct seep_profile *profile = sample_profile();
 	Pprof__Profile *read;
 	size_t bytes;
 	char *text;
 
-	(void)state;
 	make_huge(profile);
 	read = as_pprof(profile, SEEP_BY_CHOICE);
 	for (size_t i = 0; i < read->n_sample; i++)
@@ -172,13 +168,12 @@ static void values_beyond_63_bits_stop_there_and_never_turn_negative(void **stat
 }
 
 /* A recording may say anything. */
-static void a_stack_that_ends_in_an_inlined_call_is_written(void **state)
+TEST(a_stack_that_ends_in_an_inlined_call_is_written)
 {
 	struct seep_profile *profile = sample_profile();
 	Pprof__Profile *read;
 	size_t bytes;
 
-	(void)state;
 	sample_context(profile, 0, 1, 10, S_MAIN, S_ALLOCATE, SAMPLE_END);
 	sample_context(profile, 200, 1, 20, S_ALLOCATE, SAMPLE_END);
 	read = as_pprof(profile, SEEP_BY_CHOICE);
@@ -190,12 +185,11 @@ static void a_stack_that_ends_in_an_inlined_call_is_written(void **state)
 	seep_profile_free(profile);
 }
 
-static void nothing_at_all_is_a_file_too(void **state)
+TEST(nothing_at_all_is_a_file_too)
 {
 	struct seep_profile *profile = seep_profile_new();
 	size_t bytes;
 
-	(void)state;
 	for (size_t i = 0; i < SEEP_EXPORTER_COUNT; i++) {
 		char *first = exported(&seep_exporters[i], profile, SEEP_BY_CHOICE, &bytes);
 		char *second = exported(&seep_exporters[i], profile, SEEP_BY_PEAK, &bytes);
@@ -205,19 +199,4 @@ static void nothing_at_all_is_a_file_too(void **state)
 		free(second);
 	}
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_list_can_be_shown_to_people),
-		cmocka_unit_test(text_formats_are_as_agreed),
-		cmocka_unit_test(pprof_refers_to_nothing_that_is_not_there),
-		cmocka_unit_test(pprof_shows_the_measure_first_that_was_asked_for),
-		cmocka_unit_test(values_beyond_63_bits_stop_there_and_never_turn_negative),
-		cmocka_unit_test(a_stack_that_ends_in_an_inlined_call_is_written),
-		cmocka_unit_test(nothing_at_all_is_a_file_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

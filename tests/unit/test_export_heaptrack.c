@@ -6,6 +6,7 @@
 #include "export/heaptrack_plan.h"
 #include "export_case.h"
 #include "sample_profile.h"
+#include "unit.h"
 
 enum { CONTEXTS_MAX = 12, PROFILES = 3000, SIZES_MAX = 8 * CONTEXTS_MAX + 2 };
 
@@ -88,12 +89,12 @@ static void read_log(struct reader *r, char *text)
 	}
 }
 
-static uint64_t state = 1;
+static uint64_t chance = 1;
 
 static uint64_t at_random(uint64_t below)
 {
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return below > 0 ? (state >> 33) % below : 0;
+	chance = chance * 6364136223846793005u + 1442695040888963407u;
+	return below > 0 ? (chance >> 33) % below : 0;
 }
 
 /*
@@ -199,11 +200,10 @@ static void check_log(struct seep_profile *p)
 	free(text);
 }
 
-static void a_reader_counts_what_the_profile_has(void **unused)
+TEST(a_reader_counts_what_the_profile_has)
 {
 	uint32_t checked = 0;
 
-	(void)unused;
 	while (checked < PROFILES) {
 		struct seep_profile *p = random_profile();
 
@@ -216,11 +216,10 @@ static void a_reader_counts_what_the_profile_has(void **unused)
 	}
 }
 
-static void the_sample_is_counted_in_times_of_its_own(void **unused)
+TEST(the_sample_is_counted_in_times_of_its_own)
 {
 	struct seep_profile *p = sample_profile();
 
-	(void)unused;
 	/* Its figures are not those of a history: more blocks at the peak than there were. */
 	for (uint32_t i = 0; i < p->context_count; i++) {
 		p->contexts[i].allocs += 20;
@@ -231,9 +230,8 @@ static void the_sample_is_counted_in_times_of_its_own(void **unused)
 	seep_profile_free(p);
 }
 
-static void bytes_stay_exact_when_one_allocation_stands_for_several(void **unused)
+TEST(bytes_stay_exact_when_one_allocation_stands_for_several)
 {
-	(void)unused;
 	for (int i = 0; i < 300; i++) {
 		struct seep_profile *p = random_profile();
 		uint64_t peak_bytes = 0, live_bytes = 0, allocs = 0;
@@ -256,15 +254,4 @@ static void bytes_stay_exact_when_one_allocation_stands_for_several(void **unuse
 		seep_plans_done(&plans);
 		seep_profile_free(p);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reader_counts_what_the_profile_has),
-		cmocka_unit_test(bytes_stay_exact_when_one_allocation_stands_for_several),
-		cmocka_unit_test(the_sample_is_counted_in_times_of_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

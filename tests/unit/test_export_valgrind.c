@@ -2,15 +2,15 @@
 /* The three formats of valgrind: whole files, and profiles at the edges of what there can be. */
 #include "export_case.h"
 #include "sample_profile.h"
+#include "unit.h"
 
 #include <time.h>
 
 static const char *const formats[] = { "massif", "callgrind", "dhat", "heaptrack" };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]), GOLDEN = 3 };
 
-static void files_are_as_agreed(void **state)
+TEST(files_are_as_agreed)
 {
-	(void)state;
 	for (int i = 0; i < GOLDEN; i++) {
 		struct seep_profile *profile = sample_profile();
 		char name[64], *text;
@@ -41,17 +41,15 @@ static void check_all(struct seep_profile *profile)
 	seep_profile_free(profile);
 }
 
-static void a_profile_without_anything_is_written(void **state)
+TEST(a_profile_without_anything_is_written)
 {
-	(void)state;
 	check_all(seep_profile_new());
 }
 
-static void figures_up_to_the_last_bit_are_written(void **state)
+TEST(figures_up_to_the_last_bit_are_written)
 {
 	struct seep_profile *profile = sample_profile();
 
-	(void)state;
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		struct seep_profile_context *c = &profile->contexts[i];
 
@@ -66,14 +64,13 @@ static void figures_up_to_the_last_bit_are_written(void **state)
 }
 
 /* One line for each thing, whatever names hold; and what ms_print takes for a comment is none. */
-static void hostile_names_stay_within_their_lines(void **state)
+TEST(hostile_names_stay_within_their_lines)
 {
 	struct seep_profile *profile = sample_profile();
 	struct seep_profile_context *c;
 	char *text;
 	size_t bytes;
 
-	(void)state;
 	profile->frames[S_HOSTILE].function = "a\nfn=(1) b\n\"},{\"tb\":1 (c.c:1)#d";
 	profile->frames[S_HOSTILE].file = "e\nn9: 1 0x0: f";
 	profile->process.argv[0] = seep_profile_strdup(profile, "g\ncmd: h\n#");
@@ -141,11 +138,10 @@ static struct seep_profile *large_profile(void)
 	return p;
 }
 
-static void a_hundred_thousand_contexts_take_seconds(void **state)
+TEST(a_hundred_thousand_contexts_take_seconds)
 {
 	struct seep_profile *profile = large_profile();
 
-	(void)state;
 	for (int i = 0; i < FORMATS; i++) {
 		const clock_t before = clock();
 		size_t bytes;
@@ -156,17 +152,4 @@ static void a_hundred_thousand_contexts_take_seconds(void **state)
 		assert_true(clock() - before < MANY_SECONDS * CLOCKS_PER_SEC);
 	}
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_are_as_agreed),
-		cmocka_unit_test(a_profile_without_anything_is_written),
-		cmocka_unit_test(figures_up_to_the_last_bit_are_written),
-		cmocka_unit_test(hostile_names_stay_within_their_lines),
-		cmocka_unit_test(a_hundred_thousand_contexts_take_seconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,15 @@
 /* Reading whole files with a bound, replacing them atomically. */
 #include <dirent.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "unit.h"
 
 static char folder[] = "/tmp/seep-test-file.XXXXXX";
 
@@ -45,14 +40,13 @@ static int replace(const char *path, const void *data, size_t bytes)
 	return seep_atomic_commit(&file, NULL);
 }
 
-static void replaced_file_reads_back(void **state)
+TEST(replaced_file_reads_back)
 {
 	struct seep_error err = { 0 };
 	struct stat about;
 	char *data = NULL;
 	size_t bytes = 0;
 
-	(void)state;
 	assert_int_equal(replace("file", "a\0b", 3), 0);
 	assert_int_equal(stat("file", &about), 0);
 	assert_int_equal(about.st_mode & 0777, 0600);
@@ -62,14 +56,13 @@ static void replaced_file_reads_back(void **state)
 	free(data);
 }
 
-static void large_file_reads_back(void **state)
+TEST(large_file_reads_back)
 {
 	size_t size = 1000003;
 	char *out = seep_xmalloc(size);
 	char *in = NULL;
 	size_t bytes = 0;
 
-	(void)state;
 	for (size_t i = 0; i < size; i++)
 		out[i] = (char)(i * 7);
 	assert_int_equal(replace("file", out, size), 0);
@@ -80,35 +73,32 @@ static void large_file_reads_back(void **state)
 	free(out);
 }
 
-static void file_longer_than_the_bound_is_refused(void **state)
+TEST(file_longer_than_the_bound_is_refused)
 {
 	struct seep_error err = { 0 };
 	char *data = NULL;
 
-	(void)state;
 	assert_int_equal(replace("file", "abcd", 4), 0);
 	assert_int_equal(seep_file_read("file", 3, &data, NULL, &err), -SEEP_ELIMIT);
 	assert_null(data);
 }
 
-static void file_of_unknown_size_is_read(void **state)
+TEST(file_of_unknown_size_is_read)
 {
 	char *data = NULL;
 	size_t bytes = 0;
 
-	(void)state;
 	assert_int_equal(seep_file_read("/proc/self/status", 1 << 20, &data, &bytes, NULL), 0);
 	assert_true(bytes > 0);
 	assert_memory_equal(data, "Name:", 5);
 	free(data);
 }
 
-static void missing_file_and_folder_are_told_apart(void **state)
+TEST(missing_file_and_folder_are_told_apart)
 {
 	struct seep_error err = { 0 };
 	char *data = NULL;
 
-	(void)state;
 	assert_int_equal(seep_file_read("nothing", 10, &data, NULL, &err), -SEEP_ENOTFOUND);
 	assert_non_null(strstr(err.text, "nothing"));
 	assert_int_equal(seep_file_read(".", 10, &data, NULL, &err), -SEEP_ESYS);
@@ -126,13 +116,12 @@ static unsigned names_in_folder(void)
 	return count;
 }
 
-static void unfinished_file_has_no_name_where_that_can_be(void **state)
+TEST(unfinished_file_has_no_name_where_that_can_be)
 {
 	const unsigned before = names_in_folder();
 	struct seep_atomic_file file = { 0 };
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(seep_atomic_open("unfinished", 0640, &file, NULL), 0);
 	(void)fputs("new", file.stream);
 	assert_int_equal(names_in_folder(), before + !file.is_unnamed);
@@ -143,13 +132,12 @@ static void unfinished_file_has_no_name_where_that_can_be(void **state)
 	assert_int_equal(unlink("unfinished"), 0);
 }
 
-static void abandoned_file_leaves_the_old_one(void **state)
+TEST(abandoned_file_leaves_the_old_one)
 {
 	struct seep_atomic_file file = { 0 };
 	char *data = NULL;
 	char *temp;
 
-	(void)state;
 	assert_int_equal(replace("file", "old", 3), 0);
 	assert_int_equal(seep_atomic_open("file", 0600, &file, NULL), 0);
 	(void)fputs("new", file.stream);
@@ -163,13 +151,12 @@ static void abandoned_file_leaves_the_old_one(void **state)
 	free(data);
 }
 
-static void failed_commit_leaves_the_old_one_and_no_litter(void **state)
+TEST(failed_commit_leaves_the_old_one_and_no_litter)
 {
 	struct seep_atomic_file file = { 0 };
 	struct seep_error err = { 0 };
 	char *temp;
 
-	(void)state;
 	/* A folder of that name cannot be replaced by a file. */
 	assert_int_equal(mkdir("dir", 0700), 0);
 	assert_int_equal(replace("dir/file", "x", 1), 0);
@@ -181,14 +168,13 @@ static void failed_commit_leaves_the_old_one_and_no_litter(void **state)
 	free(temp);
 }
 
-static void file_that_came_meanwhile_is_kept_on_request(void **state)
+TEST(file_that_came_meanwhile_is_kept_on_request)
 {
 	struct seep_atomic_file file = { 0 };
 	struct seep_error err = { 0 };
 	char *data = NULL;
 	char *temp;
 
-	(void)state;
 	(void)unlink("file");
 	assert_int_equal(seep_atomic_open("file", 0600, &file, &err), 0);
 	file.keep_old = true;
@@ -202,11 +188,10 @@ static void file_that_came_meanwhile_is_kept_on_request(void **state)
 	free(temp);
 }
 
-static void longest_name_is_written(void **state)
+TEST(longest_name_is_written)
 {
 	char name[NAME_MAX + 2];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[NAME_MAX] = '\0';
 	assert_int_equal(replace(name, "x", 1), 0);
@@ -216,12 +201,11 @@ static void longest_name_is_written(void **state)
 	assert_int_equal(replace(name, "x", 1), -SEEP_ESYS);
 }
 
-static void full_disk_is_an_error(void **state)
+TEST(full_disk_is_an_error)
 {
 	struct seep_atomic_file file = { 0 };
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(replace("file", "old", 3), 0);
 	assert_int_equal(seep_atomic_open("file", 0600, &file, NULL), 0);
 	assert_non_null(freopen("/dev/full", "w", file.stream));
@@ -232,19 +216,5 @@ static void full_disk_is_an_error(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replaced_file_reads_back),
-		cmocka_unit_test(large_file_reads_back),
-		cmocka_unit_test(file_longer_than_the_bound_is_refused),
-		cmocka_unit_test(file_of_unknown_size_is_read),
-		cmocka_unit_test(missing_file_and_folder_are_told_apart),
-		cmocka_unit_test(unfinished_file_has_no_name_where_that_can_be),
-		cmocka_unit_test(abandoned_file_leaves_the_old_one),
-		cmocka_unit_test(failed_commit_leaves_the_old_one_and_no_litter),
-		cmocka_unit_test(file_that_came_meanwhile_is_kept_on_request),
-		cmocka_unit_test(longest_name_is_written),
-		cmocka_unit_test(full_disk_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return unit_run(make_folder, remove_folder);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of the ledger of a process that is gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "ledger_fake.h"
+#include "unit.h"
 #include "recorder/finish.h"
 #include "recorder/ledgerdir.h"
 #include "recording/recording.h"
@@ -73,13 +69,14 @@ static struct seep_finish_job finish_with(struct seep_profile_sample *samples, u
 	return job;
 }
 
-static void a_recording_replaces_its_ledger(void **state)
+#define FINISH_TEST(name) TEST_WITH(set_up, name, tear_down)
+
+FINISH_TEST(a_recording_replaces_its_ledger)
 {
 	static struct seep_profile_sample samples[] = { { .at_ns = 5, .allocs = 9 } };
 	struct seep_finish_job job = finish_with(samples, 1);
 	struct seep_profile *profile;
 
-	(void)state;
 	assert_true(job.recorded);
 	assert_int_equal(job.err.code, 0);
 	assert_int_not_equal(faccessat(folder_fd, fake.file_name, F_OK, 0), 0);
@@ -88,14 +85,13 @@ static void a_recording_replaces_its_ledger(void **state)
 	seep_profile_free(profile);
 }
 
-static void one_that_nobody_could_read_does_not(void **state)
+FINISH_TEST(one_that_nobody_could_read_does_not)
 {
 	static struct seep_profile_sample bad[][2] = {
 		{ { .at_ns = 5 }, { .at_ns = 6, .frees = 1ull << 63 } },
 		{ { .at_ns = 5 }, { .at_ns = 4 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct seep_finish_job job = finish_with(bad[i], 2);
 
@@ -109,51 +105,46 @@ static void one_that_nobody_could_read_does_not(void **state)
 	}
 }
 
-static struct ledger_state *ledger_words(void)
+static struct ledger_sums *ledger_words(void)
 {
 	int fd = openat(folder_fd, fake.file_name, O_RDWR | O_CLOEXEC);
-	uint8_t *map = mmap(NULL, 3 * LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint8_t *map = mmap(NULL, LEDGER_FIXED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	assert_true(map != MAP_FAILED);
 	(void)close(fd);
-	return (void *)(map + 2 * LEDGER_PAGE_BYTES);
+	return (void *)(map + 3 * LEDGER_PAGE_BYTES);
 }
 
-static void children_without_a_ledger_are_in_their_parents_recording(void **state)
+FINISH_TEST(children_without_a_ledger_are_in_their_parents_recording)
 {
 	struct seep_recorder_plan how = plan;
-	struct ledger_state *words = ledger_words();
+	struct ledger_sums *words = ledger_words();
 
-	(void)state;
 	how.ledger_dir_fd = folder_fd;
-	words->forked.processes = 3;
-	words->forked.allocs = 50;
-	words->forked.alloc_bytes = 500;
-	words->young.allocs = 2;
+	words->processes = 3;
+	words->allocs = 50;
+	words->alloc_bytes = 500;
 	for (int follow = 0; follow < 2; follow++) {
 		struct seep_finish_job job = new_job(&how);
 
 		how.follow = follow;
 		job.snapshot = job.keep_small = job.keep_profile = true;
 		job.image.forked = (struct seep_profile_forked){ .processes = 1, .allocs = 4 };
-		job.image.grown = (struct seep_profile_forked){ .processes = 1, .allocs = 20 };
 		how.force = true;
 		seep_finish(&job);
 		assert_int_equal(job.err.code, 0);
-		assert_int_equal(job.forked.processes, follow ? 2 : 0);
-		assert_int_equal(job.forked.allocs, follow ? 30 : 0);
-		assert_int_equal(job.young.allocs, 2);
-		assert_int_equal(job.profile->forked.processes, follow ? 3 : 1);
-		assert_int_equal(job.profile->forked.allocs, follow ? 34 : 4);
+		assert_int_equal(job.forked.processes, follow ? 3 : 0);
+		assert_int_equal(job.forked.allocs, follow ? 50 : 0);
+		assert_int_equal(job.profile->forked.processes, follow ? 4 : 1);
+		assert_int_equal(job.profile->forked.allocs, follow ? 54 : 4);
 		seep_profile_free(job.profile);
 	}
 }
 
-static void a_small_fork_has_a_recording_if_its_blocks_were_large(void **state)
+FINISH_TEST(a_small_fork_has_a_recording_if_its_blocks_were_large)
 {
 	struct seep_recorder_plan how = plan;
 
-	(void)state;
 	how.ledger_dir_fd = folder_fd;
 	fake.allocs = 2;
 	fake.frees = 1;
@@ -167,20 +158,4 @@ static void a_small_fork_has_a_recording_if_its_blocks_were_large(void **state)
 		assert_int_equal(job.share.peak_bytes, fake.block_bytes);
 		assert_int_equal(job.recorded, i);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_recording_replaces_its_ledger, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_that_nobody_could_read_does_not, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(
-			children_without_a_ledger_are_in_their_parents_recording, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(
-			a_small_fork_has_a_recording_if_its_blocks_were_large, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns of names, and lists of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/glob.h"
+#include "unit.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -17,7 +12,7 @@ static bool matches(const char *glob, const char *name)
 	return core_glob_match((struct core_glob){ glob, strlen(glob) }, name, strlen(name));
 }
 
-static void a_glob_matches_all_of_a_name(void **state)
+TEST(a_glob_matches_all_of_a_name)
 {
 	static const struct {
 		const char *glob;
@@ -51,13 +46,12 @@ static void a_glob_matches_all_of_a_name(void **state)
 		{ "a\\b", "a\\b", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		if (matches(cases[i].glob, cases[i].name) != cases[i].match)
 			fail_msg("%s and %s", cases[i].glob, cases[i].name);
 }
 
-static void a_list_lets_through_what_no_exclusion_names(void **state)
+TEST(a_list_lets_through_what_no_exclusion_names)
 {
 	static const struct {
 		const char *list;
@@ -77,19 +71,17 @@ static void a_list_lets_through_what_no_exclusion_names(void **state)
 		{ "!", "a", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		if (core_glob_list_match(cases[i].list, cases[i].name, strlen(cases[i].name)) !=
 		    cases[i].match)
 			fail_msg("%s and %s", cases[i].list, cases[i].name);
 }
 
-static void many_stars_take_no_exponential_time(void **state)
+TEST(many_stars_take_no_exponential_time)
 {
 	static char glob[2000];
 	static char name[4000];
 
-	(void)state;
 	for (size_t i = 0; i + 2 < sizeof(glob); i += 2) {
 		glob[i] = '*';
 		glob[i + 1] = 'a';
@@ -97,15 +89,4 @@ static void many_stars_take_no_exponential_time(void **state)
 	memset(name, 'a', sizeof(name) - 2);
 	name[sizeof(name) - 2] = 'b';
 	assert_false(matches(glob, name));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_glob_matches_all_of_a_name),
-		cmocka_unit_test(a_list_lets_through_what_no_exclusion_names),
-		cmocka_unit_test(many_stars_take_no_exponential_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of growth, where several contexts are one stack to a reader. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "view/growth_view.h"
+#include "unit.h"
 
 static const struct seep_profile_growth growing = {
 	.verdict = SEEP_GROWTH_GROWING,
@@ -81,7 +77,7 @@ static void check(const struct seep_profile_growth *const *growths, uint32_t cou
 	seep_profile_free(profile);
 }
 
-static void the_gravest_verdict_counts_in_any_order(void **state)
+TEST(the_gravest_verdict_counts_in_any_order)
 {
 	const struct seep_profile_growth *orders[][3] = {
 		{ &growing, &stale, &freed_late },
@@ -89,7 +85,6 @@ static void the_gravest_verdict_counts_in_any_order(void **state)
 		{ &stale, &growing, &freed_late },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
 		check(orders[i], 3, "GROWING: +60.0 KB/min for 1 min, 150 of 300 blocks ever freed",
 		      "GROWING: 1 call stack, 60.0 KB at +60.0 KB/min");
@@ -99,21 +94,10 @@ static void the_gravest_verdict_counts_in_any_order(void **state)
 		      "No call stack grew for 1 min; 5 stale blocks");
 }
 
-static void growth_of_one_stack_is_summed(void **state)
+TEST(growth_of_one_stack_is_summed)
 {
 	const struct seep_profile_growth *both[] = { &growing, &growing };
 
-	(void)state;
 	check(both, 2, "GROWING: +120 KB/min for 1 min, 100 of 200 blocks ever freed",
 	      "GROWING: 1 call stack, 120 KB at +120 KB/min");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_gravest_verdict_counts_in_any_order),
-		cmocka_unit_test(growth_of_one_stack_is_summed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,13 @@
 #include "base/encode.h"
 #include "profile/context_hash.h"
 #include "profile/profile.h"
+#include "unit.h"
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #define HEAP_V2(figures)                                                                       \
 	"heap_v2/524288\n  t*: 9: 9 [9: 9]\n@ 0x1010 0x2020 0x9999\n  t*: " figures            \
@@ -81,11 +76,10 @@ static void check_bad(const struct seep_importer *importer, const struct bad *ba
 
 /* ---- jemalloc ------------------------------------------------------------------------------ */
 
-static void samples_are_scaled_as_jeprof_does_it(void **state)
+TEST_WITH(NULL, samples_are_scaled_as_jeprof_does_it, teardown)
 {
 	const struct seep_profile_context *context;
 
-	(void)state;
 	/* 3 blocks of 100,000 bytes: 1 / (1 - exp(-100000 / 524288)) is 5.7588. */
 	good(&seep_import_jemalloc, HEAP_V2("3: 300000 [30: 60000000]"));
 	assert_int_equal(profile->context_count, 1);
@@ -99,11 +93,10 @@ static void samples_are_scaled_as_jeprof_does_it(void **state)
 	assert_false(seep_profile_knows(profile, "peak_bytes"));
 }
 
-static void addresses_are_places_in_the_files_that_were_mapped(void **state)
+TEST_WITH(NULL, addresses_are_places_in_the_files_that_were_mapped, teardown)
 {
 	const struct seep_profile_frame *frames;
 
-	(void)state;
 	good(&seep_import_jemalloc, HEAP_V2("3: 300000 [10: 20000000]"));
 	frames = profile->frames;
 	assert_int_equal(profile->module_count, 2);
@@ -116,9 +109,8 @@ static void addresses_are_places_in_the_files_that_were_mapped(void **state)
 	assert_true(profile->modules[0].by_place);
 }
 
-static void more_live_than_allocated_is_mended_and_told(void **state)
+TEST_WITH(NULL, more_live_than_allocated_is_mended_and_told, teardown)
 {
-	(void)state;
 	good(&seep_import_jemalloc, HEAP_V2("10: 10000000 [1: 9000000]"));
 	assert_int_equal(profile->contexts[0].frees, 0);
 	assert_int_equal(profile->contexts[0].alloc_bytes, profile->contexts[0].live_bytes);
@@ -129,12 +121,11 @@ static void more_live_than_allocated_is_mended_and_told(void **state)
 	assert_false(seep_profile_says(profile, "mended"));
 }
 
-static void text_of_tcmalloc_is_exact_unless_it_says_a_period(void **state)
+TEST_WITH(NULL, text_of_tcmalloc_is_exact_unless_it_says_a_period, teardown)
 {
 	static const char maps[] = "\nMAPPED_LIBRARIES:\n";
 	char text[256];
 
-	(void)state;
 	(void)snprintf(text, sizeof(text),
 		       "heap profile: 1: 8 [2: 9] @ heapprofile\n"
 		       "  1:  8 [ 2: 9] @ 0x10 0x20\n%s",
@@ -151,7 +142,7 @@ static void text_of_tcmalloc_is_exact_unless_it_says_a_period(void **state)
 	assert_int_equal(profile->totals.live_bytes, 1051);
 }
 
-static void damaged_text_of_jemalloc_is_refused_with_its_line(void **state)
+TEST_WITH(NULL, damaged_text_of_jemalloc_is_refused_with_its_line, teardown)
 {
 	static const struct bad bad[] = {
 		{ "", SEEP_ETRUNC, "its end is missing" },
@@ -174,17 +165,15 @@ static void damaged_text_of_jemalloc_is_refused_with_its_line(void **state)
 		  SEEP_ELIMIT, "over 2^64" },
 	};
 
-	(void)state;
 	CHECK_BAD(&seep_import_jemalloc, bad);
 }
 
 /* ---- heaptrack ----------------------------------------------------------------------------- */
 
-static void the_peak_is_a_cut_through_all_contexts(void **state)
+TEST_WITH(NULL, the_peak_is_a_cut_through_all_contexts, teardown)
 {
 	const struct seep_profile_context *c;
 
-	(void)state;
 	good(&seep_import_heaptrack,
 	     TRACK_HEAD "+ 0\n+ 1\nc a\nR 5\n+ 1\n- 0\n- 1\nc 14\n+ 0\n- 0\nR 2\nc 1e\n");
 	c = profile->contexts;
@@ -208,9 +197,8 @@ static void the_peak_is_a_cut_through_all_contexts(void **state)
 }
 
 /* As our own export does, and heaptrack's readers take it. */
-static void a_free_of_no_bytes_parts_an_allocation_from_its_free(void **state)
+TEST_WITH(NULL, a_free_of_no_bytes_parts_an_allocation_from_its_free, teardown)
 {
-	(void)state;
 	good(&seep_import_heaptrack,
 	     TRACK_HEAD "a 0 3\n+ 2\n+ 0\n- 2\n- 0\n+ 0\n- 2\n- 0\n+ 0\n- 0\nc 1e\n");
 	assert_true(profile->totals.allocs == 4 && profile->totals.frees == 4);
@@ -218,11 +206,10 @@ static void a_free_of_no_bytes_parts_an_allocation_from_its_free(void **state)
 	assert_true(profile->totals.live_blocks == 0 && profile->totals.live_bytes == 0);
 }
 
-static void stacks_begin_at_the_caller_of_the_allocation_function(void **state)
+TEST_WITH(NULL, stacks_begin_at_the_caller_of_the_allocation_function, teardown)
 {
 	const struct seep_profile_context *c;
 
-	(void)state;
 	good(&seep_import_heaptrack, TRACK_HEAD "+ 0\n+ 1\n");
 	seep_import_trim(profile);
 	c = profile->contexts;
@@ -237,21 +224,19 @@ static void stacks_begin_at_the_caller_of_the_allocation_function(void **state)
 	assert_true(profile->frames[c[1].stack[0].frame].module == 1);
 }
 
-static void strings_are_as_long_as_they_say(void **state)
+TEST_WITH(NULL, strings_are_as_long_as_they_say, teardown)
 {
-	(void)state;
 	good(&seep_import_heaptrack, "v 10400 3\ns 3 a b\ni 1 1\nt 1 0\na 1 1\n+ 0");
 	assert_string_equal(profile->modules[0].path, "a b");
 	good(&seep_import_heaptrack, "v 10300 2\ns 3 a b\ni 1 1\nt 1 0\na 1 1\n+ 0");
 	assert_string_equal(profile->modules[0].path, "3 a b");
 }
 
-static void a_long_timeline_is_thinned(void **state)
+TEST_WITH(NULL, a_long_timeline_is_thinned, teardown)
 {
 	char *text = malloc(1 << 20);
 	size_t at = (size_t)sprintf(text, "v 10400 3\n");
 
-	(void)state;
 	for (unsigned i = 1; i <= 50000; i++)
 		at += (size_t)sprintf(text + at, "c %x\n", i);
 	good(&seep_import_heaptrack, text);
@@ -262,7 +247,7 @@ static void a_long_timeline_is_thinned(void **state)
 	free(text);
 }
 
-static void damaged_files_of_heaptrack_are_refused_with_their_line(void **state)
+TEST_WITH(NULL, damaged_files_of_heaptrack_are_refused_with_their_line, teardown)
 {
 	static const struct bad bad[] = {
 		{ "I 1000 1\n", SEEP_ECORRUPT, "line 1: there is no version" },
@@ -291,25 +276,22 @@ static void damaged_files_of_heaptrack_are_refused_with_their_line(void **state)
 		{ TRACK_HEAD "a ffffffffffffffff 1\n+ 2\n+ 2\n", SEEP_ECORRUPT, "line 19: more" },
 	};
 
-	(void)state;
 	CHECK_BAD(&seep_import_heaptrack, bad);
 }
 
 /* ---- what is compressed, and which format it is ---------------------------------------------- */
 
-static void an_empty_file_is_no_log(void **state)
+TEST_WITH(NULL, an_empty_file_is_no_log, teardown)
 {
-	(void)state;
 	assert_int_equal(import(&seep_import_heaptrack, ""), -SEEP_ETRUNC);
 	assert_string_equal(err.text, "it is empty");
 }
 
-static void a_line_without_an_end_is_refused(void **state)
+TEST_WITH(NULL, a_line_without_an_end_is_refused, teardown)
 {
 	const size_t bytes = 5 << 20;
 	char *text = malloc(bytes + 1);
 
-	(void)state;
 	memset(text, 'a', bytes);
 	memcpy(text, "v 10400 3\n#", 11);
 	text[bytes] = '\0';
@@ -318,7 +300,7 @@ static void a_line_without_an_end_is_refused(void **state)
 	free(text);
 }
 
-static void compressed_files_are_read_and_their_damage_is_told(void **state)
+TEST_WITH(NULL, compressed_files_are_read_and_their_damage_is_told, teardown)
 {
 	const char *text = HEAP_V2("3: 300000 [10: 20000000]");
 	const size_t bytes = strlen(text);
@@ -328,7 +310,6 @@ static void compressed_files_are_read_and_their_damage_is_told(void **state)
 	FILE *gzip = seep_gzip_open(out, SEEP_GZIP_BEST);
 	struct seep_importer small = seep_import_jemalloc;
 
-	(void)state;
 	(void)fwrite(text, 1, bytes, gzip);
 	(void)fclose(gzip);
 	(void)fclose(out);
@@ -356,7 +337,7 @@ static void compressed_files_are_read_and_their_damage_is_told(void **state)
 	}
 }
 
-static void a_format_is_known_by_its_first_bytes(void **state)
+TEST_WITH(NULL, a_format_is_known_by_its_first_bytes, teardown)
 {
 	static const struct {
 		const char *bytes;
@@ -381,7 +362,6 @@ static void a_format_is_known_by_its_first_bytes(void **state)
 #undef CASE
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (seep_importer_detect(cases[i].bytes, cases[i].count) != cases[i].importer)
 			fail_msg("case %zu", i);
@@ -391,32 +371,7 @@ static void a_format_is_known_by_its_first_bytes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(samples_are_scaled_as_jeprof_does_it, teardown),
-		cmocka_unit_test_teardown(addresses_are_places_in_the_files_that_were_mapped,
-					  teardown),
-		cmocka_unit_test_teardown(more_live_than_allocated_is_mended_and_told, teardown),
-		cmocka_unit_test_teardown(text_of_tcmalloc_is_exact_unless_it_says_a_period,
-					  teardown),
-		cmocka_unit_test_teardown(damaged_text_of_jemalloc_is_refused_with_its_line,
-					  teardown),
-		cmocka_unit_test_teardown(the_peak_is_a_cut_through_all_contexts, teardown),
-		cmocka_unit_test_teardown(a_free_of_no_bytes_parts_an_allocation_from_its_free,
-					  teardown),
-		cmocka_unit_test_teardown(stacks_begin_at_the_caller_of_the_allocation_function,
-					  teardown),
-		cmocka_unit_test_teardown(strings_are_as_long_as_they_say, teardown),
-		cmocka_unit_test_teardown(a_long_timeline_is_thinned, teardown),
-		cmocka_unit_test_teardown(damaged_files_of_heaptrack_are_refused_with_their_line,
-					  teardown),
-		cmocka_unit_test_teardown(an_empty_file_is_no_log, teardown),
-		cmocka_unit_test_teardown(a_line_without_an_end_is_refused, teardown),
-		cmocka_unit_test_teardown(compressed_files_are_read_and_their_damage_is_told,
-					  teardown),
-		cmocka_unit_test_teardown(a_format_is_known_by_its_first_bytes, teardown),
-	};
-
 	/* What is not written shows. */
 	(void)mallopt(M_PERTURB, 0x55);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -3,17 +3,13 @@
 #include "import/import.h"
 
 #include "profile/profile.h"
+#include "unit.h"
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <base/pprof.pb-c.h>
-#include <cmocka.h>
 
 enum { TYPES = 4, SAMPLES = 3, LOCATIONS = 3, STRINGS = 19 };
 
@@ -228,9 +224,8 @@ static const struct seep_profile_frame *frame(const struct seep_profile_context 
 	return &profile->frames[context->stack[i].frame];
 }
 
-static void a_sample_is_a_context(void **state)
+TEST_WITH(setup, a_sample_is_a_context, teardown)
 {
-	(void)state;
 	good();
 	assert_int_equal(profile->context_count, 3);
 	assert_int_equal(context_of(5)->alloc_bytes, 500);
@@ -241,11 +236,10 @@ static void a_sample_is_a_context(void **state)
 	assert_true(seep_profile_says(profile, "sampled"));
 }
 
-static void names_are_those_of_the_linker_where_they_say_more(void **state)
+TEST_WITH(setup, names_are_those_of_the_linker_where_they_say_more, teardown)
 {
 	const struct seep_profile_context *context;
 
-	(void)state;
 	good();
 	context = context_of(5);
 	assert_int_equal(context->stack_count, 3);
@@ -259,11 +253,10 @@ static void names_are_those_of_the_linker_where_they_say_more(void **state)
 	assert_memory_equal(profile->modules[0].build_id, "\x0a\xff", 2);
 }
 
-static void what_has_no_name_is_to_be_looked_up(void **state)
+TEST_WITH(setup, what_has_no_name_is_to_be_looked_up, teardown)
 {
 	const struct seep_profile_frame *unnamed;
 
-	(void)state;
 	good();
 	unnamed = frame(context_of(7), 1);
 	assert_null(unnamed->function);
@@ -278,9 +271,8 @@ static void what_has_no_name_is_to_be_looked_up(void **state)
 	assert_null(frame(context_of(7), 0)->function);
 }
 
-static void threads_and_kinds_are_kept_apart(void **state)
+TEST_WITH(setup, threads_and_kinds_are_kept_apart, teardown)
 {
-	(void)state;
 	m.samples[2].n_label = 1;
 	m.samples[2].label = m.label_list;
 	m.label.key = THREAD;
@@ -296,9 +288,8 @@ static void threads_and_kinds_are_kept_apart(void **state)
 	assert_int_equal(context_of(5)->kind, LEDGER_KIND_MALLOC);
 }
 
-static void what_is_not_in_the_profile_is_not_known(void **state)
+TEST_WITH(setup, what_is_not_in_the_profile_is_not_known, teardown)
 {
-	(void)state;
 	m.types[1].type = m.types[0].type = CPU;
 	good();
 	assert_false(seep_profile_knows(profile, "allocs"));
@@ -312,9 +303,8 @@ static void what_is_not_in_the_profile_is_not_known(void **state)
 	bad(SEEP_EUNSUPPORTED, "no heap profile");
 }
 
-static void references_and_values_are_checked(void **state)
+TEST_WITH(setup, references_and_values_are_checked, teardown)
 {
-	(void)state;
 	m.stacks[1][1] = 6;
 	bad(SEEP_ECORRUPT, "the missing location 6");
 	m.stacks[1][1] = 0;
@@ -339,9 +329,8 @@ static void references_and_values_are_checked(void **state)
 	bad(SEEP_ELIMIT, "over 2^64");
 }
 
-static void lines_of_nonsense_are_unknown(void **state)
+TEST_WITH(setup, lines_of_nonsense_are_unknown, teardown)
 {
-	(void)state;
 	m.lines[0].line = -5;
 	m.lines[1].line = 1ll << 40;
 	m.lines[0].function_id = 0;
@@ -355,12 +344,11 @@ static void lines_of_nonsense_are_unknown(void **state)
 	assert_int_equal(frame(context_of(7), 0)->address, 0);
 }
 
-static void a_damaged_message_is_refused(void **state)
+TEST_WITH(setup, a_damaged_message_is_refused, teardown)
 {
 	uint8_t packed[4096];
 	const size_t bytes = pprof__profile__pack(&m.profile, packed);
 
-	(void)state;
 	for (size_t cut = 1; cut < bytes; cut++)
 		if (seep_import(&seep_import_pprof, packed, bytes - cut, &profile, &err) == 0)
 			/* Between two fields at the end. */
@@ -369,13 +357,12 @@ static void a_damaged_message_is_refused(void **state)
 			 -SEEP_ECORRUPT);
 }
 
-static void a_message_that_unfolds_is_refused(void **state)
+TEST_WITH(setup, a_message_that_unfolds_is_refused, teardown)
 {
 	/* A sample of two bytes takes a hundred in memory. */
 	const size_t bytes = 4 << 20;
 	uint8_t *packed = calloc(bytes, 1);
 
-	(void)state;
 	for (size_t i = 0; i < bytes; i += 2)
 		packed[i] = 2 << 3 | 2;
 	assert_int_equal(seep_import(&seep_import_pprof, packed, bytes, &profile, &err),
@@ -384,13 +371,12 @@ static void a_message_that_unfolds_is_refused(void **state)
 	free(packed);
 }
 
-static void stacks_that_unfold_are_refused(void **state)
+TEST_WITH(setup, stacks_that_unfold_are_refused, teardown)
 {
 	enum { LINES = 60000, DEPTH = 60000 };
 	Pprof__Line **lines = calloc(LINES, sizeof(Pprof__Line *));
 	uint64_t *stack = calloc(DEPTH, sizeof(*stack));
 
-	(void)state;
 	for (int i = 0; i < LINES; i++)
 		lines[i] = &m.lines[0];
 	for (int i = 0; i < DEPTH; i++)
@@ -406,21 +392,7 @@ static void stacks_that_unfold_are_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_sample_is_a_context),
-		TEST(names_are_those_of_the_linker_where_they_say_more),
-		TEST(what_has_no_name_is_to_be_looked_up),
-		TEST(threads_and_kinds_are_kept_apart),
-		TEST(what_is_not_in_the_profile_is_not_known),
-		TEST(references_and_values_are_checked),
-		TEST(lines_of_nonsense_are_unknown),
-		TEST(a_damaged_message_is_refused),
-		TEST(a_message_that_unfolds_is_refused),
-		TEST(stacks_that_unfold_are_refused),
-	};
-
 	/* What is not written shows. */
 	(void)mallopt(M_PERTURB, 0x55);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

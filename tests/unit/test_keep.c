@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Choosing contexts by module and thread, and sums by thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "analysis/keep.h"
 #include "analysis/threads.h"
 #include "sample_leaks.h"
+#include "unit.h"
 #include "view/view.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -45,7 +40,7 @@ static uint32_t kept_by(const char *const *modules, const char *const *threads)
 	return kept;
 }
 
-static void contexts_are_chosen_by_module_and_thread(void **state)
+TEST(contexts_are_chosen_by_module_and_thread)
 {
 	static const struct {
 		const char *modules[GLOBS_MAX];
@@ -68,7 +63,6 @@ static void contexts_are_chosen_by_module_and_thread(void **state)
 		{ { "libstdc++*" }, { "io*" }, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const uint32_t kept = kept_by(cases[i].modules, cases[i].threads);
 
@@ -77,7 +71,7 @@ static void contexts_are_chosen_by_module_and_thread(void **state)
 	}
 }
 
-static void leaks_follow_their_contexts(void **state)
+TEST(leaks_follow_their_contexts)
 {
 	static const char *const libblob = "libblob.so";
 	static const char *const not_io = "!io*";
@@ -87,7 +81,6 @@ static void leaks_follow_their_contexts(void **state)
 	struct seep_profile *profile = sample_profile_with_leaks();
 	struct seep_sites *sites = seep_sites_new(profile);
 
-	(void)state;
 	/* Twice: what the first leaves out moves no more. */
 	seep_keep(profile, sites, &modules, &none);
 	assert_int_equal(profile->context_count, 2);
@@ -128,7 +121,7 @@ static struct seep_profile *two_threads(void)
 	return p;
 }
 
-static void stacks_of_several_threads_are_one_group_unless_told_apart(void **state)
+TEST(stacks_of_several_threads_are_one_group_unless_told_apart)
 {
 	struct seep_profile *profile = two_threads();
 	struct seep_sites *sites = seep_sites_new(profile);
@@ -136,7 +129,6 @@ static void stacks_of_several_threads_are_one_group_unless_told_apart(void **sta
 	struct seep_groups *apart = seep_groups_new(sites, true, true);
 	struct seep_threads *threads;
 
-	(void)state;
 	assert_int_equal(together->count, 4);
 	assert_int_equal(apart->count, 7);
 	threads = seep_threads_new(together, profile, &together->items[1], SEEP_BY_LIVE);
@@ -155,15 +147,4 @@ static void stacks_of_several_threads_are_one_group_unless_told_apart(void **sta
 	seep_groups_free(together);
 	seep_sites_free(sites);
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contexts_are_chosen_by_module_and_thread),
-		cmocka_unit_test(leaks_follow_their_contexts),
-		cmocka_unit_test(stacks_of_several_threads_are_one_group_unless_told_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

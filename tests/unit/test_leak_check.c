@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What a profile says of a scan, made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "profile/verdict.h"
 #include "recorder/leak_check.h"
 #include "sample_leaks.h"
+#include "unit.h"
 
 /* One lost block of the sample's context @context. */
 static void check(struct seep_profile *profile, uint32_t context,
@@ -41,13 +36,33 @@ static void check(struct seep_profile *profile, uint32_t context,
 	profile->row_count = 0;
 }
 
-static void a_scan_is_told_with_its_leaks(void **state)
+TEST(a_damaged_ledger_gives_no_verdicts)
+{
+	static const struct seep_leak_check_plan plan = { .block_list_max = 1 };
+	struct seep_profile *profile = sample_profile();
+
+	seep_profile_add_unseen(profile, SEEP_UNSEEN_DAMAGED, "it was");
+	profile->leak_count = 0;
+	check(profile, 3, &plan);
+	assert_false(profile->scan.done);
+	assert_string_equal(profile->scan.why_not, "the ledger was damaged");
+	assert_int_equal(profile->leak_count, 0);
+	seep_profile_free(profile);
+	profile = sample_profile();
+	profile->leak_count = 0;
+	profile->totals.alloc_bytes = 31; /* of one block of 64 */
+	check(profile, 3, &plan);
+	assert_false(profile->scan.done);
+	assert_true(seep_profile_says(profile, SEEP_UNSEEN_DAMAGED));
+	seep_profile_free(profile);
+}
+
+TEST(a_scan_is_told_with_its_leaks)
 {
 	static const struct seep_leak_check_plan plan = { .block_list_max = 1 };
 	struct seep_profile *profile = sample_profile();
 	const struct seep_profile_scan *scan = &profile->scan;
 
-	(void)state;
 	check(profile, 3, &plan);
 	assert_true(scan->done);
 	assert_string_equal(scan->method, "stopped");
@@ -66,7 +81,7 @@ static void a_scan_is_told_with_its_leaks(void **state)
 	seep_profile_free(profile);
 }
 
-static void suppressions_that_are_gone_become_a_caveat(void **state)
+TEST(suppressions_that_are_gone_become_a_caveat)
 {
 	static const char *const files[] = { "/nonexistent/known.supp" };
 	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
@@ -74,7 +89,6 @@ static void suppressions_that_are_gone_become_a_caveat(void **state)
 	struct seep_suppressions *suppressions;
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(seep_leak_check_suppressions(&plan, &suppressions, &err), -SEEP_ENOTFOUND);
 	assert_non_null(strstr(err.text, files[0]));
 	check(profile, 3, &plan);
@@ -110,12 +124,11 @@ static struct seep_profile *suppressed_by(const char *rules)
 	return profile;
 }
 
-static void suppressions_apply_to_what_was_judged_before(void **state)
+TEST(suppressions_apply_to_what_was_judged_before)
 {
 	struct seep_profile *profile =
 		suppressed_by("hash:3333333333333333\nhash:9999999999999999\nleak:nowhere\n");
 
-	(void)state;
 	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_SUPPRESSED);
 	assert_string_equal(profile->leaks[0].suppressed_by, "hash:3333333333333333");
 	assert_int_equal(profile->leaks[1].verdict, SEEP_VERDICT_LOST);
@@ -130,38 +143,23 @@ static void suppressions_apply_to_what_was_judged_before(void **state)
 	seep_profile_free(profile);
 }
 
-static void what_is_suppressed_alone_is_not_counted_with_its_root(void **state)
+TEST(what_is_suppressed_alone_is_not_counted_with_its_root)
 {
 	struct seep_profile *profile = suppressed_by("hash:1111111111111111\n");
 
-	(void)state;
 	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_LOST);
 	assert_int_equal(profile->leaks[0].with_blocks, 0);
 	assert_int_equal(profile->leaks[3].verdict, SEEP_VERDICT_SUPPRESSED);
 	seep_profile_free(profile);
 }
 
-static void the_first_reason_not_to_scan_stays(void **state)
+TEST(the_first_reason_not_to_scan_stays)
 {
 	struct seep_profile *profile = sample_profile();
 
-	(void)state;
 	seep_leak_check_none(profile, "it was killed by SIG%s", "SEGV");
 	seep_leak_check_none(profile, "the process has ended");
 	assert_false(profile->scan.done);
 	assert_string_equal(profile->scan.why_not, "it was killed by SIGSEGV");
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_scan_is_told_with_its_leaks),
-		cmocka_unit_test(suppressions_that_are_gone_become_a_caveat),
-		cmocka_unit_test(suppressions_apply_to_what_was_judged_before),
-		cmocka_unit_test(what_is_suppressed_alone_is_not_counted_with_its_root),
-		cmocka_unit_test(the_first_reason_not_to_scan_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What --leak-kinds may say, and the scan that the options ask for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/leak_options.h"
 #include "profile/verdict.h"
+#include "unit.h"
 
 #define BIT(verdict) (1u << SEEP_VERDICT_##verdict)
 
-static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
+TEST(kinds_are_names_of_verdicts_and_valgrinds)
 {
 	static const struct {
 		const char *list;
@@ -37,7 +32,6 @@ static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
 		{ "a", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
 		const struct seep_leak_option_values values = { .kinds = cases[i].list };
@@ -53,14 +47,13 @@ static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
 	}
 }
 
-static void the_plan_is_what_was_asked_for(void **state)
+TEST(the_plan_is_what_was_asked_for)
 {
 	struct seep_leak_option_values values = { .why = "", .dump_bytes = 32, .blocks = 1000 };
 	struct seep_leak_check_plan plan;
 	struct seep_error err = { 0 };
 	struct seep_view_options view;
 
-	(void)state;
 	assert_int_equal(seep_leak_options_read(&values, &plan, &view, &err), 0);
 	assert_true(plan.chains);
 	assert_int_equal(plan.dump_bytes, 32);
@@ -72,7 +65,7 @@ static void the_plan_is_what_was_asked_for(void **state)
 	assert_true(plan.block_list_max > 0);
 }
 
-static void an_address_is_hexadecimal_or_decimal(void **state)
+TEST(an_address_is_hexadecimal_or_decimal)
 {
 	static const struct {
 		const char *why;
@@ -90,7 +83,6 @@ static void an_address_is_hexadecimal_or_decimal(void **state)
 		{ "0x10000000000000000", UINT64_MAX, -SEEP_EUSAGE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
 		const struct seep_leak_option_values values = { .why = cases[i].why };
@@ -104,7 +96,7 @@ static void an_address_is_hexadecimal_or_decimal(void **state)
 	}
 }
 
-static void suppressions_are_read_before_anything_starts(void **state)
+TEST(suppressions_are_read_before_anything_starts)
 {
 	struct seep_leak_option_values values = {
 		.suppressions = { { "/nonexistent/known.supp" }, 1 },
@@ -113,19 +105,6 @@ static void suppressions_are_read_before_anything_starts(void **state)
 	struct seep_error err = { 0 };
 	struct seep_view_options view;
 
-	(void)state;
 	assert_int_equal(seep_leak_options_read(&values, &plan, &view, &err), -SEEP_ENOTFOUND);
 	assert_non_null(strstr(err.text, "/nonexistent/known.supp"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_are_names_of_verdicts_and_valgrinds),
-		cmocka_unit_test(the_plan_is_what_was_asked_for),
-		cmocka_unit_test(an_address_is_hexadecimal_or_decimal),
-		cmocka_unit_test(suppressions_are_read_before_anything_starts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

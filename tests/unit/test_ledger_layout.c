@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* docs/internals/ledger.md describes the ledger byte by byte: its offsets and sizes are true. */
+#include "unit.h"
+
 #include "base/file.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_blocks.h"
 #include "ledger/ledger_facts.h"
 
-#include <setjmp.h>
 #include <stdbool.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { DOCUMENT_BYTES_MAX = 1 << 20, NODE_ADDRESS_BYTES = 6 };
 
@@ -40,7 +37,7 @@ static const struct field fields[] = {
 	FIELD(ledger_header, pid),
 	FIELD(ledger_header, ppid),
 	FIELD(ledger_header, uid),
-	FIELD(ledger_header, instance),
+	FIELD(ledger_header, spare32),
 	FIELD(ledger_header, start_ticks),
 	FIELD(ledger_header, created_ns),
 	FIELD(ledger_header, created_realtime_ns),
@@ -58,8 +55,6 @@ static const struct field fields[] = {
 	FIELD(ledger_header, options),
 	FIELD(ledger_header, allocator_path),
 	FIELD(ledger_header, blocks),
-	FIELD(ledger_header, parent_rows_end),
-	FIELD(ledger_header, spare),
 	FIELD(ledger_table, item_bytes),
 	FIELD(ledger_table, spare),
 	FIELD(ledger_table, offset),
@@ -97,10 +92,12 @@ static const struct field fields[] = {
 	FIELD(ledger_state, exit_status_known),
 	FIELD(ledger_state, unseen),
 	FIELD(ledger_state, unexact_epoch),
+	FIELD(ledger_state, confined),
+	FIELD(ledger_state, spare),
 	FIELD(ledger_state, threads_started),
 	FIELD(ledger_state, dropped),
-	FIELD(ledger_state, unrecorded_children),
-	FIELD(ledger_state, spare),
+	FIELD(ledger_state, early),
+	FIELD(ledger_state, summed),
 	FIELD(ledger_state, private_bytes),
 	FIELD(ledger_state, verify_walks),
 	FIELD(ledger_state, verify_landed),
@@ -111,21 +108,21 @@ static const struct field fields[] = {
 	FIELD(ledger_state, peak_at_ns),
 	FIELD(ledger_state, peak_stamp_bytes),
 	FIELD(ledger_state, direct_usable_bytes),
-	FIELD(ledger_state, forked),
-	FIELD(ledger_state, young),
 	FIELD(ledger_state, scan_request),
 	FIELD(ledger_state, scan_kind),
-	FIELD(ledger_state, scan_list),
-	FIELD(ledger_state, scan_list_max),
-	FIELD(ledger_state, scan_spare),
 	FIELD(ledger_state, suppressions),
 	FIELD(ledger_lost, address),
 	FIELD(ledger_lost, bytes),
-	FIELD(ledger_forked, processes),
-	FIELD(ledger_forked, allocs),
-	FIELD(ledger_forked, alloc_bytes),
-	FIELD(ledger_forked, frees),
-	FIELD(ledger_forked, freed_bytes),
+	FIELD(ledger_sums, processes),
+	FIELD(ledger_sums, allocs),
+	FIELD(ledger_sums, alloc_bytes),
+	FIELD(ledger_sums, frees),
+	FIELD(ledger_sums, freed_bytes),
+	FIELD(ledger_sums, inherited_frees),
+	FIELD(ledger_sums, inherited_freed_bytes),
+	FIELD(ledger_sums, unrecorded),
+	FIELD(ledger_sums, adding),
+	FIELD(ledger_sums, closed),
 	FIELD(ledger_table_state, reserved),
 	FIELD(ledger_table_state, ready),
 	FIELD(ledger_context, flags),
@@ -133,7 +130,6 @@ static const struct field fields[] = {
 	FIELD(ledger_context, kind),
 	FIELD(ledger_context, align_log2),
 	FIELD(ledger_context, spare),
-	FIELD(ledger_context, scope),
 	FIELD(ledger_context, thread),
 	FIELD(ledger_context, first_ns),
 	FIELD(ledger_node, parent_ready),
@@ -192,7 +188,7 @@ static const struct field fields[] = {
 	FIELD(ledger_cache, missed_frees),
 	FIELD(ledger_cache, inherited_frees),
 	FIELD(ledger_cache, inherited_freed_bytes),
-	FIELD(ledger_cache, flushes),
+	FIELD(ledger_cache, spare64),
 	FIELD(ledger_cache, walks_full),
 	FIELD(ledger_cache, walks_truncated),
 	FIELD(ledger_cache, resizing),
@@ -209,10 +205,9 @@ static const struct field fields[] = {
 	FIELD(ledger_facts, taken_count),
 	FIELD(ledger_facts, region_count),
 	FIELD(ledger_facts, exit_tid),
-	FIELD(ledger_facts, exit_late_count),
+	FIELD(ledger_facts, spare),
 	FIELD(ledger_facts, exit_stack),
 	FIELD(ledger_facts, exit_registers),
-	FIELD(ledger_facts, exit_late),
 	FIELD(ledger_facts, own),
 	FIELD(ledger_facts, taken),
 	FIELD(ledger_facts, regions),
@@ -262,7 +257,7 @@ static const struct field *find(const char *type, const char *name)
 	return NULL;
 }
 
-static void the_page_says_what_the_header_says(void **state)
+TEST(the_page_says_what_the_header_says)
 {
 	char *text = read_document();
 	char *at = text;
@@ -270,7 +265,6 @@ static void the_page_says_what_the_header_says(void **state)
 	size_t found = 0;
 	char *line;
 
-	(void)state;
 	while ((line = next_line(&at)) != NULL) {
 		char name[64];
 		size_t offset;
@@ -299,11 +293,10 @@ static void the_page_says_what_the_header_says(void **state)
 }
 
 /* A field that is added to a structure without a line in the page leaves a gap. */
-static void the_fields_leave_no_gaps(void **state)
+TEST(the_fields_leave_no_gaps)
 {
 	size_t end = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		bool first = i == 0 || strcmp(fields[i].type, fields[i - 1].type) != 0;
 		bool own_line = fields[i].offset % 64 == 0; /* alignas(64) */
@@ -313,14 +306,4 @@ static void the_fields_leave_no_gaps(void **state)
 				 fields[i].offset, end);
 		end = fields[i].offset + fields[i].bytes;
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_page_says_what_the_header_says),
-		cmocka_unit_test(the_fields_leave_no_gaps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
 /* Bounds of the ledger's accessors: what a hostile header, count or word may not reach. */
 #include "ledger/ledger_view.h"
 #include "ledger_build.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static struct built_ledger ledger;
 
@@ -32,28 +27,25 @@ static enum ledger_view_status view_it(void)
 	return ledger_view_init(&view, ledger.map, ledger.header->file_bytes);
 }
 
-static void a_built_ledger_is_accepted(void **state)
+TEST_WITH(setup, a_built_ledger_is_accepted, teardown)
 {
-	(void)state;
 	assert_int_equal(view_it(), LEDGER_VIEW_OK);
 }
 
-static void short_files_are_refused(void **state)
+TEST_WITH(setup, short_files_are_refused, teardown)
 {
 	struct ledger_view view;
 
-	(void)state;
 	for (uint64_t bytes = 0; bytes < 3 * 4096; bytes += 509)
 		assert_int_equal(ledger_view_init(&view, ledger.map, bytes), LEDGER_VIEW_SHORT);
 }
 
-static void of_a_cut_file_what_is_there_is_reached(void **state)
+TEST_WITH(setup, of_a_cut_file_what_is_there_is_reached, teardown)
 {
 	const struct ledger_table *rows = &ledger.header->table[LEDGER_TABLE_ROWS];
 	uint64_t marks_at = ledger.header->table[LEDGER_TABLE_MARKS].offset;
 	struct ledger_view view;
 
-	(void)state;
 	(void)built_row(&ledger, 0, 0);
 	(void)built_row(&ledger, 0, 1);
 	/* Without the marks, of which there are none, nothing is lost. */
@@ -70,23 +62,21 @@ static void of_a_cut_file_what_is_there_is_reached(void **state)
 	assert_null(ledger_view_row(&view, 1));
 }
 
-static void other_files_and_versions_are_refused(void **state)
+TEST_WITH(setup, other_files_and_versions_are_refused, teardown)
 {
-	(void)state;
 	ledger.header->version = LEDGER_VERSION + 1;
 	assert_int_equal(view_it(), LEDGER_VIEW_NEWER);
 	ledger.header->magic[6] = 'X';
 	assert_int_equal(view_it(), LEDGER_VIEW_FOREIGN);
 }
 
-static void sizes_of_the_header_must_fit_the_version(void **state)
+TEST_WITH(setup, sizes_of_the_header_must_fit_the_version, teardown)
 {
-	(void)state;
 	ledger.header->header_bytes++;
 	assert_int_equal(view_it(), LEDGER_VIEW_HEADER);
 }
 
-static void tables_outside_the_file_are_refused(void **state)
+TEST_WITH(setup, tables_outside_the_file_are_refused, teardown)
 {
 	struct ledger_table *table = &ledger.header->table[LEDGER_TABLE_ROWS];
 	static const struct {
@@ -105,7 +95,6 @@ static void tables_outside_the_file_are_refused(void **state)
 		{ sizeof(struct ledger_row), 1ull << 62, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		table->item_bytes = cases[i].item_bytes;
 		table->offset = cases[i].offset;
@@ -114,12 +103,11 @@ static void tables_outside_the_file_are_refused(void **state)
 	}
 }
 
-static void counts_end_at_the_smallest_bound(void **state)
+TEST_WITH(setup, counts_end_at_the_smallest_bound, teardown)
 {
 	struct ledger_table_state *rows = &ledger.state->table[LEDGER_TABLE_ROWS];
 	struct ledger_view view;
 
-	(void)state;
 	assert_int_equal(ledger_view_init(&view, ledger.map, ledger.bytes), LEDGER_VIEW_OK);
 	assert_int_equal(view.count[LEDGER_TABLE_ROWS], 2);
 	rows->reserved = 10;
@@ -135,11 +123,10 @@ static void counts_end_at_the_smallest_bound(void **state)
 	assert_null(ledger_view_row(&view, UINT64_MAX));
 }
 
-static void a_changed_header_does_not_move_the_bounds(void **state)
+TEST_WITH(setup, a_changed_header_does_not_move_the_bounds, teardown)
 {
 	struct ledger_view view;
 
-	(void)state;
 	assert_int_equal(ledger_view_init(&view, ledger.map, ledger.bytes), LEDGER_VIEW_OK);
 	ledger.header->table[LEDGER_TABLE_ROWS].offset = 1ull << 40;
 	ledger.header->table[LEDGER_TABLE_ROWS].capacity = 1ull << 40;
@@ -150,13 +137,12 @@ static void a_changed_header_does_not_move_the_bounds(void **state)
 	assert_ptr_equal(ledger_view_row(&view, 0), ledger.rows);
 }
 
-static void strings_outside_the_table_are_null(void **state)
+TEST_WITH(setup, strings_outside_the_table_are_null, teardown)
 {
 	struct ledger_string string = built_string(&ledger, "abc", 3);
 	uint64_t end = ledger.state->table[LEDGER_TABLE_STRINGS].ready;
 	struct ledger_view view;
 
-	(void)state;
 	assert_int_equal(ledger_view_init(&view, ledger.map, ledger.bytes), LEDGER_VIEW_OK);
 	assert_memory_equal(ledger_view_string(&view, string), "abc", 3);
 	string.bytes = 4;
@@ -173,13 +159,12 @@ static void strings_outside_the_table_are_null(void **state)
 	assert_null(ledger_view_string(&view, string));
 }
 
-static void runs_of_slots_outside_the_table_are_empty(void **state)
+TEST_WITH(setup, runs_of_slots_outside_the_table_are_empty, teardown)
 {
 	uint32_t cache = built_cache(&ledger, 6);
 	struct ledger_view view;
 	uint64_t first = 99;
 
-	(void)state;
 	assert_int_equal(ledger_view_init(&view, ledger.map, ledger.bytes), LEDGER_VIEW_OK);
 	assert_int_equal(ledger_view_cache_slots(&view, &ledger.caches[cache], &first), 64);
 	assert_int_equal(first, 0);
@@ -191,29 +176,4 @@ static void runs_of_slots_outside_the_table_are_empty(void **state)
 	assert_int_equal(ledger_view_cache_slots(&view, &ledger.caches[cache], &first), 0);
 	ledger.caches[cache].slots = 0;
 	assert_int_equal(ledger_view_cache_slots(&view, &ledger.caches[cache], &first), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_built_ledger_is_accepted, setup, teardown),
-		cmocka_unit_test_setup_teardown(short_files_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_a_cut_file_what_is_there_is_reached, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(other_files_and_versions_are_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(sizes_of_the_header_must_fit_the_version, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(tables_outside_the_file_are_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(counts_end_at_the_smallest_bound, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_changed_header_does_not_move_the_bounds, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(strings_outside_the_table_are_null, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(runs_of_slots_outside_the_table_are_empty, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The folder of ledgers and the names in it; what else may lie there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "ledger_fake.h"
+#include "unit.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
 #include "recorder/ledger_control.h"
@@ -78,11 +74,10 @@ static void set_control(const char *name, uint32_t recorder, uint32_t done)
 	seep_ledger_close(&ledger);
 }
 
-static void names_are_taken_apart_from_the_right(void **state)
+TEST(names_are_taken_apart_from_the_right)
 {
 	struct seep_ledgerdir_name name;
 
-	(void)state;
 	assert_true(seep_ledgerdir_parse("my.prog.7.12.3456.0.ledger", &name));
 	assert_int_equal(name.exe_bytes, strlen("my.prog.7"));
 	assert_int_equal(name.pid, 12);
@@ -90,7 +85,7 @@ static void names_are_taken_apart_from_the_right(void **state)
 	assert_int_equal(name.instance, 0);
 }
 
-static void other_names_are_none(void **state)
+TEST(other_names_are_none)
 {
 	static const char *const cases[] = {
 		"",
@@ -98,7 +93,7 @@ static void other_names_are_none(void **state)
 		"x.ledger",
 		"1.2.3.ledger",
 		"x.1.2.3",
-		"x.1.2.3.ledger.new",
+		"x.1.2.3.ledger.old",
 		"x.1.2..ledger",
 		"x.1.b.3.ledger",
 		"x.-1.2.3.ledger",
@@ -108,19 +103,19 @@ static void other_names_are_none(void **state)
 	};
 	struct seep_ledgerdir_name name;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_false(seep_ledgerdir_parse(cases[i], &name));
 	}
 }
 
-static void folders_of_others_are_refused(void **state)
+#define LEDGERDIR_TEST(name) TEST_WITH(set_up, name, tear_down)
+
+LEDGERDIR_TEST(folders_of_others_are_refused)
 {
 	struct seep_error err = { 0 };
 	char link[128];
 	int fd;
 
-	(void)state;
 	assert_int_equal(chmod(folder, 0777), 0);
 	assert_int_equal(seep_ledgerdir_open(folder, true, &fd, &err), -SEEP_EUNSUPPORTED);
 	assert_int_equal(chmod(folder, 0700), 0);
@@ -150,11 +145,10 @@ static enum seep_census_state only_state(void)
 	return SEEP_CENSUS_DEAD;
 }
 
-static void the_states_of_a_ledger_are_told_apart(void **state)
+LEDGERDIR_TEST(the_states_of_a_ledger_are_told_apart)
 {
 	struct ledger_fake running = { .allocs = 7, .frees = 3 }, dead = { 0 };
 
-	(void)state;
 	write_ledger(&running, true);
 	assert_int_equal(only_state(), SEEP_CENSUS_RUNNING);
 	set_control(running.file_name, (uint32_t)getpid(), 0);
@@ -172,13 +166,12 @@ static void the_states_of_a_ledger_are_told_apart(void **state)
 }
 
 /* Each of these carries the name of a ledger. */
-static void hostile_files_are_passed_over(void **state)
+LEDGERDIR_TEST(hostile_files_are_passed_over)
 {
 	struct ledger_fake good = { 0 };
 	static const char garbage[3 * LEDGER_PAGE_BYTES] = { 1, 2, 3 };
 	int fd;
 
-	(void)state;
 	assert_int_equal(mkfifoat(folder_fd, "pipe.1.1.0.ledger", 0600), 0);
 	assert_int_equal(mkdirat(folder_fd, "folder.1.1.0.ledger", 0700), 0);
 	assert_int_equal(symlinkat("/dev/zero", folder_fd, "link.1.1.0.ledger"), 0);
@@ -203,13 +196,12 @@ static void hostile_files_are_passed_over(void **state)
 }
 
 /* What the tables hold is a lie after the file was cut; reading it must not be fatal. */
-static void a_ledger_cut_after_opening_reads_as_empty(void **state)
+LEDGERDIR_TEST(a_ledger_cut_after_opening_reads_as_empty)
 {
 	struct ledger_fake fake = { .allocs = 9 };
 	struct seep_ledger ledger;
 	int fd;
 
-	(void)state;
 	write_ledger(&fake, false);
 	assert_int_equal(
 		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_OURS, &ledger, NULL), 0);
@@ -238,12 +230,11 @@ static void write_row(const struct seep_ledger *ledger, uint64_t allocs, uint64_
 	put_row(ledger, (struct ledger_row){ .allocs = allocs, .frees = frees });
 }
 
-static void what_was_freed_without_a_slot_counts(void **state)
+LEDGERDIR_TEST(what_was_freed_without_a_slot_counts)
 {
 	struct ledger_fake fake = { .allocs = 9, .frees = 2 };
 	struct seep_ledger ledger;
 
-	(void)state;
 	write_ledger(&fake, true);
 	assert_int_equal(
 		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_WRITE, &ledger, NULL), 0);
@@ -255,7 +246,7 @@ static void what_was_freed_without_a_slot_counts(void **state)
 	seep_ledger_close(&ledger);
 }
 
-static void counts_that_no_program_reaches_are_left_out(void **state)
+LEDGERDIR_TEST(counts_that_no_program_reaches_are_left_out)
 {
 	static const struct seep_ledger_sums wild[] = {
 		{ .allocs = 3, .frees = 1ull << 63 },
@@ -265,7 +256,6 @@ static void counts_that_no_program_reaches_are_left_out(void **state)
 	struct ledger_fake fake = { .allocs = 9, .frees = 2 };
 	struct seep_ledger ledger;
 
-	(void)state;
 	write_ledger(&fake, false);
 	assert_int_equal(
 		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_OURS, &ledger, NULL), 0);
@@ -280,13 +270,12 @@ static void counts_that_no_program_reaches_are_left_out(void **state)
 	seep_ledger_close(&ledger);
 }
 
-static void marks_are_appended_and_the_epoch_advances(void **state)
+LEDGERDIR_TEST(marks_are_appended_and_the_epoch_advances)
 {
 	struct ledger_fake fake = { 0 };
 	struct seep_ledger ledger;
 	struct ledger_mark mark;
 
-	(void)state;
 	write_ledger(&fake, true);
 	assert_int_equal(
 		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_WRITE, &ledger, NULL), 0);
@@ -313,7 +302,7 @@ static void marks_are_appended_and_the_epoch_advances(void **state)
 	seep_ledger_close(&ledger);
 }
 
-static void names_of_marks_are_short_and_can_be_typed(void **state)
+TEST(names_of_marks_are_short_and_can_be_typed)
 {
 	static const char *const wrong[] = {
 		"",	   "now",  "a@b",   "a\nb",
@@ -324,14 +313,13 @@ static void names_of_marks_are_short_and_can_be_typed(void **state)
 					     "de",
 					     "12345678901234567890123456789012345678901234567" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(seep_mark_name_check(wrong[i], NULL), -SEEP_EUSAGE);
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
 		assert_int_equal(seep_mark_name_check(right[i], NULL), 0);
 }
 
-static void tidying_removes_only_what_is_recorded_and_not_needed(void **state)
+LEDGERDIR_TEST(tidying_removes_only_what_is_recorded_and_not_needed)
 {
 	struct ledger_fake grandparent = { .instance = 1 };
 	struct ledger_fake parent = { .instance = 2 };
@@ -340,7 +328,6 @@ static void tidying_removes_only_what_is_recorded_and_not_needed(void **state)
 	const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 	int fd;
 
-	(void)state;
 	write_ledger(&grandparent, false);
 	parent.parent = grandparent.file_name;
 	write_ledger(&parent, false);
@@ -358,29 +345,4 @@ static void tidying_removes_only_what_is_recorded_and_not_needed(void **state)
 	seep_census_tidy(folder_fd);
 	assert_int_equal(files(), 1);
 	assert_int_equal(faccessat(folder_fd, unread.file_name, F_OK, 0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_taken_apart_from_the_right),
-		cmocka_unit_test(other_names_are_none),
-		cmocka_unit_test_setup_teardown(folders_of_others_are_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_states_of_a_ledger_are_told_apart, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(hostile_files_are_passed_over, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_ledger_cut_after_opening_reads_as_empty, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(counts_that_no_program_reaches_are_left_out, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_was_freed_without_a_slot_counts, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(marks_are_appended_and_the_epoch_advances, set_up,
-						tear_down),
-		cmocka_unit_test(names_of_marks_are_short_and_can_be_typed),
-		cmocka_unit_test_setup_teardown(
-			tidying_removes_only_what_is_recorded_and_not_needed, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

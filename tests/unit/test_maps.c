@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of a process's mappings: from text, and from processes that are really there. */
-#include "target/maps.h"
+#include "unit.h"
+
+#include "base/maps.h"
 
 #include "base/error.h"
 #include "base/xalloc.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void lines_are_read_to_the_last_field(void **state)
+TEST(lines_are_read_to_the_last_field)
 {
 	struct seep_maps maps;
 
-	(void)state;
 	seep_maps_parse(
 		seep_xstrdup(
 			"1000-3000 rw-p 00002000 fd:01 77                         /tmp/a b (deleted)\n"
@@ -47,11 +42,10 @@ static void lines_are_read_to_the_last_field(void **state)
 	seep_maps_done(&maps);
 }
 
-static void what_is_no_line_of_maps_is_passed_over(void **state)
+TEST(what_is_no_line_of_maps_is_passed_over)
 {
 	struct seep_maps maps;
 
-	(void)state;
 	seep_maps_parse(seep_xstrdup("\n"
 				     "-\n"
 				     "1000\n"
@@ -69,7 +63,7 @@ static void what_is_no_line_of_maps_is_passed_over(void **state)
 	seep_maps_done(&maps);
 }
 
-static void an_address_finds_its_mapping(void **state)
+TEST(an_address_finds_its_mapping)
 {
 	static const struct {
 		uint64_t address;
@@ -82,7 +76,6 @@ static void an_address_finds_its_mapping(void **state)
 	};
 	struct seep_maps maps;
 
-	(void)state;
 	seep_maps_parse(seep_xstrdup("1000-2000 rw-p 00000000 00:00 0\n"
 				     "2000-3000 r--p 00000000 00:00 0\n"
 				     "5000-6000 rw-p 00000000 00:00 0\n"),
@@ -97,13 +90,12 @@ static void an_address_finds_its_mapping(void **state)
 	assert_null(seep_maps_find(&maps, 0x1000));
 }
 
-static void our_own_mappings_are_found(void **state)
+TEST(our_own_mappings_are_found)
 {
 	char *area = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const struct seep_mapping *found;
 	struct seep_maps maps;
 
-	(void)state;
 	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
 	assert_int_equal(maps.tid, getpid());
 	found = seep_maps_find(&maps, (uint64_t)(uintptr_t)area);
@@ -116,13 +108,12 @@ static void our_own_mappings_are_found(void **state)
 	assert_int_equal(munmap(area, 8192), 0);
 }
 
-static void a_process_that_is_gone_is_not_found(void **state)
+TEST(a_process_that_is_gone_is_not_found)
 {
 	struct seep_maps maps;
 	siginfo_t info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -143,7 +134,7 @@ static void *outlive(void *argument)
 	return NULL;
 }
 
-static void mappings_are_read_after_the_first_thread_ended(void **state)
+TEST(mappings_are_read_after_the_first_thread_ended)
 {
 	static pthread_t first, other;
 	struct seep_maps maps;
@@ -151,7 +142,6 @@ static void mappings_are_read_after_the_first_thread_ended(void **state)
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(pair), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -170,18 +160,4 @@ static void mappings_are_read_after_the_first_thread_ended(void **state)
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	(void)close(pair[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_read_to_the_last_field),
-		cmocka_unit_test(what_is_no_line_of_maps_is_passed_over),
-		cmocka_unit_test(an_address_finds_its_mapping),
-		cmocka_unit_test(our_own_mappings_are_found),
-		cmocka_unit_test(a_process_that_is_gone_is_not_found),
-		cmocka_unit_test(mappings_are_read_after_the_first_thread_ended),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The notes of ELF files, which hold the build-id. */
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/notes.h"
+#include "unit.h"
 
 enum { NOTES_MAX = 256 };
 
@@ -31,13 +28,12 @@ static void add(struct notes *notes, const char *name, uint32_t type, const char
 	notes->bytes += (note.n_descsz + 3) & ~3u;
 }
 
-static void the_build_id_is_found_behind_other_notes(void **state)
+TEST(the_build_id_is_found_behind_other_notes)
 {
 	struct notes notes = { 0 };
 	size_t bytes = 0;
 	const uint8_t *id;
 
-	(void)state;
 	add(&notes, "Go", NT_GNU_BUILD_ID, "of another kind");
 	add(&notes, "GNU", NT_GNU_ABI_TAG, "also");
 	add(&notes, "GNU", NT_GNU_BUILD_ID, "");
@@ -50,12 +46,11 @@ static void the_build_id_is_found_behind_other_notes(void **state)
 	assert_memory_equal(id, "this one!", 9);
 }
 
-static void notes_that_are_cut_or_lie_about_sizes_are_not_read_beyond_their_end(void **state)
+TEST(notes_that_are_cut_or_lie_about_sizes_are_not_read_beyond_their_end)
 {
 	static const uint32_t sizes[] = { 5, 0x7fffffff, 0xfffffffd, 0xffffffff };
 	size_t bytes;
 
-	(void)state;
 	for (size_t end = 0; end < 40; end++) {
 		struct notes notes = { 0 };
 		uint8_t *exact = malloc(end + 1);
@@ -75,15 +70,4 @@ static void notes_that_are_cut_or_lie_about_sizes_are_not_read_beyond_their_end(
 		}
 		free(exact);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_build_id_is_found_behind_other_notes),
-		cmocka_unit_test(
-			notes_that_are_cut_or_lie_about_sizes_are_not_read_beyond_their_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The option parser: every type, every spelling, every refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/command.h"
+#include "unit.h"
 
 static struct values {
 	bool tree;
@@ -37,14 +32,12 @@ static const struct seep_option options[] = {
 };
 
 static const struct seep_option_table anywhere = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.max_operands = 2,
 };
 
 static const struct seep_option_table before_program = {
-	.options = options,
-	.count = SEEP_OPTION_COUNT_OF(options),
+	SEEP_OPTIONS(options),
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
@@ -78,13 +71,12 @@ static struct parse parse(const struct seep_option_table *table, const char *con
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static void each_type_fills_its_field(void **state)
+TEST(each_type_fills_its_field)
 {
 	struct parse p = parse(&anywhere, WORDS("--tree", "--no-follow", "--output", "out",
 						"--depth=7", "--size", "64K", "--every=10s",
 						"--mode", "some", "-k", "a", "--keep=b"));
 
-	(void)state;
 	assert_int_equal(p.ret, 0);
 	assert_true(p.values.tree);
 	assert_true(p.values.no_follow);
@@ -99,22 +91,20 @@ static void each_type_fills_its_field(void **state)
 	assert_int_equal(p.count, 0);
 }
 
-static void optional_value_needs_the_equals_sign(void **state)
+TEST(optional_value_needs_the_equals_sign)
 {
 	struct parse p = parse(&anywhere, WORDS("--json", "file"));
 
-	(void)state;
 	assert_string_equal(p.values.json, "");
 	assert_int_equal(p.count, 1);
 	p = parse(&anywhere, WORDS("--json=strings"));
 	assert_string_equal(p.values.json, "strings");
 }
 
-static void short_options_bundle_and_take_values(void **state)
+TEST(short_options_bundle_and_take_values)
 {
 	struct parse p = parse(&anywhere, WORDS("-tn5", "-oout"));
 
-	(void)state;
 	assert_int_equal(p.ret, 0);
 	assert_true(p.values.tree);
 	assert_int_equal(p.values.depth, 5);
@@ -123,11 +113,10 @@ static void short_options_bundle_and_take_values(void **state)
 	assert_string_equal(p.values.output, "out");
 }
 
-static void operands_may_stand_between_options(void **state)
+TEST(operands_may_stand_between_options)
 {
 	struct parse p = parse(&anywhere, WORDS("one", "--tree", "two", "-o", "x"));
 
-	(void)state;
 	assert_int_equal(p.ret, 0);
 	assert_int_equal(p.count, 2);
 	assert_string_equal(p.operands[0], "one");
@@ -136,11 +125,10 @@ static void operands_may_stand_between_options(void **state)
 	assert_string_equal(p.values.output, "x");
 }
 
-static void two_dashes_end_the_options(void **state)
+TEST(two_dashes_end_the_options)
 {
 	struct parse p = parse(&anywhere, WORDS("one", "--", "--tree"));
 
-	(void)state;
 	assert_int_equal(p.count, 2);
 	assert_string_equal(p.operands[0], "one");
 	assert_string_equal(p.operands[1], "--tree");
@@ -149,12 +137,11 @@ static void two_dashes_end_the_options(void **state)
 	assert_string_equal(p.operands[0], "-");
 }
 
-static void options_after_a_program_are_the_programs(void **state)
+TEST(options_after_a_program_are_the_programs)
 {
 	struct parse p = parse(&before_program,
 			       WORDS("--tree", "./prog", "--tree", "--help", "-x"));
 
-	(void)state;
 	assert_int_equal(p.ret, 0);
 	assert_int_equal(p.count, 4);
 	assert_string_equal(p.operands[0], "./prog");
@@ -164,14 +151,13 @@ static void options_after_a_program_are_the_programs(void **state)
 	assert_string_equal(p.operands[0], "--odd-program");
 }
 
-static void help_is_not_an_error(void **state)
+TEST(help_is_not_an_error)
 {
-	(void)state;
 	assert_int_equal(parse(&anywhere, WORDS("--help")).ret, SEEP_OPTIONS_HELP);
 	assert_int_equal(parse(&anywhere, WORDS("-h")).ret, SEEP_OPTIONS_HELP);
 }
 
-static void wrong_usage_says_what_and_names_the_nearest(void **state)
+TEST(wrong_usage_says_what_and_names_the_nearest)
 {
 	static const struct {
 		const char *words[4];
@@ -198,7 +184,6 @@ static void wrong_usage_says_what_and_names_the_nearest(void **state)
 		{ { "--tre" }, "did you mean --tree" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct parse p = parse(&anywhere, cases[i].words);
 
@@ -208,20 +193,18 @@ static void wrong_usage_says_what_and_names_the_nearest(void **state)
 	}
 }
 
-static void missing_operand_is_wrong_usage(void **state)
+TEST(missing_operand_is_wrong_usage)
 {
-	(void)state;
 	assert_int_equal(parse(&before_program, WORDS("--tree")).ret, -SEEP_EUSAGE);
 }
 
-static void endless_list_is_refused(void **state)
+TEST(endless_list_is_refused)
 {
 	static char *argv[3 * SEEP_OPTION_LIST_MAX];
 	struct seep_error err = { 0 };
 	char **at = argv;
 	int argc = 0;
 
-	(void)state;
 	memset(&asked, 0, sizeof(asked));
 	argv[argc++] = (char *)(uintptr_t) "command";
 	for (int i = 0; i <= SEEP_OPTION_LIST_MAX; i++)
@@ -230,9 +213,8 @@ static void endless_list_is_refused(void **state)
 }
 
 /* What help and completion assume of every table. */
-static void every_commands_table_is_well_formed(void **state)
+TEST(every_commands_table_is_well_formed)
 {
-	(void)state;
 	for (size_t i = 0; i < seep_command_count; i++) {
 		const struct seep_option_table *table = seep_commands[i].options;
 
@@ -256,23 +238,4 @@ static void every_commands_table_is_well_formed(void **state)
 			}
 		}
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_type_fills_its_field),
-		cmocka_unit_test(optional_value_needs_the_equals_sign),
-		cmocka_unit_test(short_options_bundle_and_take_values),
-		cmocka_unit_test(operands_may_stand_between_options),
-		cmocka_unit_test(two_dashes_end_the_options),
-		cmocka_unit_test(options_after_a_program_are_the_programs),
-		cmocka_unit_test(help_is_not_an_error),
-		cmocka_unit_test(wrong_usage_says_what_and_names_the_nearest),
-		cmocka_unit_test(missing_operand_is_wrong_usage),
-		cmocka_unit_test(endless_list_is_refused),
-		cmocka_unit_test(every_commands_table_is_well_formed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of recordings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/xalloc.h"
 #include "recorder/outname.h"
+#include "unit.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -39,7 +34,7 @@ static void touch(const char *path)
 	(void)close(fd);
 }
 
-static void patterns_are_expanded(void **state)
+TEST(patterns_are_expanded)
 {
 	static const struct {
 		const char *pattern;
@@ -49,7 +44,6 @@ static void patterns_are_expanded(void **state)
 		{ "100%%", "100%" },	    { "%p%p", "4242" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *path;
 
@@ -60,11 +54,10 @@ static void patterns_are_expanded(void **state)
 	}
 }
 
-static void wrong_patterns_are_refused(void **state)
+TEST(wrong_patterns_are_refused)
 {
 	static const char *const cases[] = { "%x", "out%", "", "%e%" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
 		char *path;
@@ -75,21 +68,19 @@ static void wrong_patterns_are_refused(void **state)
 	}
 }
 
-static void a_program_name_cannot_climb_or_upset_a_terminal(void **state)
+TEST(a_program_name_cannot_climb_or_upset_a_terminal)
 {
 	char *path;
 
-	(void)state;
 	assert_int_equal(seep_outname_expand("%e", "/x/../\033[2Ja\n", 1, &path, NULL), 0);
 	assert_string_equal(path, "_[2Ja_");
 	free(path);
 }
 
-static void an_existing_file_needs_force(void **state)
+TEST(an_existing_file_needs_force)
 {
 	struct seep_error err = { 0 };
 
-	(void)state;
 	touch("there");
 	assert_int_equal(seep_outname_check("there", false, &err), -SEEP_EEXIST);
 	assert_int_equal(seep_outname_check("there", true, &err), 0);
@@ -97,12 +88,11 @@ static void an_existing_file_needs_force(void **state)
 	assert_int_equal(unlink("there"), 0);
 }
 
-static void a_ledger_stays_even_with_force(void **state)
+TEST(a_ledger_stays_even_with_force)
 {
 	struct seep_error err = { 0 };
 	int fd = open("ledger", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_int_equal(write(fd, "SEEPLDG\0", 8), 8);
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(seep_outname_check("ledger", true, &err), -SEEP_EEXIST);
@@ -110,20 +100,18 @@ static void a_ledger_stays_even_with_force(void **state)
 	assert_int_equal(unlink("ledger"), 0);
 }
 
-static void folders_and_missing_folders_are_refused(void **state)
+TEST(folders_and_missing_folders_are_refused)
 {
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(seep_outname_check("/tmp", true, &err), -SEEP_EEXIST);
 	assert_int_equal(seep_outname_check("no/such/folder/x", true, &err), -SEEP_ESYS);
 }
 
-static void a_working_directory_that_was_removed_is_refused(void **state)
+TEST(a_working_directory_that_was_removed_is_refused)
 {
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(mkdir("gone", 0700), 0);
 	assert_int_equal(chdir("gone"), 0);
 	assert_int_equal(rmdir("../gone"), 0);
@@ -131,12 +119,11 @@ static void a_working_directory_that_was_removed_is_refused(void **state)
 	assert_int_equal(chdir(folder), 0);
 }
 
-static void the_folder_of_a_long_name_has_a_name_that_fits(void **state)
+TEST(the_folder_of_a_long_name_has_a_name_that_fits)
 {
 	char main_path[5 + NAME_MAX + 1] = "some/";
 	char *path;
 
-	(void)state;
 	memset(main_path + 5, 'm', NAME_MAX);
 	path = seep_outname_folder(main_path);
 	assert_int_equal(strlen(strrchr(path, '/') + 1), NAME_MAX);
@@ -148,11 +135,10 @@ static void the_folder_of_a_long_name_has_a_name_that_fits(void **state)
 	free(path);
 }
 
-static void a_folder_that_holds_something_needs_force_too(void **state)
+TEST(a_folder_that_holds_something_needs_force_too)
 {
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(mkdir("x.d", 0700), 0);
 	assert_int_equal(seep_outname_check("x", false, &err), 0);
 	touch("x.d/1.cc.seep");
@@ -180,11 +166,10 @@ static void write_recording(const char *path)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void clearing_takes_recordings_only(void **state)
+TEST(clearing_takes_recordings_only)
 {
 	static const char *const names[] = { "1.cc.seep", "2.cc.seep", "mine", "3.mine.seep" };
 
-	(void)state;
 	assert_int_equal(unlink("x.d/1.cc.seep"), 0);
 	write_recording("x.d/1.cc.seep");
 	assert_int_equal(symlink("1.cc.seep", "x.d/2.cc.seep"), 0);
@@ -204,7 +189,7 @@ static void clearing_takes_recordings_only(void **state)
 	assert_int_equal(seep_outname_clear("x"), 0);
 }
 
-static void children_are_named_by_pid_and_program(void **state)
+TEST(children_are_named_by_pid_and_program)
 {
 	static const struct {
 		const char *exe;
@@ -216,7 +201,6 @@ static void children_are_named_by_pid_and_program(void **state)
 		{ "../..", 1, "m.d/7....seep" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *path = seep_outname_child("m.d", 7, cases[i].exe, cases[i].number);
 
@@ -225,7 +209,7 @@ static void children_are_named_by_pid_and_program(void **state)
 	}
 }
 
-static void snapshots_stand_beside_their_recording(void **state)
+TEST(snapshots_stand_beside_their_recording)
 {
 	static const struct {
 		const char *path;
@@ -242,7 +226,6 @@ static void snapshots_stand_beside_their_recording(void **state)
 	char longest[300];
 	char *path;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		path = seep_outname_snapshot(cases[i].path, cases[i].number);
 		assert_string_equal(path, cases[i].name);
@@ -258,20 +241,5 @@ static void snapshots_stand_beside_their_recording(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(patterns_are_expanded),
-		cmocka_unit_test(wrong_patterns_are_refused),
-		cmocka_unit_test(a_program_name_cannot_climb_or_upset_a_terminal),
-		cmocka_unit_test(an_existing_file_needs_force),
-		cmocka_unit_test(a_ledger_stays_even_with_force),
-		cmocka_unit_test(folders_and_missing_folders_are_refused),
-		cmocka_unit_test(a_working_directory_that_was_removed_is_refused),
-		cmocka_unit_test(the_folder_of_a_long_name_has_a_name_that_fits),
-		cmocka_unit_test(a_folder_that_holds_something_needs_force_too),
-		cmocka_unit_test(clearing_takes_recordings_only),
-		cmocka_unit_test(children_are_named_by_pid_and_program),
-		cmocka_unit_test(snapshots_stand_beside_their_recording),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

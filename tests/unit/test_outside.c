@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a process was looked at before its end, by anybody who may. */
 #include "recorder/outside.h"
+#include "unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-enum { NOBODY = 65534 };
 
 static pid_t start(void)
 {
@@ -34,12 +26,11 @@ static void end(pid_t pid)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 }
 
-static void who_ended_before_was_missed(void **state)
+TEST(who_ended_before_was_missed)
 {
 	struct seep_outside outside = { 0 };
 	pid_t pid = start();
 
-	(void)state;
 	end(pid);
 	seep_outside_look(&outside, (uint32_t)pid);
 	assert_true(outside.missed);
@@ -48,12 +39,11 @@ static void who_ended_before_was_missed(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void who_was_looked_at_before_was_not_missed(void **state)
+TEST(who_was_looked_at_before_was_not_missed)
 {
 	struct seep_outside outside = { 0 };
 	pid_t pid = start();
 
-	(void)state;
 	seep_outside_look(&outside, (uint32_t)pid);
 	end(pid);
 	seep_outside_look(&outside, (uint32_t)pid);
@@ -63,12 +53,11 @@ static void who_was_looked_at_before_was_not_missed(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void what_is_refused_stays_so_when_it_has_ended(void **state)
+TEST(what_is_refused_stays_so_when_it_has_ended)
 {
 	struct seep_outside outside = { 0 };
 	pid_t pid = start();
 
-	(void)state;
 	seep_outside_look(&outside, 0);
 	assert_int_equal(outside.refused, -SEEP_ESYS);
 	end(pid);
@@ -81,16 +70,5 @@ static void what_is_refused_stays_so_when_it_has_ended(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_ended_before_was_missed),
-		cmocka_unit_test(who_was_looked_at_before_was_not_missed),
-		cmocka_unit_test(what_is_refused_stays_so_when_it_has_ended),
-	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-	/* Root is refused nothing. */
-	if (geteuid() == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0 &&
-	    prctl(PR_SET_DUMPABLE, 1) == 0)
-		failed += cmocka_run_group_tests_name("without rights", tests, NULL, NULL);
-	return failed;
+	return unit_run_as_nobody_too();
 }

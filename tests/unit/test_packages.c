@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Packages by file, beside what dpkg-query says. */
 #include "target/packages.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { NAME_BYTES = 256 };
 
@@ -30,7 +26,7 @@ static void ask(const char *path, char name[NAME_BYTES])
 	(void)pclose(answer);
 }
 
-static void files_are_of_the_packages_that_dpkg_names(void **state)
+TEST(files_are_of_the_packages_that_dpkg_names)
 {
 	/*
 	 * A link, a versioned name, paths of when /bin was no link, one of several architectures.
@@ -45,7 +41,6 @@ static void files_are_of_the_packages_that_dpkg_names(void **state)
 	enum { COUNT = sizeof(paths) / sizeof(paths[0]) };
 	char *names[COUNT], expected[NAME_BYTES];
 
-	(void)state;
 	if (access("/usr/bin/dpkg-query", X_OK) != 0)
 		skip();
 	seep_packages_of(paths, COUNT, names);
@@ -59,26 +54,15 @@ static void files_are_of_the_packages_that_dpkg_names(void **state)
 	}
 }
 
-static void what_no_package_installed_is_of_none(void **state)
+TEST(what_no_package_installed_is_of_none)
 {
 	const char *const paths[] = { NULL, "/nowhere", "/proc/self/exe", "/etc/passwd" };
 	char *names[4];
 
-	(void)state;
 	seep_packages_of(paths, 4, names);
 	assert_null(names[0]);
 	assert_null(names[1]);
 	assert_null(names[2]);
 	assert_null(names[3]);
 	seep_packages_of(NULL, 0, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_are_of_the_packages_that_dpkg_names),
-		cmocka_unit_test(what_no_package_installed_is_of_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Names from perf maps, whatever the file says. */
 #include "symbol/perf_map.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { COUNT = 4 };
 
@@ -35,7 +31,7 @@ static void check(const char *text, size_t bytes, const char *const *expected)
 	fclose(file);
 }
 
-static void each_address_has_the_last_name_that_covers_it(void **state)
+TEST(each_address_has_the_last_name_that_covers_it)
 {
 	static const struct {
 		const char *text;
@@ -55,28 +51,25 @@ static void each_address_has_the_last_name_that_covers_it(void **state)
 		{ "1100 1 a\r\n", { NULL, NULL, "a\r" } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(cases[i].text, strlen(cases[i].text), cases[i].expected);
 }
 
-static void a_byte_of_zero_ends_a_name(void **state)
+TEST(a_byte_of_zero_ends_a_name)
 {
 	static const char text[] = "1000 1 a\0b\n10ff 1 c\n";
 	static const char *const expected[COUNT] = { "a", "c" };
 
-	(void)state;
 	check(text, sizeof(text) - 1, expected);
 }
 
-static void a_line_without_end_is_cut_and_the_next_one_counts(void **state)
+TEST(a_line_without_end_is_cut_and_the_next_one_counts)
 {
 	enum { LONG = 1 << 20 };
 	char *text = malloc(LONG + 32);
 	char *cut = malloc(SEEP_PERF_MAP_LINE_MAX);
 	const char *expected[COUNT] = { cut, "b" };
 
-	(void)state;
 	memset(text, 'a', LONG);
 	memcpy(text, "1000 1 ", 7);
 	strcpy(text + LONG, "\n10ff 1 b\n");
@@ -87,24 +80,11 @@ static void a_line_without_end_is_cut_and_the_next_one_counts(void **state)
 	free(text);
 }
 
-static void what_cannot_be_read_is_an_error(void **state)
+TEST(what_cannot_be_read_is_an_error)
 {
 	char *names[COUNT] = { NULL };
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(seep_perf_map_read(-1, addresses, COUNT, names, &err), -SEEP_ESYS);
 	assert_non_null(strstr(err.text, "perf map"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_address_has_the_last_name_that_covers_it),
-		cmocka_unit_test(a_byte_of_zero_ends_a_name),
-		cmocka_unit_test(a_line_without_end_is_cut_and_the_next_one_counts),
-		cmocka_unit_test(what_cannot_be_read_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which pages are there, as the kernel says by either of two ways. */
 #include "target/present_pages.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PAGE_BYTES = 4096, AREA_PAGES = 40000, STEP = 37 };
 
@@ -49,24 +44,21 @@ static void what_was_touched_is_found(bool by_kernel)
 	assert_int_equal(munmap(area, (size_t)AREA_PAGES * PAGE_BYTES), 0);
 }
 
-static void the_kernel_finds_what_was_touched(void **state)
+TEST(the_kernel_finds_what_was_touched)
 {
-	(void)state;
 	what_was_touched_is_found(true);
 }
 
-static void looking_at_each_finds_what_was_touched(void **state)
+TEST(looking_at_each_finds_what_was_touched)
 {
-	(void)state;
 	what_was_touched_is_found(false);
 }
 
-static void what_cannot_be_told_is_said(void **state)
+TEST(what_cannot_be_told_is_said)
 {
 	struct seep_present_pages pages;
 	struct seep_ranges found = { 0 };
 
-	(void)state;
 	seep_present_pages_init(&pages, 0); /* nobody's */
 	assert_false(seep_present_pages_find(&pages, PAGE_BYTES, 2 * PAGE_BYTES, &found));
 	seep_present_pages_done(&pages);
@@ -76,15 +68,4 @@ static void what_cannot_be_told_is_said(void **state)
 	assert_false(seep_present_pages_find(&pages, PAGE_BYTES, 3 * PAGE_BYTES, &found));
 	assert_int_equal(found.count, 0);
 	seep_present_pages_done(&pages);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernel_finds_what_was_touched),
-		cmocka_unit_test(looking_at_each_finds_what_was_touched),
-		cmocka_unit_test(what_cannot_be_told_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

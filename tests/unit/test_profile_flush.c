@@ -20,7 +20,7 @@ static void operate(void)
 	sim_slot(&thread, ledger.header->first_row + 3);
 }
 
-static void a_flush_may_end_at_any_store(void **state)
+PROFILE_TEST(a_flush_may_end_at_any_store)
 {
 	uint16_t module = built_module(&ledger, "/usr/bin/prog", 0);
 	uint32_t leaf = built_node(&ledger, 0, module, 0x1000);
@@ -30,7 +30,6 @@ static void a_flush_may_end_at_any_store(void **state)
 	uint64_t first = 0;
 	int status = 9 << 8;
 
-	(void)state;
 	(void)built_row(&ledger, context, 1);
 	built_cache(&ledger, 0);
 	/* A run of one slot at index 0 would read as none. */
@@ -67,14 +66,13 @@ static void a_flush_may_end_at_any_store(void **state)
 }
 
 /* The flush is over, only the flag still stands; the row has been changed since. */
-static void a_redo_record_of_a_finished_flush_is_not_repeated(void **state)
+PROFILE_TEST(a_redo_record_of_a_finished_flush_is_not_repeated)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 	struct ledger_redo *redo = &ledger.caches[cache].redo;
 
-	(void)state;
 	redo->active = 1;
 	redo->row = id;
 	redo->slot = 0;
@@ -93,7 +91,7 @@ static void enter_row(uint32_t id, uint64_t count, uint32_t cache)
 					      LEDGER_SEQ_ODD;
 }
 
-static void the_flush_of_another_cache_is_not_repeated(void **state)
+PROFILE_TEST(the_flush_of_another_cache_is_not_repeated)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
@@ -101,7 +99,6 @@ static void the_flush_of_another_cache_is_not_repeated(void **state)
 	uint32_t other = built_cache(&ledger, 6);
 	struct ledger_redo *redo = &ledger.caches[cache].redo;
 
-	(void)state;
 	redo->active = 1;
 	redo->row = id;
 	redo->values.allocs = 5;
@@ -113,13 +110,12 @@ static void the_flush_of_another_cache_is_not_repeated(void **state)
 	assert_false(context_of(context)->in_doubt);
 }
 
-static void a_row_entered_without_a_redo_record_is_in_doubt(void **state)
+PROFILE_TEST(a_row_entered_without_a_redo_record_is_in_doubt)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 
-	(void)state;
 	ledger.caches[cache].redo.row = id + 1;
 	set_row(id, 9, 90, 0, 0);
 	enter_row(id, 0, cache);
@@ -127,14 +123,13 @@ static void a_row_entered_without_a_redo_record_is_in_doubt(void **state)
 	assert_true(context_of(context)->in_doubt);
 }
 
-static void hostile_redo_records_are_harmless(void **state)
+PROFILE_TEST(hostile_redo_records_are_harmless)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 	struct ledger_redo *redo = &ledger.caches[cache].redo;
 
-	(void)state;
 	set_row(id, 9, 90, 0, 0);
 	redo->active = 1;
 	redo->row = UINT32_MAX;
@@ -153,13 +148,5 @@ static void hostile_redo_records_are_harmless(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_flush_may_end_at_any_store),
-		TEST(a_redo_record_of_a_finished_flush_is_not_repeated),
-		TEST(the_flush_of_another_cache_is_not_repeated),
-		TEST(a_row_entered_without_a_redo_record_is_in_doubt),
-		TEST(hostile_redo_records_are_harmless),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return unit_run(make_directory, remove_directory);
 }

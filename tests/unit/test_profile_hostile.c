@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ledgers with tables that lead astray, and files that are damaged or no ledgers. */
+#include "base/idtable.h"
 #include "profile_case.h"
 
 #include "profile/kind_name.h"
@@ -13,12 +14,11 @@ static int load_file(struct seep_error *err)
 	return seep_profile_load_ledger(path, false, &profile, err);
 }
 
-static void a_loop_of_nodes_is_cut(void **state)
+PROFILE_TEST(a_loop_of_nodes_is_cut)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	set_row(id, 1, 1, 0, 0);
 	ledger.nodes[1].parent_ready = 3 + 1; /* the root's parent is the leaf */
 	load();
@@ -29,13 +29,12 @@ static void a_loop_of_nodes_is_cut(void **state)
 	assert_int_equal(context_of(context)->stack_count, 1);
 }
 
-static void nodes_out_of_bounds_end_the_stack(void **state)
+PROFILE_TEST(nodes_out_of_bounds_end_the_stack)
 {
 	static const uint32_t parents[] = { 5, 513, 0x7fffffff, UINT32_MAX };
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	set_row(id, 1, 1, 0, 0);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
 		ledger.nodes[2].parent_ready = parents[i];
@@ -53,13 +52,12 @@ static void nodes_out_of_bounds_end_the_stack(void **state)
 	assert_true(context_of(context)->in_doubt);
 }
 
-static void rows_of_no_context_are_kept_without_a_stack(void **state)
+PROFILE_TEST(rows_of_no_context_are_kept_without_a_stack)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	struct ledger_row *row = built_row_at(&ledger, id);
 
-	(void)state;
 	set_row(id, 3, 30, 0, 0);
 	row->context_ready = 0;
 	load();
@@ -71,12 +69,11 @@ static void rows_of_no_context_are_kept_without_a_stack(void **state)
 	assert_int_equal(profile->totals.live_bytes, 30);
 }
 
-static void hostile_items_are_replaced(void **state)
+PROFILE_TEST(hostile_items_are_replaced)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	set_row(id, 3, 30, 0, 0);
 	ledger.contexts[context].kind = 200;
 	ledger.contexts[context].align_log2 = 255;
@@ -107,12 +104,11 @@ static void load_and_check(void)
 		assert_true(seep_total_get(&profile->totals, &seep_total_fields[i]) <= INT64_MAX);
 }
 
-static void more_freed_than_allocated_is_lifted_and_in_doubt(void **state)
+PROFILE_TEST(more_freed_than_allocated_is_lifted_and_in_doubt)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	set_row(id, 3, 10, 5, 40);
 	load_and_check();
 	assert_int_equal(profile->totals.allocs, 5);
@@ -122,14 +118,60 @@ static void more_freed_than_allocated_is_lifted_and_in_doubt(void **state)
 	assert_null(unseen("ledger-damaged"));
 }
 
-static void figures_that_no_program_reaches_count_as_nothing(void **state)
+/* Or a ledger of a few MB takes minutes. */
+PROFILE_TEST(names_chosen_against_the_hash_do_not_share_one)
+{
+	static const char a[] = "worker-a\xdb\x28\xb4\xa0\xd1\x7e\x03\xe7";
+	static const char b[] = "worker-b\xdb\x28\xb4\xa0\xd1\x7e\x03\xe7";
+
+	assert_int_not_equal(seep_hash_text(0, a), seep_hash_text(0, b));
+}
+
+/* A death explains that operations are half done, as many as there were threads, and few more. */
+PROFILE_TEST(what_contradicts_itself_was_damaged)
+{
+	const struct {
+		uint64_t allocs, frees, walks;
+		uint32_t context_ready, parent_ready;
+		const char *says;
+	} cases[] = {
+		{ 200, 70, 200, 0, 0, NULL },
+		{ 3, 70, 3, 0, 0, "more frees than allocations" },
+		{ 3, 50, 3, 0, 0, NULL },
+		{ 200, 70, 100, 0, 0, "sums that contradict each other" },
+		{ 200, 70, 180, 0, 0, NULL },
+		{ 200, 70, 200, 77, 0, "call stacks that are not there" },
+		{ 200, 70, 200, 0, 400, "call stacks that lead nowhere" },
+	};
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint32_t cache = built_cache(&ledger, 6);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_row(id, cases[i].allocs, cases[i].allocs * 10, cases[i].frees,
+			cases[i].frees * 10);
+		built_row_at(&ledger, id)->context_ready = cases[i].context_ready
+								   ? cases[i].context_ready
+								   : context + 1;
+		ledger.nodes[2].parent_ready = cases[i].parent_ready ? cases[i].parent_ready : 2;
+		ledger.caches[cache].histogram[5] = cases[i].walks;
+		ledger.state->live_bytes = (int64_t)(cases[i].allocs - cases[i].frees) * 10;
+		load_and_check();
+		if (!cases[i].says)
+			assert_null(unseen(SEEP_UNSEEN_DAMAGED));
+		else if (!unseen(SEEP_UNSEEN_DAMAGED) ||
+			 !strstr(unseen(SEEP_UNSEEN_DAMAGED), cases[i].says))
+			fail_msg("case %zu does not say \"%s\"", i, cases[i].says);
+	}
+}
+
+PROFILE_TEST(figures_that_no_program_reaches_count_as_nothing)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint32_t other = built_row(&ledger, context, 1);
 	uint32_t cache = built_cache(&ledger, 8);
 
-	(void)state;
 	set_row(id, 3, 30, 1, 10);
 	set_row(other, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
 	load_and_check();
@@ -157,13 +199,12 @@ static void figures_that_no_program_reaches_count_as_nothing(void **state)
 	assert_non_null(unseen("ledger-damaged"));
 }
 
-static void a_file_is_read_like_memory(void **state)
+PROFILE_TEST(a_file_is_read_like_memory)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	struct seep_error err = { 0 };
 
-	(void)state;
 	set_row(id, 3, 30, 0, 0);
 	built_save(&ledger, path, ledger.bytes);
 	assert_int_equal(load_file(&err), 0);
@@ -172,7 +213,7 @@ static void a_file_is_read_like_memory(void **state)
 	assert_int_equal(profile->process.ended, SEEP_ENDED_KILLED);
 }
 
-static void a_sparse_giant_is_read_in_its_real_parts(void **state)
+PROFILE_TEST(a_sparse_giant_is_read_in_its_real_parts)
 {
 	static const struct built_sizes giant = {
 		.caches = 1 << 16,
@@ -190,7 +231,6 @@ static void a_sparse_giant_is_read_in_its_real_parts(void **state)
 	uint32_t id;
 	int fd;
 
-	(void)state;
 	built_done(&ledger);
 	built_init(&ledger, &giant);
 	id = add_simple(&context);
@@ -217,7 +257,7 @@ static bool is_unseen(const char *code)
 	return false;
 }
 
-static void of_a_cut_file_what_is_there_is_read(void **state)
+PROFILE_TEST(of_a_cut_file_what_is_there_is_read)
 {
 	struct seep_error err = { 0 };
 	uint32_t context;
@@ -225,7 +265,6 @@ static void of_a_cut_file_what_is_there_is_read(void **state)
 	uint64_t contexts_at = ledger.header->table[LEDGER_TABLE_CONTEXTS].offset;
 	uint64_t marks_at = ledger.header->table[LEDGER_TABLE_MARKS].offset;
 
-	(void)state;
 	set_row(id, 3, 30, 0, 0);
 	built_save(&ledger, path, marks_at);
 	assert_int_equal(load_file(&err), 0);
@@ -237,17 +276,16 @@ static void of_a_cut_file_what_is_there_is_read(void **state)
 	assert_true(is_unseen("ledger-cut"));
 	assert_int_equal(profile->totals.live_bytes, 30);
 	assert_true(profile->contexts[0].in_doubt);
-	for (uint64_t bytes = 3 * 4096; bytes < ledger.bytes; bytes += 509) {
+	for (uint64_t bytes = LEDGER_FIXED_BYTES; bytes < ledger.bytes; bytes += 509) {
 		built_save(&ledger, path, bytes);
 		assert_int_equal(load_file(&err), 0);
 	}
 }
 
-static void damaged_files_are_refused_in_words(void **state)
+PROFILE_TEST(damaged_files_are_refused_in_words)
 {
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(seep_profile_load_ledger("/nonexistent/x", false, &profile, &err),
 			 -SEEP_ENOTFOUND);
 	built_save(&ledger, path, 0);
@@ -267,18 +305,5 @@ static void damaged_files_are_refused_in_words(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_loop_of_nodes_is_cut),
-		TEST(nodes_out_of_bounds_end_the_stack),
-		TEST(rows_of_no_context_are_kept_without_a_stack),
-		TEST(hostile_items_are_replaced),
-		TEST(more_freed_than_allocated_is_lifted_and_in_doubt),
-		TEST(figures_that_no_program_reaches_count_as_nothing),
-		TEST(a_file_is_read_like_memory),
-		TEST(a_sparse_giant_is_read_in_its_real_parts),
-		TEST(damaged_files_are_refused_in_words),
-		TEST(of_a_cut_file_what_is_there_is_read),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return unit_run(make_directory, remove_directory);
 }

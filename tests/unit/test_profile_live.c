@@ -6,15 +6,11 @@
  */
 #include "ledger_build.h"
 #include "ledger_sim.h"
+#include "unit.h"
 #include "profile/ledger_load.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { WRITERS = 3, ROWS = 24, BLOCK_BYTES = 64, SECONDS = 1, NS_PER_S = 1000000000 };
 
@@ -175,25 +171,22 @@ static void torture(uint32_t slots_log2)
 	built_done(&ledger);
 }
 
-static void counts_that_stay_in_slots_are_read_exactly(void **state)
+TEST(counts_that_stay_in_slots_are_read_exactly)
 {
-	(void)state;
 	torture(6);
 }
 
 /* 24 rows in 8 slots: nearly every operation flushes another row. */
-static void counts_in_constant_motion_are_read_exactly(void **state)
+TEST(counts_in_constant_motion_are_read_exactly)
 {
-	(void)state;
 	torture(3);
 }
 
-static void a_row_that_is_never_at_rest_is_in_doubt_and_costs_little(void **state)
+TEST(a_row_that_is_never_at_rest_is_in_doubt_and_costs_little)
 {
 	struct seep_profile *profile;
 	uint64_t begun;
 
-	(void)state;
 	build(6);
 	sim_alloc(&writers[0].books, writers[0].first_row, BLOCK_BYTES);
 	sim_alloc(&writers[0].books, writers[0].first_row + 1, BLOCK_BYTES);
@@ -208,15 +201,4 @@ static void a_row_that_is_never_at_rest_is_in_doubt_and_costs_little(void **stat
 	assert_int_equal(profile->process.ended, SEEP_ENDED_RUNNING);
 	seep_profile_free(profile);
 	built_done(&ledger);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_that_stay_in_slots_are_read_exactly),
-		cmocka_unit_test(counts_in_constant_motion_are_read_exactly),
-		cmocka_unit_test(a_row_that_is_never_at_rest_is_in_doubt_and_costs_little),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

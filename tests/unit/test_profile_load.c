@@ -7,9 +7,8 @@
 
 #include <signal.h>
 
-static void the_process_is_described(void **state)
+PROFILE_TEST(the_process_is_described)
 {
-	(void)state;
 	ledger.state->ended = LEDGER_ENDED_EXIT;
 	ledger.state->exit_status = 3;
 	ledger.state->exit_status_known = 1;
@@ -29,9 +28,8 @@ static void the_process_is_described(void **state)
 	assert_int_equal(profile->context_count, 0);
 }
 
-static void a_process_gone_without_a_word_was_killed(void **state)
+PROFILE_TEST(a_process_gone_without_a_word_was_killed)
 {
-	(void)state;
 	load();
 	assert_int_equal(profile->process.ended, SEEP_ENDED_KILLED);
 	ledger.state->ended = LEDGER_ENDED_ABORT;
@@ -40,15 +38,14 @@ static void a_process_gone_without_a_word_was_killed(void **state)
 	assert_int_equal(profile->process.status_signal, SIGABRT);
 }
 
-static void withheld_arguments_are_null(void **state)
+PROFILE_TEST(withheld_arguments_are_null)
 {
-	(void)state;
 	ledger.header->argv.bytes = 0;
 	load();
 	assert_null(profile->process.argv);
 }
 
-static void rows_and_all_slots_add_up(void **state)
+PROFILE_TEST(rows_and_all_slots_add_up)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
@@ -56,7 +53,6 @@ static void rows_and_all_slots_add_up(void **state)
 	uint32_t second = built_cache(&ledger, 7);
 	const struct seep_profile_context *got;
 
-	(void)state;
 	set_row(id, 100, 10000, 40, 4000);
 	set_slot(first, 0, id, 5, 500, 0, 0);
 	set_slot(first, 63, id, 1, 50, 0, 0);
@@ -80,13 +76,12 @@ static void rows_and_all_slots_add_up(void **state)
 	assert_int_equal(profile->totals.in_doubt, 0);
 }
 
-static void rows_of_ancestors_and_unknown_rows_are_left_out(void **state)
+PROFILE_TEST(rows_of_ancestors_and_unknown_rows_are_left_out)
 {
 	uint32_t context;
 	uint32_t cache;
 	uint32_t id;
 
-	(void)state;
 	ledger.header->first_row = 1000;
 	id = add_simple(&context);
 	assert_int_equal(id, 1002);
@@ -99,26 +94,24 @@ static void rows_of_ancestors_and_unknown_rows_are_left_out(void **state)
 	assert_int_equal(profile->totals.allocs, 5);
 }
 
-static void a_cache_that_is_not_ready_is_left_out(void **state)
+PROFILE_TEST(a_cache_that_is_not_ready_is_left_out)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 
-	(void)state;
 	set_slot(cache, 0, id, 5, 500, 0, 0);
 	ledger.caches[cache].ready = 0;
 	load();
 	assert_int_equal(profile->context_count, 0);
 }
 
-static void stacks_run_from_the_leaf_to_the_root(void **state)
+PROFILE_TEST(stacks_run_from_the_leaf_to_the_root)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	const struct seep_profile_context *got;
 
-	(void)state;
 	set_row(id, 1, 1, 0, 0);
 	load();
 	got = context_of(context);
@@ -131,14 +124,13 @@ static void stacks_run_from_the_leaf_to_the_root(void **state)
 	assert_int_equal(profile->modules[0].build_id_bytes, 20);
 }
 
-static void one_frame_stands_once_however_many_stacks_have_it(void **state)
+PROFILE_TEST(one_frame_stands_once_however_many_stacks_have_it)
 {
 	uint16_t module = built_module(&ledger, "/usr/bin/prog", 0);
 	uint32_t a = built_node(&ledger, 0, module, 0x1000);
 	uint32_t b = built_node(&ledger, a, module, 0x1000);
 	uint32_t c = built_node(&ledger, b, module, 0x1000);
 
-	(void)state;
 	ledger.nodes[c].flags |= LEDGER_NODE_EXACT;
 	ledger.nodes[b].period = 2;
 	ledger.nodes[b].folded = 18;
@@ -154,14 +146,13 @@ static void one_frame_stands_once_however_many_stacks_have_it(void **state)
 	assert_false(profile->frames[profile->contexts[1].stack[1].frame].exact);
 }
 
-static void a_stack_repeats_no_more_than_its_leaf_says(void **state)
+PROFILE_TEST(a_stack_repeats_no_more_than_its_leaf_says)
 {
 	static const uint16_t folded[] = { 6, 9, 4, 4 };
 	static const uint16_t wanted[] = { 0, 0, 0, 2 };
 	uint16_t module = built_module(&ledger, "/usr/bin/prog", 0);
 	uint32_t nodes[4] = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
 		nodes[i] = built_node(&ledger, i ? nodes[i - 1] : 0, module, 0x1000 * (i + 1));
 		ledger.nodes[nodes[i]].period = i == 0 ? 2 : i == 3 ? 0 : 1;
@@ -176,13 +167,80 @@ static void a_stack_repeats_no_more_than_its_leaf_says(void **state)
 	assert_int_equal(profile->contexts[1].stack[1].repeats, 3);
 }
 
-static void epochs_ascend_and_add_up(void **state)
+/* Each thread that met it at the same time has added all of it; one of them folded more. */
+PROFILE_TEST(what_was_added_twice_is_there_once)
+{
+	static const uint8_t kinds[] = { LEDGER_KIND_NEW, LEDGER_KIND_NEW, LEDGER_KIND_MALLOC };
+	uint32_t contexts[3] = { 0 };
+	const struct seep_profile_context *got;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint16_t module = built_module(&ledger, "/usr/bin/prog", 7);
+		uint32_t root = built_node(&ledger, 0, module, 0x1000);
+		uint32_t leaf = built_node(&ledger, root, module, 0x2000);
+
+		ledger.modules[i] = ledger.modules[0];
+		ledger.nodes[leaf].period = 1;
+		ledger.nodes[leaf].folded = (uint16_t)(2 + i);
+		contexts[i] = built_context(&ledger, leaf, kinds[i]);
+		ledger.contexts[contexts[i]].thread = built_string(&ledger, "worker", 6);
+		ledger.contexts[contexts[i]].first_ns = 100 - i;
+		for (uint32_t epoch = 0; epoch < 2; epoch++) {
+			set_row(built_row(&ledger, contexts[i], epoch), 5, 50, 2, 20);
+			set_row(built_row(&ledger, contexts[i], epoch), 1, 10, 0, 0);
+		}
+	}
+	load();
+	assert_int_equal(profile->module_count, 1);
+	assert_int_equal(profile->frame_count, 2);
+	assert_int_equal(profile->context_count, 2);
+	got = context_of(contexts[0]);
+	assert_int_equal(got->allocs, 24);
+	assert_int_equal(got->live_bytes, 160);
+	assert_int_equal(got->first_ns, 99);
+	assert_int_equal(got->stack[0].repeats, 4);
+	assert_int_equal(got->epoch_count, 2);
+	assert_int_equal(got->epochs[1].blocks, 8);
+	assert_ptr_equal(context_of(contexts[2]), got + 1);
+	for (uint32_t row = 2; row < 10; row++)
+		assert_int_equal(profile->rows[row].context, 1);
+	assert_int_equal(seep_profile_context_of(profile, contexts[1] + 1), 1);
+}
+
+PROFILE_TEST(what_differs_in_anything_is_not_one)
+{
+	uint16_t modules[2] = { built_module(&ledger, "/lib/a.so", 7),
+				built_module(&ledger, "/lib/a.so", 7) };
+	uint32_t leaf = built_node(&ledger, 0, modules[0], 0x1000);
+	uint32_t exact = built_node(&ledger, 0, modules[0], 0x1000);
+	uint32_t folded = built_node(&ledger, 0, modules[0], 0x1000);
+	uint32_t elsewhere = built_node(&ledger, 0, modules[1], 0x1000);
+	uint32_t inside = built_node(&ledger, leaf, modules[0], 0x1000);
+	const uint32_t leaves[] = { 0, leaf, exact, folded, elsewhere, inside, leaf, leaf, leaf };
+	struct ledger_context *last;
+
+	ledger.nodes[exact].flags |= LEDGER_NODE_EXACT;
+	ledger.nodes[folded].period = 1;
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		uint32_t context = built_context(&ledger, leaves[i], LEDGER_KIND_MEMALIGN);
+
+		last = &ledger.contexts[context];
+		set_row(built_row(&ledger, context, 0), 1, 10, 0, 0);
+	}
+	last[0].thread = built_string(&ledger, "a", 1);
+	last[-1].flags |= LEDGER_CONTEXT_CUT;
+	last[-2].align_log2 = 7;
+	load();
+	assert_int_equal(profile->module_count, 2);
+	assert_int_equal(profile->context_count, sizeof(leaves) / sizeof(leaves[0]));
+}
+
+PROFILE_TEST(epochs_ascend_and_add_up)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	const struct seep_profile_context *got;
 
-	(void)state;
 	set_row(built_row(&ledger, context, 7), 3, 300, 1, 100);
 	set_row(id, 10, 1000, 4, 400);
 	set_row(built_row(&ledger, context, 2), 5, 500, 5, 500);
@@ -206,9 +264,8 @@ static void epochs_ascend_and_add_up(void **state)
 	assert_false(profile->marks[1].exact);
 }
 
-static void fixed_contexts_appear_only_when_used(void **state)
+PROFILE_TEST(fixed_contexts_appear_only_when_used)
 {
-	(void)state;
 	set_row(ledger.header->first_row + 1, 2, 20, 0, 0);
 	load();
 	assert_int_equal(profile->context_count, 1);
@@ -222,12 +279,11 @@ static void fixed_contexts_appear_only_when_used(void **state)
 	assert_int_not_equal(profile->contexts[0].hash, profile->contexts[1].hash);
 }
 
-static void caches_are_summed(void **state)
+PROFILE_TEST(caches_are_summed)
 {
 	uint32_t first = built_cache(&ledger, 6);
 	uint32_t second = built_cache(&ledger, 6);
 
-	(void)state;
 	ledger.caches[first].usable_alloc_bytes = 100;
 	ledger.caches[second].usable_freed_bytes = 30;
 	ledger.caches[first].histogram[5] = 7;
@@ -246,13 +302,12 @@ static void caches_are_summed(void **state)
 	assert_int_equal(profile->totals.own_bytes, 4196);
 }
 
-static void what_was_counted_without_a_slot_belongs_to_its_row(void **state)
+PROFILE_TEST(what_was_counted_without_a_slot_belongs_to_its_row)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 
-	(void)state;
 	set_row(id, 10, 1000, 3, 300);
 	set_row(ledger.header->first_row, 3, 300, 0, 0);
 	ledger.state->live_bytes = 700;
@@ -278,12 +333,11 @@ static void what_was_counted_without_a_slot_belongs_to_its_row(void **state)
 	assert_int_equal(profile->totals.usable_bytes, 1760);
 }
 
-static void the_peak_of_a_heap_that_only_grew_is_as_inexact_as_any(void **state)
+PROFILE_TEST(the_peak_of_a_heap_that_only_grew_is_as_inexact_as_any)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	set_row(id, 1, 1 << 20, 0, 0);
 	ledger.state->live_bytes = 1 << 20;
 	ledger.control->caches = 8;
@@ -293,7 +347,7 @@ static void the_peak_of_a_heap_that_only_grew_is_as_inexact_as_any(void **state)
 }
 
 /* The histograms have every allocation, and the live total every operation, a second time. */
-static void operations_left_half_done_are_in_doubt(void **state)
+PROFILE_TEST(operations_left_half_done_are_in_doubt)
 {
 	static const struct {
 		uint64_t histogram;
@@ -309,7 +363,6 @@ static void operations_left_half_done_are_in_doubt(void **state)
 	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 
-	(void)state;
 	set_row(id, 10, 1000, 4, 400);
 	set_row(ledger.header->first_row, 1, 100, 0, 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -321,12 +374,11 @@ static void operations_left_half_done_are_in_doubt(void **state)
 	}
 }
 
-static void impossible_figures_are_lifted_and_in_doubt(void **state)
+PROFILE_TEST(impossible_figures_are_lifted_and_in_doubt)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	set_row(id, 1, 10, 2, 30);
 	load();
 	assert_int_equal(context_of(context)->live_blocks, 0);
@@ -335,7 +387,7 @@ static void impossible_figures_are_lifted_and_in_doubt(void **state)
 	assert_true(context_of(context)->in_doubt);
 }
 
-static void the_time_of_a_peak_that_is_the_last_state_is_the_end(void **state)
+PROFILE_TEST(the_time_of_a_peak_that_is_the_last_state_is_the_end)
 {
 	static const struct {
 		uint64_t frees, ended_ns, at_ns;
@@ -347,7 +399,6 @@ static void the_time_of_a_peak_that_is_the_last_state_is_the_end(void **state)
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
-	(void)state;
 	ledger.state->peak_bytes = 600;
 	ledger.state->peak_at_ns = 7000;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -359,14 +410,13 @@ static void the_time_of_a_peak_that_is_the_last_state_is_the_end(void **state)
 	}
 }
 
-static void a_running_programs_peak_may_be_now(void **state)
+PROFILE_TEST(a_running_programs_peak_may_be_now)
 {
 	struct seep_error err = { 0 };
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 	uint64_t before;
 
-	(void)state;
 	set_row(id, 10, 1000, 0, 0);
 	ledger.state->live_bytes = 1000;
 	ledger.state->peak_bytes = 600;
@@ -379,16 +429,14 @@ static void a_running_programs_peak_may_be_now(void **state)
 	assert_in_range(profile->totals.peak_at_ns, before, seep_monotonic_ns());
 }
 
-static void every_unseen_bit_has_a_code_and_a_sentence(void **state)
+PROFILE_TEST(every_unseen_bit_has_a_code_and_a_sentence)
 {
 	static const char *const codes[] = {
-		"ledger-full",	    "rows-full",     "no-space",     "other-allocator",
-		"unrecorded-child", "caches-full",   "modules-full", "page-map",
-		"by-frame-pointer", "thread-names",  "unaligned",    "ledger-refused",
-		"no-memory",	    "arguments-cut",
+		"ledger-full",	  "rows-full", "no-space",	   "other-allocator", "caches-full",
+		"modules-full",	  "page-map",  "by-frame-pointer", "thread-names",    "unaligned",
+		"ledger-refused", "no-memory", "arguments-cut",
 	};
 
-	(void)state;
 	ledger.state->unseen = (LEDGER_UNSEEN_ARGUMENTS << 1) - 1;
 	ledger.state->unexact_epoch = 12;
 	load();
@@ -398,7 +446,7 @@ static void every_unseen_bit_has_a_code_and_a_sentence(void **state)
 	assert_non_null(strstr(unseen("rows-full"), "12"));
 }
 
-static void truncated_stacks_are_told_with_share_and_module(void **state)
+PROFILE_TEST(truncated_stacks_are_told_with_share_and_module)
 {
 	uint32_t context;
 	uint32_t id = add_simple(&context);
@@ -406,7 +454,6 @@ static void truncated_stacks_are_told_with_share_and_module(void **state)
 	uint32_t leaf = built_node(&ledger, 0, jit, 0x10);
 	uint32_t other = built_context(&ledger, leaf, 0);
 
-	(void)state;
 	set_row(id, 75, 75, 0, 0);
 	set_row(built_row(&ledger, other, 0), 25, 25, 0, 0);
 	load();
@@ -423,28 +470,5 @@ static void truncated_stacks_are_told_with_share_and_module(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(the_process_is_described),
-		TEST(a_process_gone_without_a_word_was_killed),
-		TEST(withheld_arguments_are_null),
-		TEST(rows_and_all_slots_add_up),
-		TEST(rows_of_ancestors_and_unknown_rows_are_left_out),
-		TEST(a_cache_that_is_not_ready_is_left_out),
-		TEST(stacks_run_from_the_leaf_to_the_root),
-		TEST(one_frame_stands_once_however_many_stacks_have_it),
-		TEST(a_stack_repeats_no_more_than_its_leaf_says),
-		TEST(epochs_ascend_and_add_up),
-		TEST(fixed_contexts_appear_only_when_used),
-		TEST(caches_are_summed),
-		TEST(what_was_counted_without_a_slot_belongs_to_its_row),
-		TEST(the_peak_of_a_heap_that_only_grew_is_as_inexact_as_any),
-		TEST(operations_left_half_done_are_in_doubt),
-		TEST(impossible_figures_are_lifted_and_in_doubt),
-		TEST(the_time_of_a_peak_that_is_the_last_state_is_the_end),
-		TEST(a_running_programs_peak_may_be_now),
-		TEST(every_unseen_bit_has_a_code_and_a_sentence),
-		TEST(truncated_stacks_are_told_with_share_and_module),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return unit_run(make_directory, remove_directory);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names for frames, inlined calls as entries of their own, and hashes that join runs. */
 #include "ledger_build.h"
+#include "unit.h"
 #include "profile/context_hash.h"
 #include "profile/ledger_live.h"
 #include "profile/profile.h"
@@ -9,12 +10,7 @@
 
 #include <elf.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct seep_symbols *symbols;
 
@@ -95,13 +91,14 @@ static const struct seep_profile_frame *frame_at(const struct seep_profile *prof
 	return &profile->frames[profile->contexts[0].stack[i].frame];
 }
 
-static void inlined_calls_become_entries(void **state)
+#define PROFILE_NAMES_TEST(name) TEST_WITH(setup, name, teardown)
+
+PROFILE_NAMES_TEST(inlined_calls_become_entries)
 {
 	struct seep_profile *profile = make_profile();
 	const struct seep_profile_stack_entry *stack;
 	uint64_t address = profile->frames[0].address;
 
-	(void)state;
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_true(profile->symbolised);
 	assert_int_equal(profile->contexts[0].stack_count, 4);
@@ -123,12 +120,11 @@ static void inlined_calls_become_entries(void **state)
 	seep_profile_free(profile);
 }
 
-static void a_second_time_changes_nothing(void **state)
+PROFILE_NAMES_TEST(a_second_time_changes_nothing)
 {
 	struct seep_profile *profile = make_profile();
 	uint64_t hash;
 
-	(void)state;
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	seep_profile_hash_contexts(profile);
 	hash = profile->contexts[0].hash;
@@ -139,11 +135,10 @@ static void a_second_time_changes_nothing(void **state)
 	seep_profile_free(profile);
 }
 
-static void a_module_that_cannot_be_read_says_why(void **state)
+PROFILE_NAMES_TEST(a_module_that_cannot_be_read_says_why)
 {
 	struct seep_profile *profile = make_profile();
 
-	(void)state;
 	profile->modules[0].path = seep_profile_strdup(profile, "/nonexistent/lib.so");
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_non_null(profile->modules[0].problem);
@@ -151,17 +146,17 @@ static void a_module_that_cannot_be_read_says_why(void **state)
 	seep_profile_free(profile);
 }
 
-static uint32_t add_context(struct built_ledger *ledger, uint64_t address)
+static uint32_t add_context(struct built_ledger *ledger, uint64_t address, uint8_t kind)
 {
 	uint32_t outermost = built_node(ledger, 0, 0, 0x1234);
 	uint32_t leaf = built_node(ledger, outermost, 1, address);
-	uint32_t row = built_row(ledger, built_context(ledger, leaf, 0), 0);
+	uint32_t row = built_row(ledger, built_context(ledger, leaf, kind), 0);
 
 	built_row_at(ledger, row)->allocs = 1;
 	return row;
 }
 
-static void names_are_added_to_a_profile_that_is_refreshed(void **state)
+PROFILE_NAMES_TEST(names_are_added_to_a_profile_that_is_refreshed)
 {
 	struct seep_profile *profile = make_profile();
 	const uint64_t address = profile->frames[0].address;
@@ -169,19 +164,18 @@ static void names_are_added_to_a_profile_that_is_refreshed(void **state)
 	struct seep_ledger_live *live;
 	uint64_t hash;
 
-	(void)state;
 	seep_profile_free(profile);
 	built_init(&ledger, &built_small);
 	(void)built_module(&ledger, "/proc/self/exe", 0);
-	(void)add_context(&ledger, address);
+	(void)add_context(&ledger, address, 0);
 	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
 	profile = seep_ledger_live_profile(live);
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_int_equal(profile->contexts[0].stack_count, 3);
 	assert_string_equal(frame_at(profile, 0)->function, "inner");
 	hash = profile->contexts[0].hash;
-	(void)add_context(&ledger, address);
-	(void)add_context(&ledger, 1);
+	(void)add_context(&ledger, address, 1);
+	(void)add_context(&ledger, 1, 0);
 	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
 	assert_int_equal(profile->contexts[1].stack_count, 2);
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
@@ -195,7 +189,7 @@ static void names_are_added_to_a_profile_that_is_refreshed(void **state)
 	built_done(&ledger);
 }
 
-static void leaks_stay_with_their_contexts_through_names_and_refreshes(void **state)
+PROFILE_NAMES_TEST(leaks_stay_with_their_contexts_through_names_and_refreshes)
 {
 	struct seep_profile *profile = make_profile();
 	const uint64_t address = profile->frames[0].address;
@@ -204,12 +198,11 @@ static void leaks_stay_with_their_contexts_through_names_and_refreshes(void **st
 	struct seep_profile_leak *leak;
 	uint64_t without_names;
 
-	(void)state;
 	seep_profile_free(profile);
 	built_init(&ledger, &built_small);
 	(void)built_module(&ledger, "/proc/self/exe", 0);
-	(void)add_context(&ledger, 1);
-	(void)add_context(&ledger, address);
+	(void)add_context(&ledger, 1, 0);
+	(void)add_context(&ledger, address, 0);
 	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
 	profile = seep_ledger_live_profile(live);
 	leak = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
@@ -220,7 +213,7 @@ static void leaks_stay_with_their_contexts_through_names_and_refreshes(void **st
 	without_names = profile->leaks[0].hash;
 	assert_int_equal(without_names, profile->contexts[1].hash);
 	for (int i = 0; i < 100; i++)
-		(void)add_context(&ledger, address);
+		(void)add_context(&ledger, address, (uint8_t)i);
 	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	seep_profile_hash_contexts(profile);
@@ -234,11 +227,10 @@ static void leaks_stay_with_their_contexts_through_names_and_refreshes(void **st
 	built_done(&ledger);
 }
 
-static void an_empty_profile_is_symbolised(void **state)
+PROFILE_NAMES_TEST(an_empty_profile_is_symbolised)
 {
 	struct seep_profile *profile = seep_profile_new();
 
-	(void)state;
 	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_true(profile->symbolised);
 	seep_profile_free(profile);
@@ -253,12 +245,11 @@ static uint64_t hash_of(struct seep_profile *profile)
 	return profile->contexts[0].hash;
 }
 
-static void hashes_ignore_line_address_and_alignment_of_named_frames(void **state)
+PROFILE_NAMES_TEST(hashes_ignore_line_address_and_alignment_of_named_frames)
 {
 	struct seep_profile *profile = make_profile();
 	uint64_t hash;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		profile->frames[i].function = i == 0 ? "f" : "main";
 	hash = hash_of(profile);
@@ -277,12 +268,11 @@ static void hashes_ignore_line_address_and_alignment_of_named_frames(void **stat
 	seep_profile_free(profile);
 }
 
-static void unnamed_frames_hash_by_build_id_or_file_name(void **state)
+PROFILE_NAMES_TEST(unnamed_frames_hash_by_build_id_or_file_name)
 {
 	struct seep_profile *profile = make_profile();
 	uint64_t hash;
 
-	(void)state;
 	profile->modules[0].path = seep_profile_strdup(profile, "/usr/lib/a.so");
 	hash = hash_of(profile);
 	profile->modules[0].path = seep_profile_strdup(profile, "/opt/lib/a.so");
@@ -302,37 +292,17 @@ static void unnamed_frames_hash_by_build_id_or_file_name(void **state)
 }
 
 /* The bytes are documented: this number may change only with a new schema. */
-static void the_hash_is_the_documented_one(void **state)
+PROFILE_NAMES_TEST(the_hash_is_the_documented_one)
 {
 	struct seep_profile *profile = seep_profile_new();
 	struct seep_profile_stack_entry entry = { 0 };
 	struct seep_profile_frame frame = { .function = "main" };
 	struct seep_profile_context context = { .kind = 4, .stack = &entry, .stack_count = 1 };
 
-	(void)state;
 	profile->frames = &frame;
 	profile->frame_count = 1;
 	profile->contexts = &context;
 	profile->context_count = 1;
 	assert_true(hash_of(profile) == 0xcfc6f0e7f2e0f4a3ull);
 	seep_profile_free(profile);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(inlined_calls_become_entries),
-		TEST(a_second_time_changes_nothing),
-		TEST(a_module_that_cannot_be_read_says_why),
-		TEST(names_are_added_to_a_profile_that_is_refreshed),
-		TEST(leaks_stay_with_their_contexts_through_names_and_refreshes),
-		TEST(an_empty_profile_is_symbolised),
-		TEST(hashes_ignore_line_address_and_alignment_of_named_frames),
-		TEST(unnamed_frames_hash_by_build_id_or_file_name),
-		TEST(the_hash_is_the_documented_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,8 @@
  */
 #include "ledger_build.h"
 #include "ledger_sim.h"
+#include "unit.h"
 #include "profile/ledger_load.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 6, THREADS_MAX = 5, OPERATIONS = 1500, RUNS = 60, BLOCKS_MAX = 4096 };
 
@@ -156,24 +151,21 @@ static void run(unsigned thread_count)
 	}
 }
 
-static void one_thread_has_an_exact_peak(void **state)
+TEST(one_thread_has_an_exact_peak)
 {
-	(void)state;
 	run(1);
 }
 
-static void several_threads_have_a_peak_within_the_bound(void **state)
+TEST(several_threads_have_a_peak_within_the_bound)
 {
-	(void)state;
 	run(2);
 	run(THREADS_MAX);
 }
 
-static void a_heap_that_only_grows_peaks_now(void **state)
+TEST(a_heap_that_only_grows_peaks_now)
 {
 	unsigned seed = 3;
 
-	(void)state;
 	build(1);
 	for (int i = 0; i < 100; i++)
 		allocate(&threads[0], &seed);
@@ -182,7 +174,7 @@ static void a_heap_that_only_grows_peaks_now(void **state)
 	built_done(&ledger);
 }
 
-static void the_bound_follows_threads_and_size(void **state)
+TEST(the_bound_follows_threads_and_size)
 {
 	static const struct {
 		uint32_t caches;
@@ -203,7 +195,6 @@ static void the_bound_follows_threads_and_size(void **state)
 		{ 4, -5, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_profile *profile = NULL;
 
@@ -218,16 +209,4 @@ static void the_bound_follows_threads_and_size(void **state)
 		seep_profile_free(profile);
 		built_done(&ledger);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_thread_has_an_exact_peak),
-		cmocka_unit_test(several_threads_have_a_peak_within_the_bound),
-		cmocka_unit_test(a_heap_that_only_grows_peaks_now),
-		cmocka_unit_test(the_bound_follows_threads_and_size),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

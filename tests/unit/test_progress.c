@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The progress line: on a terminal after a second, otherwise never. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <pty.h>
 #include <stdio.h>
@@ -11,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/progress.h"
+#include "unit.h"
 
 /* Everything that a descriptor holds now. */
 static size_t drain(int fd, char *text, size_t bytes)
@@ -65,12 +60,11 @@ static void long_work(void)
 	seep_progress_done(&progress);
 }
 
-static void pipes_get_nothing(void **state)
+TEST(pipes_get_nothing)
 {
 	char text[100];
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	with_stderr_on(ends[1], long_work);
 	assert_int_equal(drain(ends[0], text, sizeof(text)), 0);
@@ -78,13 +72,12 @@ static void pipes_get_nothing(void **state)
 	(void)close(ends[1]);
 }
 
-static void terminals_get_one_line_that_is_cleared(void **state)
+TEST(terminals_get_one_line_that_is_cleared)
 {
 	char text[400];
 	int master;
 	int slave;
 
-	(void)state;
 	if (openpty(&master, &slave, NULL, NULL, NULL) != 0)
 		skip();
 	with_stderr_on(slave, short_work);
@@ -97,14 +90,4 @@ static void terminals_get_one_line_that_is_cleared(void **state)
 	assert_int_equal(drain(master, text, sizeof(text)), 0);
 	(void)close(master);
 	(void)close(slave);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pipes_get_nothing),
-		cmocka_unit_test(terminals_get_one_line_that_is_cleared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

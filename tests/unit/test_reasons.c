@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of machines, programs and processes that are made up here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
 #include "target/reasons.h"
+#include "unit.h"
 
 #define OK SEEP_FINDING_OK
 #define NOTE SEEP_FINDING_NOTE
@@ -76,13 +71,12 @@ static void expect(const struct seep_facts *facts, const char *code, enum seep_f
 	assert_true(level != PROBLEM || *finding->advice);
 }
 
-static void what_is_well_gives_no_alarm(void **state)
+TEST(what_is_well_gives_no_alarm)
 {
 	const struct seep_facts facts = healthy();
 	struct seep_findings *found = seep_xmalloc(sizeof(*found));
 	struct seep_finding reason;
 
-	(void)state;
 	seep_reasons_find(&facts, found);
 	for (size_t i = 0; i < found->count; i++) {
 		if (found->items[i].level != OK)
@@ -99,11 +93,10 @@ static void what_is_well_gives_no_alarm(void **state)
 
 /* In the order of the table of reasons: a change to what is well, and what is then said. */
 #define CASE(name, code, level, part, ...)       \
-	static void name(void **state)           \
+	TEST(name)                               \
 	{                                        \
 		struct seep_facts f = healthy(); \
                                                  \
-		(void)state;                     \
 		__VA_ARGS__;                     \
 		expect(&f, code, level, part);   \
 	}
@@ -255,12 +248,11 @@ static struct seep_facts unrecorded(void)
 }
 
 #define REASON(name, part, ...)                                           \
-	static void name(void **state)                                    \
+	TEST(name)                                                        \
 	{                                                                 \
 		struct seep_facts f = unrecorded();                       \
 		struct seep_finding reason;                               \
                                                                           \
-		(void)state;                                              \
 		__VA_ARGS__;                                              \
 		assert_true(seep_reasons_first(&f, &reason));             \
 		if (!strstr(reason.sentence, part))                       \
@@ -281,23 +273,21 @@ REASON(a_limit_is_the_reason_and_not_that_the_library_is_there, "RLIMIT_FSIZE",
 REASON(a_full_group_is_no_reason, "libseep.so is loaded in it",
        f.group = ((struct core_cgroup){ MIB(100), 0 }))
 
-static void there_may_be_no_reason_that_can_be_known(void **state)
+TEST(there_may_be_no_reason_that_can_be_known)
 {
 	struct seep_facts facts = unrecorded();
 	struct seep_finding reason;
 
-	(void)state;
 	facts.process.can_look = facts.process.has_library = false;
 	assert_false(seep_reasons_first(&facts, &reason));
 }
 
 /* A name may hold anything: what we advise is not to be taken from it. */
-static void a_name_does_not_become_advice(void **state)
+TEST(a_name_does_not_become_advice)
 {
 	struct seep_facts facts = healthy();
 	const struct seep_finding *finding;
 
-	(void)state;
 	facts.program.is_script = true;
 	facts.program.path = "/tmp/a; rm -rf /";
 	facts.program.loaded = "/tmp/x\nrm -rf /";
@@ -308,11 +298,10 @@ static void a_name_does_not_become_advice(void **state)
 	assert_int_equal(strncmp(finding ? finding->advice : "", "compile with -f", 15), 0);
 }
 
-static void what_is_not_there_is_judged_once(void **state)
+TEST(what_is_not_there_is_judged_once)
 {
 	struct seep_facts facts = healthy();
 
-	(void)state;
 	facts.looked &= ~(unsigned)SEEP_FACTS_MACHINE;
 	facts.process.exists = false;
 	facts.program.problem = "x: no such program";
@@ -321,84 +310,4 @@ static void what_is_not_there_is_judged_once(void **state)
 	assert_null(find(&facts, "recorded"));
 	assert_null(find(&facts, "script"));
 	assert_null(find(&facts, "unwind"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_well_gives_no_alarm),
-		cmocka_unit_test(what_is_not_there_is_judged_once),
-		cmocka_unit_test(there_may_be_no_reason_that_can_be_known),
-		cmocka_unit_test(a_name_does_not_become_advice),
-		cmocka_unit_test(no_process_is_a_problem),
-		cmocka_unit_test(a_process_may_not_be_looked_at),
-		cmocka_unit_test(root_is_not_told_to_be_root),
-		cmocka_unit_test(a_thread_of_the_kernel_is_no_program),
-		cmocka_unit_test(the_first_process_is_not_started_by_us),
-		cmocka_unit_test(how_to_be_the_user_is_said),
-		cmocka_unit_test(root_becomes_the_user_without_sudo),
-		cmocka_unit_test(a_set_user_id_program_is_said),
-		cmocka_unit_test(a_process_is_not_recorded),
-		cmocka_unit_test(a_library_without_ledger_is_a_problem),
-		cmocka_unit_test(a_ledger_elsewhere_is_named),
-		cmocka_unit_test(a_young_child_is_no_problem),
-		cmocka_unit_test(a_young_child_is_recorded),
-		cmocka_unit_test(a_library_that_was_not_taken_is_a_problem),
-		cmocka_unit_test(another_user_has_another_folder),
-		cmocka_unit_test(a_process_that_changed_its_user_is_said),
-		cmocka_unit_test(a_container_is_said),
-		cmocka_unit_test(another_pid_namespace_is_said),
-		cmocka_unit_test(a_seccomp_filter_is_said),
-		cmocka_unit_test(an_error_of_the_preflight_is_cut_into_two),
-		cmocka_unit_test(a_program_that_is_not_there_has_advice),
-		cmocka_unit_test(a_program_that_is_not_readable_is_said),
-		cmocka_unit_test(a_script_is_said),
-		cmocka_unit_test(a_missing_library_is_a_problem),
-		cmocka_unit_test(a_malloc_of_its_own_is_a_problem),
-		cmocka_unit_test(an_allocator_that_is_linked_in_is_said),
-		cmocka_unit_test(a_librarys_allocator_is_said),
-		cmocka_unit_test(a_go_program_is_said),
-		cmocka_unit_test(a_memory_manager_is_said),
-		cmocka_unit_test(missing_unwind_information_is_said),
-		cmocka_unit_test(an_old_kernel_is_a_problem),
-		cmocka_unit_test(a_missing_proc_is_said),
-		cmocka_unit_test(a_missing_library_of_ours_is_a_problem),
-		cmocka_unit_test(a_noexec_mount_is_a_problem),
-		cmocka_unit_test(a_library_that_is_refused_is_a_problem),
-		cmocka_unit_test(an_old_c_library_is_a_problem),
-		cmocka_unit_test(another_library_that_is_refused_is_not_ours),
-		cmocka_unit_test(wrong_options_are_a_problem),
-		cmocka_unit_test(a_folder_of_others_is_a_problem),
-		cmocka_unit_test(a_folder_that_cannot_be_made_has_advice),
-		cmocka_unit_test(no_room_is_a_problem),
-		cmocka_unit_test(a_containers_shm_is_said),
-		cmocka_unit_test(a_trial_without_ledger_is_a_problem),
-		cmocka_unit_test(a_confined_trial_names_the_profile),
-		cmocka_unit_test(a_profile_that_stops_nothing_is_not_said),
-		cmocka_unit_test(a_failed_trial_that_is_explained_says_nothing),
-		cmocka_unit_test(what_is_wrong_with_the_program_explains_no_trial),
-		cmocka_unit_test(a_preloaded_sanitizer_is_a_problem),
-		cmocka_unit_test(what_else_is_preloaded_is_well),
-		cmocka_unit_test(a_small_address_space_is_a_problem),
-		cmocka_unit_test(a_limit_of_address_space_is_said),
-		cmocka_unit_test(an_address_space_in_which_the_trial_failed_is_a_problem),
-		cmocka_unit_test(a_small_file_size_is_a_problem),
-		cmocka_unit_test(a_small_data_segment_is_a_problem),
-		cmocka_unit_test(ours_is_not_its),
-		cmocka_unit_test(a_limit_of_file_size_is_said),
-		cmocka_unit_test(a_group_with_little_room_is_said),
-		cmocka_unit_test(a_group_with_room_is_well),
-		cmocka_unit_test(a_full_group_is_a_problem),
-		cmocka_unit_test(a_folder_that_is_not_writable_is_said),
-		cmocka_unit_test(a_full_disk_is_a_problem),
-		cmocka_unit_test(a_nearly_full_disk_is_said),
-		cmocka_unit_test(the_program_comes_before_its_environment),
-		cmocka_unit_test(a_variable_that_was_not_passed_on_is_the_reason),
-		cmocka_unit_test(a_library_that_is_not_loaded_yet_is_none),
-		cmocka_unit_test(another_user_is_the_reason),
-		cmocka_unit_test(a_limit_is_the_reason_and_not_that_the_library_is_there),
-		cmocka_unit_test(a_full_group_is_no_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,11 @@
 
 #include <sys/stat.h>
 
-static void the_file_is_private_and_replaced_as_a_whole(void **state)
+RECORDING_TEST(the_file_is_private_and_replaced_as_a_whole)
 {
 	struct stat first;
 	struct stat second;
 
-	(void)state;
 	round_trip();
 	assert_int_equal(stat(path, &first), 0);
 	assert_int_equal(first.st_mode & 0777, 0600);
@@ -21,11 +20,10 @@ static void the_file_is_private_and_replaced_as_a_whole(void **state)
 			 -SEEP_ESYS);
 }
 
-static void odd_file_names_work(void **state)
+RECORDING_TEST(odd_file_names_work)
 {
 	static const char *const names[] = { "a b?c=d#e%20.seep", "\xff\n'.seep", ":memory:" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char odd[128];
 
@@ -38,12 +36,11 @@ static void odd_file_names_work(void **state)
 	}
 }
 
-static void a_file_that_came_meanwhile_is_kept_unless_asked_for(void **state)
+RECORDING_TEST(a_file_that_came_meanwhile_is_kept_unless_asked_for)
 {
 	struct stat first;
 	struct stat second;
 
-	(void)state;
 	assert_int_equal(seep_recording_write(path, profile, false, &err), 0);
 	assert_int_equal(stat(path, &first), 0);
 	assert_int_equal(seep_recording_write(path, profile, false, &err), -SEEP_EEXIST);
@@ -52,11 +49,10 @@ static void a_file_that_came_meanwhile_is_kept_unless_asked_for(void **state)
 	assert_int_equal(first.st_ino, second.st_ino);
 }
 
-static void a_link_leads_to_the_recording(void **state)
+RECORDING_TEST(a_link_leads_to_the_recording)
 {
 	char link[128];
 
-	(void)state;
 	(void)snprintf(link, sizeof(link), "%s/latest", directory);
 	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
 	assert_int_equal(symlink(strrchr(path, '/') + 1, link), 0);
@@ -65,14 +61,13 @@ static void a_link_leads_to_the_recording(void **state)
 }
 
 /* SQLite's own layer ends at 512 bytes, counted from the root. */
-static void a_path_as_long_as_the_system_takes_works(void **state)
+RECORDING_TEST(a_path_as_long_as_the_system_takes_works)
 {
 	enum { LEVELS = 8, LEVEL_BYTES = 150 };
 	char level[LEVEL_BYTES + 1];
 	char deep[64 + LEVELS * (LEVEL_BYTES + 1) + 8];
 	size_t used = (size_t)snprintf(deep, sizeof(deep), "%s", directory);
 
-	(void)state;
 	memset(level, 'd', LEVEL_BYTES);
 	level[LEVEL_BYTES] = '\0';
 	for (int i = 0; i < LEVELS; i++) {
@@ -90,11 +85,10 @@ static void a_path_as_long_as_the_system_takes_works(void **state)
 	}
 }
 
-static void ledgers_and_recordings_open_alike(void **state)
+RECORDING_TEST(ledgers_and_recordings_open_alike)
 {
 	struct built_ledger ledger;
 
-	(void)state;
 	round_trip();
 	seep_profile_free(loaded);
 	loaded = NULL;
@@ -110,7 +104,7 @@ static void ledgers_and_recordings_open_alike(void **state)
 	assert_int_equal(loaded->totals.allocs, 4);
 }
 
-static void what_could_not_be_read_is_not_written(void **state)
+RECORDING_TEST(what_could_not_be_read_is_not_written)
 {
 	const struct {
 		uint64_t *figure;
@@ -124,7 +118,6 @@ static void what_could_not_be_read_is_not_written(void **state)
 		{ &profile->contexts[0].allocs, -SEEP_ECORRUPT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t held = *cases[i].figure;
 
@@ -139,15 +132,5 @@ static void what_could_not_be_read_is_not_written(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(the_file_is_private_and_replaced_as_a_whole),
-		TEST(odd_file_names_work),
-		TEST(a_file_that_came_meanwhile_is_kept_unless_asked_for),
-		TEST(a_link_leads_to_the_recording),
-		TEST(a_path_as_long_as_the_system_takes_works),
-		TEST(ledgers_and_recordings_open_alike),
-		TEST(what_could_not_be_read_is_not_written),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return unit_run(make_directory, remove_directory);
 }

@@ -43,9 +43,10 @@ static void assert_same_chain(const struct seep_profile_leak *got,
 	}
 }
 
-static void every_leak_comes_back(void **state)
+#define RECORDING_LEAKS_TEST(name) TEST_WITH(setup_leaks, name, teardown)
+
+RECORDING_LEAKS_TEST(every_leak_comes_back)
 {
-	(void)state;
 	round_trip();
 	assert_int_equal(loaded->leak_count, SAMPLE_LEAKS);
 	for (uint32_t i = 0; i < SAMPLE_LEAKS; i++) {
@@ -67,9 +68,8 @@ static void every_leak_comes_back(void **state)
 	assert_string_equal(seep_verdict_name(loaded->leaks[SAMPLE_LEAKS - 1].verdict), "unknown");
 }
 
-static void leaks_find_their_contexts_though_ids_have_gaps(void **state)
+RECORDING_LEAKS_TEST(leaks_find_their_contexts_though_ids_have_gaps)
 {
-	(void)state;
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		profile->contexts[i].id = 10 * i * i + 7;
 	round_trip();
@@ -77,12 +77,11 @@ static void leaks_find_their_contexts_though_ids_have_gaps(void **state)
 		assert_int_equal(loaded->leaks[i].context, profile->leaks[i].context);
 }
 
-static void the_scan_comes_back(void **state)
+RECORDING_LEAKS_TEST(the_scan_comes_back)
 {
 	const struct seep_profile_scan *wanted = &profile->scan;
 	const struct seep_profile_scan *got;
 
-	(void)state;
 	round_trip();
 	got = &loaded->scan;
 	assert_true(got->done);
@@ -107,9 +106,8 @@ static void the_scan_comes_back(void **state)
 	}
 }
 
-static void a_scan_that_was_not_made_says_why(void **state)
+RECORDING_LEAKS_TEST(a_scan_that_was_not_made_says_why)
 {
-	(void)state;
 	profile->leak_count = 0;
 	profile->scan = (struct seep_profile_scan){
 		.why_not = seep_profile_strdup(profile, "it was killed by SIGSEGV"),
@@ -143,7 +141,7 @@ static void assert_query(const char *sql, const char **wanted)
 	assert_null(*wanted);
 }
 
-static void the_view_answers_with_names(void **state)
+RECORDING_LEAKS_TEST(the_view_answers_with_names)
 {
 	static const char *lost[] = { "LOST", "LOST", "LOST-CYCLE", "LOST-WITH", NULL };
 	static const char *functions[] = { "operator new(unsigned long)",
@@ -155,7 +153,6 @@ static void the_view_answers_with_names(void **state)
 	static const char *newer[] = { "unknown", NULL };
 	static const char *contents[] = { "00FF68691B", "00", NULL };
 
-	(void)state;
 	round_trip();
 	assert_query("SELECT verdict FROM leaks WHERE is_leak", lost);
 	assert_query("SELECT function FROM leaks WHERE verdict = 'LOST'", functions);
@@ -165,7 +162,7 @@ static void the_view_answers_with_names(void **state)
 	assert_query("SELECT hex(contents) FROM leak_block WHERE contents NOT NULL", contents);
 }
 
-static void references_that_lead_nowhere_are_refused(void **state)
+RECORDING_LEAKS_TEST(references_that_lead_nowhere_are_refused)
 {
 	static const char *const cases[] = {
 		"UPDATE leak SET context = 99 WHERE id = 1",
@@ -199,7 +196,6 @@ static void references_that_lead_nowhere_are_refused(void **state)
 		"DROP VIEW leaks; DROP TABLE leak; CREATE VIEW leak AS SELECT 1 AS id",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int r;
 
@@ -211,9 +207,8 @@ static void references_that_lead_nowhere_are_refused(void **state)
 	}
 }
 
-static void contents_may_be_long(void **state)
+RECORDING_LEAKS_TEST(contents_may_be_long)
 {
-	(void)state;
 	round_trip();
 	damage("UPDATE leak_block SET contents = zeroblob(1000000) WHERE leak = 1 AND position = 1");
 	assert_int_equal(load_again(), 0);
@@ -221,27 +216,14 @@ static void contents_may_be_long(void **state)
 	assert_int_equal(loaded->leaks[0].block_list[1].contents[999999], 0);
 }
 
-static void flipped_bytes_do_no_harm(void **state)
+RECORDING_LEAKS_TEST(flipped_bytes_do_no_harm)
 {
-	(void)state;
 	flip_bytes();
 }
 
 #undef TEST
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_leaks, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(every_leak_comes_back),
-		TEST(leaks_find_their_contexts_though_ids_have_gaps),
-		TEST(the_scan_comes_back),
-		TEST(a_scan_that_was_not_made_says_why),
-		TEST(the_view_answers_with_names),
-		TEST(references_that_lead_nowhere_are_refused),
-		TEST(contents_may_be_long),
-		TEST(flipped_bytes_do_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return unit_run(make_directory, remove_directory);
 }

@@ -2,12 +2,10 @@
 /* Memory of another process: what was read is what is there, holes and all, by either way. */
 #include "../programs/seccomp_filter.h"
 #include "target/remote_memory.h"
+#include "unit.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +14,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PAGE = 4096, PAGES = 1000 };
 
@@ -122,13 +118,12 @@ static void check_all(pid_t pid, const uint32_t *words, const bool holes[PAGES],
 	seep_memory_close(memory);
 }
 
-static void all_that_is_there_is_seen_and_nothing_else(void **state)
+TEST(all_that_is_there_is_seen_and_nothing_else)
 {
 	static bool holes[PAGES];
 	uint32_t *words = make_pages(holes);
 	pid_t pid = start_child();
 
-	(void)state;
 	/* The child's are read: the same numbers, and ours can be compared with. */
 	check_all(pid, words, holes, 64 << 20);
 	check_all(pid, words, holes, 0); /* what is kept has to make room all the time */
@@ -195,12 +190,11 @@ static int read_by_wanted_file(pid_t target, const uint32_t *words)
 	return read_pages(memory, words);
 }
 
-static void a_file_is_read_where_it_is_wanted_or_the_call_is_refused(void **state)
+TEST(a_file_is_read_where_it_is_wanted_or_the_call_is_refused)
 {
 	uint32_t *words = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			       -1, 0);
 
-	(void)state;
 	for (uint32_t i = 0; i < PAGE; i++)
 		words[i] = i;
 	assert_int_equal(munmap(words + PAGE, 4 * PAGE), 0);
@@ -223,21 +217,19 @@ static int read_refused(pid_t target, const uint32_t *words)
 	return strstr(err.text, "cannot be read") ? 0 : 3;
 }
 
-static void both_refused_is_said(void **state)
+TEST(both_refused_is_said)
 {
-	(void)state;
 	if (getuid() != 0)
 		skip();
 	run_in_child(read_refused, NULL);
 }
 
-static void a_process_that_has_ended_is_not_found(void **state)
+TEST(a_process_that_has_ended_is_not_found)
 {
 	struct seep_memory *memory;
 	siginfo_t info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -246,12 +238,11 @@ static void a_process_that_has_ended_is_not_found(void **state)
 	assert_int_equal(seep_memory_open(pid, 0, &memory, NULL), -SEEP_ENOTFOUND);
 }
 
-static void memory_for_the_marker_is_zeroed_and_aligned(void **state)
+TEST(memory_for_the_marker_is_zeroed_and_aligned)
 {
 	struct seep_memory *memory;
 	struct scan_memory from;
 
-	(void)state;
 	assert_int_equal(seep_memory_open(getpid(), 0, &memory, NULL), 0);
 	from = seep_memory_for_scan(memory);
 	for (uint64_t bytes = 1; bytes < 16 << 20; bytes = bytes * 3 + 1) {
@@ -265,17 +256,4 @@ static void memory_for_the_marker_is_zeroed_and_aligned(void **state)
 	}
 	assert_null(from.allocate(from.user, UINT64_MAX / 2));
 	seep_memory_close(memory);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_is_there_is_seen_and_nothing_else),
-		cmocka_unit_test(a_file_is_read_where_it_is_wanted_or_the_call_is_refused),
-		cmocka_unit_test(both_refused_is_said),
-		cmocka_unit_test(a_process_that_has_ended_is_not_found),
-		cmocka_unit_test(memory_for_the_marker_is_zeroed_and_aligned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

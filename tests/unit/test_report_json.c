@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON writer's bytes, and a whole document compared with what it should be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "report/report.h"
 #include "sample_leaks.h"
+#include "unit.h"
 
 static struct seep_json *json;
 static char *text;
@@ -34,9 +29,8 @@ static void expect(const char *expected)
 	free(text);
 }
 
-static void numbers_are_exact_to_the_last_bit(void **state)
+TEST(numbers_are_exact_to_the_last_bit)
 {
-	(void)state;
 	begin(false);
 	seep_json_open_array(json, NULL);
 	seep_json_u64(json, NULL, UINT64_MAX);
@@ -47,9 +41,8 @@ static void numbers_are_exact_to_the_last_bit(void **state)
 	expect("[\n 18446744073709551615,\n 9007199254740993,\n -9223372036854775808,\n 0\n]\n");
 }
 
-static void large_numbers_become_strings_on_request_and_small_ones_do_not(void **state)
+TEST(large_numbers_become_strings_on_request_and_small_ones_do_not)
 {
-	(void)state;
 	begin(true);
 	seep_json_open_object(json, NULL);
 	seep_json_u64(json, "bytes", UINT64_MAX);
@@ -58,9 +51,8 @@ static void large_numbers_become_strings_on_request_and_small_ones_do_not(void *
 	expect("{\n \"bytes\":\"18446744073709551615\",\n \"line\":12\n}\n");
 }
 
-static void deep_levels_share_a_line(void **state)
+TEST(deep_levels_share_a_line)
 {
-	(void)state;
 	begin(false);
 	seep_json_open_object(json, NULL);
 	seep_json_open_array(json, "list");
@@ -77,7 +69,7 @@ static void deep_levels_share_a_line(void **state)
 	expect("{\n \"list\":[\n  {\"a\":null,\"b\":true,\"c\":[]}\n ],\n \"empty\":[]\n}\n");
 }
 
-static void text_is_escaped_so_that_every_byte_can_be_recovered(void **state)
+TEST(text_is_escaped_so_that_every_byte_can_be_recovered)
 {
 	static const struct {
 		const char *text;
@@ -99,7 +91,6 @@ static void text_is_escaped_so_that_every_byte_can_be_recovered(void **state)
 		{ "end\\", "\"end\\\\\"\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(false);
 		seep_json_text(json, NULL, cases[i].text);
@@ -107,11 +98,10 @@ static void text_is_escaped_so_that_every_byte_can_be_recovered(void **state)
 	}
 }
 
-static void hashes_and_build_ids_are_hexadecimal(void **state)
+TEST(hashes_and_build_ids_are_hexadecimal)
 {
 	const uint8_t id[] = { 0x00, 0xab, 0xff };
 
-	(void)state;
 	begin(false);
 	seep_json_open_array(json, NULL);
 	seep_json_hash(json, NULL, 0x00123456789abcde);
@@ -121,12 +111,11 @@ static void hashes_and_build_ids_are_hexadecimal(void **state)
 	expect("[\n \"00123456789abcde\",\n \"00abff\",\n null\n]\n");
 }
 
-static void a_text_longer_than_the_buffer_comes_out_whole(void **state)
+TEST(a_text_longer_than_the_buffer_comes_out_whole)
 {
 	const size_t bytes = 3 * SEEP_JSON_BUFFER_BYTES + 17;
 	char *big = malloc(bytes + 1);
 
-	(void)state;
 	memset(big, 'x', bytes);
 	big[bytes] = '\0';
 	begin(false);
@@ -183,32 +172,29 @@ static void check_document(const char *name, struct seep_profile *profile,
 	seep_profile_free(profile);
 }
 
-static void a_document_is_as_agreed(void **state)
+TEST(a_document_is_as_agreed)
 {
 	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
-	(void)state;
 	check_document("report", sample_profile(), &options, false);
 }
 
-static void a_document_with_strings_and_top_is_as_agreed(void **state)
+TEST(a_document_with_strings_and_top_is_as_agreed)
 {
 	const struct seep_view_options options = {
 		.by = SEEP_BY_PEAK,
 		.top = 2,
 	};
 
-	(void)state;
 	check_document("report_strings_top", sample_profile(), &options, true);
 }
 
-static void a_document_with_leaks_is_as_agreed(void **state)
+TEST(a_document_with_leaks_is_as_agreed)
 {
 	/* Frames of leaks are there, though only two contexts are. */
 	const struct seep_view_options options = { .by = SEEP_BY_CHOICE, .top = 2 };
 	const struct seep_view_options all = { .by = SEEP_BY_CHOICE, .leak_kinds = UINT32_MAX };
 
-	(void)state;
 	check_document("report_leaks", sample_profile_with_leaks(), &options, false);
 	check_document("report_leaks_all", sample_profile_with_leaks(), &all, true);
 }
@@ -227,12 +213,11 @@ static bool document_has(struct seep_profile *profile, const struct seep_view_op
 	return found;
 }
 
-static void only_the_verdicts_that_were_asked_for_are_written(void **state)
+TEST(only_the_verdicts_that_were_asked_for_are_written)
 {
 	struct seep_profile *profile = sample_profile_with_leaks();
 	struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
-	(void)state;
 	assert_false(document_has(profile, &options, "REACHABLE"));
 	assert_true(document_has(profile, &options, "IGNORED"));
 	assert_true(document_has(profile, &options, "\"verdict\":\"unknown\""));
@@ -245,34 +230,14 @@ static void only_the_verdicts_that_were_asked_for_are_written(void **state)
 	seep_profile_free(profile);
 }
 
-static void a_scan_that_was_not_made_says_why(void **state)
+TEST(a_scan_that_was_not_made_says_why)
 {
 	struct seep_profile *profile = sample_profile();
 	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
-	(void)state;
 	assert_true(document_has(profile, &options, "\"scan\":null"));
 	profile->scan.why_not = seep_profile_strdup(profile, "it was killed");
 	assert_true(document_has(profile, &options,
 				 "\"method\":null,\n  \"why_not\":\"it was killed\""));
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_exact_to_the_last_bit),
-		cmocka_unit_test(large_numbers_become_strings_on_request_and_small_ones_do_not),
-		cmocka_unit_test(deep_levels_share_a_line),
-		cmocka_unit_test(text_is_escaped_so_that_every_byte_can_be_recovered),
-		cmocka_unit_test(hashes_and_build_ids_are_hexadecimal),
-		cmocka_unit_test(a_text_longer_than_the_buffer_comes_out_whole),
-		cmocka_unit_test(a_document_is_as_agreed),
-		cmocka_unit_test(a_document_with_strings_and_top_is_as_agreed),
-		cmocka_unit_test(a_document_with_leaks_is_as_agreed),
-		cmocka_unit_test(only_the_verdicts_that_were_asked_for_are_written),
-		cmocka_unit_test(a_scan_that_was_not_made_says_why),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

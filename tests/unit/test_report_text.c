@@ -3,20 +3,15 @@
  * Every text view of one profile, compared with what it should look like. To accept a change:
  * SEEP_UPDATE=1 ctest -R test_report_text, then read the difference.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "analysis/keep.h"
 #include "base/file.h"
 #include "base/terminal.h"
 #include "report/report.h"
 #include "sample_leaks.h"
+#include "unit.h"
 #include "view/leaks_view.h"
 
 typedef void report_function(const struct seep_printer *, const struct seep_sites *,
@@ -133,27 +128,24 @@ static void check_view(const char *name, report_function *report,
 	seep_profile_free(profile);
 }
 
-static void stacks_look_as_agreed(void **state)
+TEST_WITH(make_plain, stacks_look_as_agreed, NULL)
 {
-	(void)state;
 	check_view("report_stacks", seep_report_stacks, &plain);
 }
 
-static void stacks_by_allocations_look_as_agreed(void **state)
+TEST_WITH(make_plain, stacks_by_allocations_look_as_agreed, NULL)
 {
 	struct seep_view_options options = plain;
 
-	(void)state;
 	options.by = SEEP_BY_ALLOCS;
 	options.top = 3;
 	check_view("report_stacks_allocs", seep_report_stacks, &options);
 }
 
-static void full_stacks_look_as_agreed(void **state)
+TEST_WITH(make_plain, full_stacks_look_as_agreed, NULL)
 {
 	struct seep_view_options options = plain;
 
-	(void)state;
 	options.full = true;
 	options.by = SEEP_BY_PEAK;
 	check_view("report_stacks_full", seep_report_stacks, &options);
@@ -173,11 +165,10 @@ static void check_scanned(const char *name, report_function *report,
 	seep_profile_free(profile);
 }
 
-static void leaks_look_as_agreed(void **state)
+TEST_WITH(make_plain, leaks_look_as_agreed, NULL)
 {
 	struct seep_view_options options = plain;
 
-	(void)state;
 	check_scanned("report_leaks", seep_report_leaks, &options);
 	printer.width = 60;
 	options.leak_blocks = 10;
@@ -186,9 +177,8 @@ static void leaks_look_as_agreed(void **state)
 	check_scanned("report_leaks_narrow", seep_report_leaks, &options);
 }
 
-static void a_report_and_a_summary_say_first_what_is_lost(void **state)
+TEST_WITH(make_plain, a_report_and_a_summary_say_first_what_is_lost, NULL)
 {
-	(void)state;
 	check_scanned("report_stacks_leaks", seep_report_stacks, &plain);
 	check_scanned("report_summary_leaks", report_summary, &plain);
 }
@@ -201,11 +191,10 @@ static void assert_answer(const struct seep_profile *profile, const char *expect
 	free(answer);
 }
 
-static void the_answer_says_what_is_known(void **state)
+TEST_WITH(make_plain, the_answer_says_what_is_known, NULL)
 {
 	struct seep_profile *profile = sample_profile();
 
-	(void)state;
 	assert_null(seep_leaks_answer(profile));
 	profile->scan.why_not = seep_profile_strdup(profile, "killed by SIGSEGV");
 	assert_answer(profile, "Not scanned for leaks: killed by SIGSEGV");
@@ -232,7 +221,7 @@ static void the_answer_says_what_is_known(void **state)
 }
 
 /* What is lost through stacks that are not shown stays in the answer, but is not listed. */
-static void leaks_are_chosen_with_their_contexts(void **state)
+TEST_WITH(make_plain, leaks_are_chosen_with_their_contexts, NULL)
 {
 	static const char *const globs[] = { "libstdc++*" };
 	const struct seep_keep_globs modules = { globs, 1 }, threads = { 0 };
@@ -241,7 +230,6 @@ static void leaks_are_chosen_with_their_contexts(void **state)
 	struct seep_sites *sites = seep_sites_new(profile);
 	char *text;
 
-	(void)state;
 	profile->leaks[3].root = 2;
 	seep_keep(profile, sites, &modules, &threads);
 	seep_sites_free(sites);
@@ -256,12 +244,11 @@ static void leaks_are_chosen_with_their_contexts(void **state)
 	seep_profile_free(profile);
 }
 
-static void many_that_go_with_a_leak_are_summed_up(void **state)
+TEST_WITH(make_plain, many_that_go_with_a_leak_are_summed_up, NULL)
 {
 	struct seep_profile *profile = sample_profile_with_leaks();
 	char *text;
 
-	(void)state;
 	for (uint32_t i = 1; i < SAMPLE_LEAKS; i++) {
 		profile->leaks[i].verdict = SEEP_VERDICT_LOST_WITH;
 		profile->leaks[i].root = 1;
@@ -276,13 +263,12 @@ static void many_that_go_with_a_leak_are_summed_up(void **state)
 	seep_profile_free(profile);
 }
 
-static void what_is_not_there_is_said_to_be_none(void **state)
+TEST_WITH(make_plain, what_is_not_there_is_said_to_be_none, NULL)
 {
 	static report_function *const views[] = { seep_report_stacks, seep_report_tree,
 						  seep_report_flat };
 	struct seep_profile *profile = seep_profile_new();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
 		char *text = render(views[i], profile, &plain);
 
@@ -293,12 +279,11 @@ static void what_is_not_there_is_said_to_be_none(void **state)
 	seep_profile_free(profile);
 }
 
-static void verified_walks_are_not_among_what_was_not_seen(void **state)
+TEST_WITH(make_plain, verified_walks_are_not_among_what_was_not_seen, NULL)
 {
 	struct seep_profile *profile = sample_profile();
 	char *text;
 
-	(void)state;
 	profile->totals.verify.asked = true;
 	profile->totals.verify.walks = 3645;
 	text = render(seep_report_stacks, profile, &plain);
@@ -308,16 +293,14 @@ static void verified_walks_are_not_among_what_was_not_seen(void **state)
 	seep_profile_free(profile);
 }
 
-static void places_stand_beside_the_longest_name_of_a_wide_tree(void **state)
+TEST_WITH(make_plain, places_stand_beside_the_longest_name_of_a_wide_tree, NULL)
 {
-	(void)state;
 	printer.width = 200;
 	check_view("report_tree_wide", seep_report_tree, &plain);
 }
 
-static void narrow_stacks_still_fit(void **state)
+TEST_WITH(make_plain, narrow_stacks_still_fit, NULL)
 {
-	(void)state;
 	printer.width = 60;
 	check_view("report_stacks_narrow", seep_report_stacks, &plain);
 }
@@ -329,7 +312,7 @@ static void report_others(const struct seep_printer *to, const struct seep_sites
 }
 
 /* The commands to type next are for copying: they are not folded. */
-static void every_view_fits_a_terminal_of_forty_columns(void **state)
+TEST_WITH(make_plain, every_view_fits_a_terminal_of_forty_columns, NULL)
 {
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
 						    seep_report_flat,	report_summary,
@@ -344,7 +327,6 @@ static void every_view_fits_a_terminal_of_forty_columns(void **state)
 	struct seep_profile *profile = sample_profile_with_leaks();
 	struct seep_view_options options = { .path = "a" };
 
-	(void)state;
 	options.leak_kinds = UINT32_MAX;
 	options.leak_blocks = 5;
 	options.why = true;
@@ -370,14 +352,13 @@ static void every_view_fits_a_terminal_of_forty_columns(void **state)
 }
 
 /* In a table without a limit one such name would make every row as wide. */
-static void endless_names_end_where_the_width_is_unlimited(void **state)
+TEST_WITH(make_plain, endless_names_end_where_the_width_is_unlimited, NULL)
 {
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
 						    seep_report_flat };
 	struct seep_profile *profile = sample_profile();
 	char *name = calloc(100001, 1);
 
-	(void)state;
 	assert_non_null(name);
 	memset(name, 'n', 100000);
 	for (uint32_t i = 0; i < profile->frame_count; i++)
@@ -393,40 +374,35 @@ static void endless_names_end_where_the_width_is_unlimited(void **state)
 	free(name);
 }
 
-static void tree_looks_as_agreed(void **state)
+TEST_WITH(make_plain, tree_looks_as_agreed, NULL)
 {
-	(void)state;
 	check_view("report_tree", seep_report_tree, &plain);
 }
 
-static void flat_looks_as_agreed(void **state)
+TEST_WITH(make_plain, flat_looks_as_agreed, NULL)
 {
-	(void)state;
 	printer.width = 100;
 	check_view("report_flat", seep_report_flat, &plain);
 }
 
-static void raw_looks_as_agreed(void **state)
+TEST_WITH(make_plain, raw_looks_as_agreed, NULL)
 {
 	struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
-	(void)state;
 	printer.width = 0;
 	check_view("report_raw", report_raw, &options);
 }
 
-static void summary_looks_as_agreed(void **state)
+TEST_WITH(make_plain, summary_looks_as_agreed, NULL)
 {
-	(void)state;
 	check_view("report_summary", report_summary, &plain);
 }
 
-static void summary_never_exceeds_24_lines(void **state)
+TEST_WITH(make_plain, summary_never_exceeds_24_lines, NULL)
 {
 	struct seep_profile *profile = sample_profile_with_leaks();
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		char code[32];
 
@@ -448,18 +424,17 @@ static void summary_never_exceeds_24_lines(void **state)
 	seep_profile_free(profile);
 }
 
-static void summary_of_nothing_is_short_and_says_so(void **state)
+TEST_WITH(make_plain, summary_of_nothing_is_short_and_says_so, NULL)
 {
 	struct seep_profile *profile = seep_profile_new();
 	char *text = render(report_summary, profile, &plain);
 
-	(void)state;
 	compare_with_golden("report_summary_nothing", text);
 	free(text);
 	seep_profile_free(profile);
 }
 
-static void every_view_of_nothing_works(void **state)
+TEST_WITH(make_plain, every_view_of_nothing_works, NULL)
 {
 	static report_function *const reports[] = {
 		seep_report_stacks, seep_report_tree, seep_report_flat, report_raw, report_json,
@@ -467,20 +442,18 @@ static void every_view_of_nothing_works(void **state)
 	struct seep_profile *profile = seep_profile_new();
 	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
 		free(render(reports[i], profile, &options));
 	seep_profile_free(profile);
 }
 
-static void color_only_adds_escape_sequences(void **state)
+TEST_WITH(make_plain, color_only_adds_escape_sequences, NULL)
 {
 	struct seep_profile *profile = sample_profile();
 	char *without = render(seep_report_stacks, profile, &plain);
 	char *with;
 	char *to;
 
-	(void)state;
 	printer.color = true;
 	with = to = render(seep_report_stacks, profile, &plain);
 	assert_non_null(strstr(with, "\033[1m"));
@@ -497,7 +470,7 @@ static void color_only_adds_escape_sequences(void **state)
 	seep_profile_free(profile);
 }
 
-static void a_program_has_the_name_that_it_was_started_by_too(void **state)
+TEST_WITH(make_plain, a_program_has_the_name_that_it_was_started_by_too, NULL)
 {
 	static const struct {
 		const char *exe, *as, *head;
@@ -511,7 +484,6 @@ static void a_program_has_the_name_that_it_was_started_by_too(void **state)
 		{ "/srv/app", "\033[31m", "app as \\x1b[31m (" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_profile *profile = sample_profile();
 		char *text;
@@ -528,34 +500,6 @@ static void a_program_has_the_name_that_it_was_started_by_too(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(stacks_look_as_agreed, make_plain),
-		cmocka_unit_test_setup(stacks_by_allocations_look_as_agreed, make_plain),
-		cmocka_unit_test_setup(leaks_look_as_agreed, make_plain),
-		cmocka_unit_test_setup(a_report_and_a_summary_say_first_what_is_lost, make_plain),
-		cmocka_unit_test_setup(the_answer_says_what_is_known, make_plain),
-		cmocka_unit_test_setup(leaks_are_chosen_with_their_contexts, make_plain),
-		cmocka_unit_test_setup(many_that_go_with_a_leak_are_summed_up, make_plain),
-		cmocka_unit_test_setup(full_stacks_look_as_agreed, make_plain),
-		cmocka_unit_test_setup(what_is_not_there_is_said_to_be_none, make_plain),
-		cmocka_unit_test_setup(verified_walks_are_not_among_what_was_not_seen, make_plain),
-		cmocka_unit_test_setup(places_stand_beside_the_longest_name_of_a_wide_tree,
-				       make_plain),
-		cmocka_unit_test_setup(narrow_stacks_still_fit, make_plain),
-		cmocka_unit_test_setup(every_view_fits_a_terminal_of_forty_columns, make_plain),
-		cmocka_unit_test_setup(tree_looks_as_agreed, make_plain),
-		cmocka_unit_test_setup(endless_names_end_where_the_width_is_unlimited, make_plain),
-		cmocka_unit_test_setup(flat_looks_as_agreed, make_plain),
-		cmocka_unit_test_setup(raw_looks_as_agreed, make_plain),
-		cmocka_unit_test_setup(summary_looks_as_agreed, make_plain),
-		cmocka_unit_test_setup(summary_never_exceeds_24_lines, make_plain),
-		cmocka_unit_test_setup(summary_of_nothing_is_short_and_says_so, make_plain),
-		cmocka_unit_test_setup(every_view_of_nothing_works, make_plain),
-		cmocka_unit_test_setup(a_program_has_the_name_that_it_was_started_by_too,
-				       make_plain),
-		cmocka_unit_test_setup(color_only_adds_escape_sequences, make_plain),
-	};
-
 	(void)setenv("TZ", "UTC", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which mappings of real processes are roots, and what it costs to find out. */
 #include "target_look.h"
+#include "unit.h"
 
 #include "base/xalloc.h"
 
@@ -36,11 +37,10 @@ static void map_all_kinds(struct truth *truth)
 	truth->at[FILE_PRIVATE] = address_of(map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file));
 }
 
-static void every_mapping_that_may_hold_pointers_is_a_root(void **state)
+TEST(every_mapping_that_may_hold_pointers_is_a_root)
 {
 	struct look look = look_at(map_all_kinds, 1);
 
-	(void)state;
 	assert_kind(&look, ANONYMOUS, MAPPING);
 	assert_kind(&look, SHARED, MAPPING);
 	assert_kind(&look, MEMFD, MAPPING);
@@ -55,7 +55,7 @@ static void every_mapping_that_may_hold_pointers_is_a_root(void **state)
 }
 
 /* Names that this machine may not have; the addresses need not be there. */
-static void devices_are_not_looked_into(void **state)
+TEST(devices_are_not_looked_into)
 {
 	static const char text[] = "10000-20000 rw-s 00000000 00:05 7 /dev/nvidia0\n"
 				   "20000-30000 rw-s 00000000 00:05 8 /dev/dri/renderD128\n"
@@ -72,7 +72,6 @@ static void devices_are_not_looked_into(void **state)
 	struct seep_roots roots;
 	struct seep_roots_from from = { .maps = &maps, .scan = &scan, .header = &header };
 
-	(void)state;
 	seep_maps_parse(seep_xstrdup(text), &maps);
 	assert_int_equal(seep_memory_open(getpid(), 1 << 20, &from.memory, NULL), 0);
 	seep_roots_find(&from, &roots);
@@ -111,11 +110,10 @@ static void reserve(struct truth *truth)
 	truth->at[SPARSE_UNTOUCHED] = address_of(sparse + SPARSE_BYTES / 2);
 }
 
-static void of_a_reservation_what_was_touched_is_a_root(void **state)
+TEST(of_a_reservation_what_was_touched_is_a_root)
 {
 	struct look look = look_at(reserve, 1);
 
-	(void)state;
 	assert_kind(&look, RESERVED_FIRST, MAPPING);
 	assert_kind(&look, RESERVED_MIDDLE, MAPPING);
 	assert_kind(&look, RESERVED_UNTOUCHED, NONE);
@@ -139,11 +137,10 @@ static void map_many(struct truth *truth)
 	truth->at[LAST] = address_of(at + (size_t)(MANY - 1) * BYTES);
 }
 
-static void many_mappings_take_time_by_their_number(void **state)
+TEST(many_mappings_take_time_by_their_number)
 {
 	struct look look = look_at(map_many, 1);
 
-	(void)state;
 	assert_true(look.maps.count > MANY);
 	assert_kind(&look, FIRST, MAPPING);
 	assert_kind(&look, LAST, MAPPING);
@@ -178,11 +175,10 @@ static void register_regions(struct truth *truth)
 	truth->facts.regions[4].end = 8;
 }
 
-static void registered_regions_are_roots_where_they_can_be_read(void **state)
+TEST(registered_regions_are_roots_where_they_can_be_read)
 {
 	struct look look = look_at(register_regions, 1);
 
-	(void)state;
 	assert_kind(&look, REGION_FIRST, REGION);
 	assert_kind(&look, REGION_HOLE, NONE);
 	assert_kind(&look, REGION_LAST, REGION);
@@ -192,7 +188,7 @@ static void registered_regions_are_roots_where_they_can_be_read(void **state)
 	look_done(&look);
 }
 
-static void vtables_lie_in_what_is_mapped_of_files_and_not_written(void **state)
+TEST(vtables_lie_in_what_is_mapped_of_files_and_not_written)
 {
 	static const uint64_t read_only = 1;
 	static uint64_t written = 1;
@@ -201,7 +197,6 @@ static void vtables_lie_in_what_is_mapped_of_files_and_not_written(void **state)
 	bool has_read_only = false;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
 	ranges = seep_roots_vtables(&maps, &count);
 	for (size_t i = 0; i < count; i++) {
@@ -214,18 +209,4 @@ static void vtables_lie_in_what_is_mapped_of_files_and_not_written(void **state)
 	assert_true(has_read_only);
 	free(ranges);
 	seep_maps_done(&maps);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_mapping_that_may_hold_pointers_is_a_root),
-		cmocka_unit_test(devices_are_not_looked_into),
-		cmocka_unit_test(of_a_reservation_what_was_touched_is_a_root),
-		cmocka_unit_test(many_mappings_take_time_by_their_number),
-		cmocka_unit_test(registered_regions_are_roots_where_they_can_be_read),
-		cmocka_unit_test(vtables_lie_in_what_is_mapped_of_files_and_not_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

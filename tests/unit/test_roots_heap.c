@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which memory of real processes is the allocator's, and which the program's own. */
 #include "target_look.h"
+#include "unit.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -26,11 +27,10 @@ static void take_from_brk(struct truth *truth)
 		truth->at[SMALL_LATER] = address_of(malloc(20000));
 }
 
-static void what_the_program_took_by_sbrk_is_its_own(void **state)
+TEST(what_the_program_took_by_sbrk_is_its_own)
 {
 	struct look look = look_at(take_from_brk, 1);
 
-	(void)state;
 	assert_kind(&look, SMALL, NONE);
 	assert_kind(&look, TAKEN, MAPPING);
 	assert_kind(&look, TAKEN_LAST, MAPPING);
@@ -57,11 +57,10 @@ static void map_around_chunks(struct truth *truth)
 	truth->at[ALIGNED_LAST] = address_of(aligned + malloc_usable_size(aligned) - 8);
 }
 
-static void mapped_chunks_are_told_from_mappings_beside_them(void **state)
+TEST(mapped_chunks_are_told_from_mappings_beside_them)
 {
 	struct look look = look_at(map_around_chunks, 1);
 
-	(void)state;
 	assert_true(look.truth->at[ALIGNED_PADDING] + 16 < look.truth->at[ALIGNED]);
 	for (int i = LARGE; i <= ALIGNED_LAST; i++)
 		assert_int_equal(kind_at(&look, look.truth->at[i]), SCAN_ROOT_NONE);
@@ -83,11 +82,10 @@ static void forge_chunk(struct truth *truth)
 	truth->at[ABOVE] = address_of(area + BYTES / 8);
 }
 
-static void a_chunk_that_makes_no_sense_hides_nothing_but_its_block(void **state)
+TEST(a_chunk_that_makes_no_sense_hides_nothing_but_its_block)
 {
 	struct look look = look_at(forge_chunk, 1);
 
-	(void)state;
 	assert_kind(&look, LARGE, NONE);
 	assert_kind(&look, BELOW, MAPPING);
 	assert_kind(&look, ABOVE, MAPPING);
@@ -130,11 +128,10 @@ static void make_arenas(struct truth *truth)
 		_exit(1);
 }
 
-static void arenas_are_not_roots_even_with_nothing_alive_in_them(void **state)
+TEST(arenas_are_not_roots_even_with_nothing_alive_in_them)
 {
 	struct look look = look_at(make_arenas, 3);
 
-	(void)state;
 	assert_int_not_equal(look.truth->at[IN_ARENA] >> 26, look.truth->at[EMPTY_ARENA] >> 26);
 	assert_kind(&look, IN_ARENA, NONE);
 	assert_kind(&look, ARENA_FIRST, NONE);
@@ -159,11 +156,10 @@ static void fill_a_bin(struct truth *truth)
 	truth->at[STDOUT_BUFFER] = address_of(stdout);
 }
 
-static void the_main_arena_is_not_a_root_and_the_rest_of_libc_is(void **state)
+TEST(the_main_arena_is_not_a_root_and_the_rest_of_libc_is)
 {
 	struct look look = look_at(fill_a_bin, 1);
 
-	(void)state;
 	assert_kind(&look, BIN, NONE);
 	assert_kind(&look, STDOUT_BUFFER, GLOBAL);
 	assert_int_equal(look.roots.caveats.count, 0);
@@ -183,11 +179,10 @@ static void carve(struct truth *truth)
 	truth->at[NEXT_PAGE] = address_of(area + 3 * BYTES);
 }
 
-static void under_another_allocator_pages_with_blocks_are_the_heap(void **state)
+TEST(under_another_allocator_pages_with_blocks_are_the_heap)
 {
 	struct look look = look_at(carve, 1);
 
-	(void)state;
 	assert_kind(&look, IN_BLOCK, NONE);
 	assert_kind(&look, BLOCKS_PAGE, NONE);
 	assert_kind(&look, NEXT_PAGE, MAPPING);
@@ -207,27 +202,11 @@ static void say_what_is_own(struct truth *truth)
 	truth->at[NOT_OWN] = address_of(area + BYTES);
 }
 
-static void what_is_libseeps_own_is_no_root(void **state)
+TEST(what_is_libseeps_own_is_no_root)
 {
 	struct look look = look_at(say_what_is_own, 1);
 
-	(void)state;
 	assert_kind(&look, OWN, NONE);
 	assert_kind(&look, NOT_OWN, MAPPING);
 	look_done(&look);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_program_took_by_sbrk_is_its_own),
-		cmocka_unit_test(mapped_chunks_are_told_from_mappings_beside_them),
-		cmocka_unit_test(a_chunk_that_makes_no_sense_hides_nothing_but_its_block),
-		cmocka_unit_test(arenas_are_not_roots_even_with_nothing_alive_in_them),
-		cmocka_unit_test(the_main_arena_is_not_a_root_and_the_rest_of_libc_is),
-		cmocka_unit_test(under_another_allocator_pages_with_blocks_are_the_heap),
-		cmocka_unit_test(what_is_libseeps_own_is_no_root),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

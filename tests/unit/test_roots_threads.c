@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which memory of real threads is alive: registers, stacks, thread-local storage. */
 #include "target_look.h"
+#include "unit.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -76,11 +77,10 @@ static void stand_in_two_threads(struct truth *truth)
 	stand(truth);
 }
 
-static void stacks_are_roots_from_their_pointers_outward(void **state)
+TEST(stacks_are_roots_from_their_pointers_outward)
 {
 	struct look look = look_at(stand_in_two_threads, 2);
 
-	(void)state;
 	assert_kind(&look, MAIN_LOCAL, STACK);
 	assert_kind(&look, MAIN_BELOW, NONE);
 	assert_kind(&look, MAIN_TLS, TLS);
@@ -95,11 +95,10 @@ static void stacks_are_roots_from_their_pointers_outward(void **state)
 	look_done(&look);
 }
 
-static void roots_are_sorted_by_how_strong_they_are(void **state)
+TEST(roots_are_sorted_by_how_strong_they_are)
 {
 	struct look look = look_at(stand_in_two_threads, 2);
 
-	(void)state;
 	assert_true(look.roots.count > 10);
 	for (size_t i = 1; i < look.roots.count; i++)
 		assert_true(look.roots.items[i - 1].kind <= look.roots.items[i].kind);
@@ -122,11 +121,10 @@ static void keep_in_registers(struct truth *truth)
 			 : "rbx", "xmm9", "r15");
 }
 
-static void registers_are_roots_by_value(void **state)
+TEST(registers_are_roots_by_value)
 {
 	struct look look = look_at(keep_in_registers, 1);
 
-	(void)state;
 	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	assert_true(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	assert_false(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_REGISTER,
@@ -148,11 +146,10 @@ static void keep_below_the_stack_pointer(struct truth *truth)
 	__asm__ volatile("1:\tincq %0\n\tjmp 1b" : "+m"(truth->spins));
 }
 
-static void what_a_function_keeps_below_its_stack_pointer_counts(void **state)
+TEST(what_a_function_keeps_below_its_stack_pointer_counts)
 {
 	struct look look = look_at(keep_below_the_stack_pointer, 1);
 
-	(void)state;
 	assert_kind(&look, RED, STACK);
 	assert_kind(&look, BELOW_RED, NONE);
 	look_done(&look);
@@ -193,11 +190,10 @@ static void end_threads(struct truth *truth)
 		;
 }
 
-static void stacks_of_threads_that_ended_are_no_roots(void **state)
+TEST(stacks_of_threads_that_ended_are_no_roots)
 {
 	struct look look = look_at(end_threads, 1);
 
-	(void)state;
 	assert_kind(&look, ENDED_LOCAL, NONE);
 	assert_kind(&look, ENDED_TLS, NONE);
 	assert_kind(&look, SECOND_LOCAL, NONE);
@@ -216,11 +212,10 @@ static void end_one_without_guard(struct truth *truth)
 	(void)pthread_join(thread, NULL);
 }
 
-static void an_ended_thread_is_found_without_a_guard_below_it(void **state)
+TEST(an_ended_thread_is_found_without_a_guard_below_it)
 {
 	struct look look = look_at(end_one_without_guard, 1);
 
-	(void)state;
 	assert_kind(&look, ENDED_LOCAL, NONE);
 	look_done(&look);
 }
@@ -251,11 +246,10 @@ static void leave_to_others(struct truth *truth)
 	pthread_exit(NULL);
 }
 
-static void the_first_threads_stack_is_dead_once_it_has_ended(void **state)
+TEST(the_first_threads_stack_is_dead_once_it_has_ended)
 {
 	struct look look = look_at(leave_to_others, 1);
 
-	(void)state;
 	assert_kind(&look, FIRSTS_LOCAL, NONE);
 	assert_kind(&look, ENVIRONMENT, MAPPING);
 	look_done(&look);
@@ -303,11 +297,10 @@ static void fork_from_a_thread(struct truth *truth)
 	(void)pthread_join(forker, NULL);
 }
 
-static void in_a_forked_child_only_the_thread_that_forked_has_a_stack(void **state)
+TEST(in_a_forked_child_only_the_thread_that_forked_has_a_stack)
 {
 	struct look look = look_at(fork_from_a_thread, 1);
 
-	(void)state;
 	assert_int_equal(look.stopped->thread_count, 1);
 	assert_kind(&look, FORKERS_LOCAL, STACK);
 	assert_kind(&look, IDLERS_LOCAL, NONE);
@@ -331,11 +324,10 @@ static void stand_on_mapped_memory(struct truth *truth)
 	stand_on(truth, map_private(STACK_BYTES));
 }
 
-static void a_stack_of_the_programs_own_is_one(void **state)
+TEST(a_stack_of_the_programs_own_is_one)
 {
 	struct look look = look_at(stand_on_mapped_memory, 2);
 
-	(void)state;
 	assert_kind(&look, LOCAL, STACK);
 	assert_kind(&look, BELOW, NONE);
 	assert_kind(&look, THREAD_TLS, TLS);
@@ -347,12 +339,11 @@ static void stand_on_a_block(struct truth *truth)
 	stand_on(truth, add_block(truth, memalign(BYTES, STACK_BYTES), STACK_BYTES));
 }
 
-static void a_stack_in_a_block_keeps_the_block(void **state)
+TEST(a_stack_in_a_block_keeps_the_block)
 {
 	struct look look = look_at(stand_on_a_block, 2);
 	const struct user_regs_struct *registers = &look.stopped->threads[1].registers;
 
-	(void)state;
 	assert_true(registers->rsp - look.truth->blocks[0].address < STACK_BYTES);
 	assert_true(has_word(&look, registers->rsp, SCAN_ROOT_STACK, SCAN_RULE_STACK_POINTER));
 	assert_true(has_word(&look, registers->fs_base, SCAN_ROOT_TLS, SCAN_RULE_STACK_POINTER));
@@ -387,11 +378,10 @@ static void handle_on_mapped_memory(struct truth *truth)
 	handle_on(truth, map_private(STACK_BYTES));
 }
 
-static void a_handler_on_its_own_stack_leaves_all_of_the_threads_alive(void **state)
+TEST(a_handler_on_its_own_stack_leaves_all_of_the_threads_alive)
 {
 	struct look look = look_at(handle_on_mapped_memory, 1);
 
-	(void)state;
 	assert_kind(&look, MAIN_LOCAL, STACK);
 	assert_kind(&look, MAIN_BELOW, STACK);
 	assert_kind(&look, LOCAL, MAPPING);
@@ -404,11 +394,10 @@ static void handle_on_a_block(struct truth *truth)
 	handle_on(truth, add_block(truth, malloc(STACK_BYTES), STACK_BYTES));
 }
 
-static void a_handlers_stack_in_a_block_keeps_the_block(void **state)
+TEST(a_handlers_stack_in_a_block_keeps_the_block)
 {
 	struct look look = look_at(handle_on_a_block, 1);
 
-	(void)state;
 	assert_true(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_STACK,
 			     SCAN_RULE_STACK_POINTER));
 	assert_kind(&look, MAIN_BELOW, STACK);
@@ -437,11 +426,10 @@ static void switch_to_guarded_memory(struct truth *truth)
 	(void)swapcontext(&here, &there);
 }
 
-static void a_coroutines_stack_with_a_guard_is_dead_below_the_pointer(void **state)
+TEST(a_coroutines_stack_with_a_guard_is_dead_below_the_pointer)
 {
 	struct look look = look_at(switch_to_guarded_memory, 1);
 
-	(void)state;
 	assert_kind(&look, MAIN_LOCAL, STACK);
 	assert_kind(&look, LOCAL, STACK);
 	assert_kind(&look, BELOW, NONE);
@@ -465,11 +453,10 @@ static void handle_above_a_thread(struct truth *truth)
 	handle_on(truth, area + BYTES + STACK_BYTES + BYTES);
 }
 
-static void a_guard_may_be_that_of_a_threads_stack_below(void **state)
+TEST(a_guard_may_be_that_of_a_threads_stack_below)
 {
 	struct look look = look_at(handle_above_a_thread, 2);
 
-	(void)state;
 	assert_kind(&look, BETWEEN, MAPPING);
 	look_done(&look);
 }
@@ -499,11 +486,10 @@ static void clone_barely(struct truth *truth)
 		_exit(1);
 }
 
-static void a_thread_without_storage_of_its_own_has_its_stack(void **state)
+TEST(a_thread_without_storage_of_its_own_has_its_stack)
 {
 	struct look look = look_at(clone_barely, 2);
 
-	(void)state;
 	assert_int_equal(look.stopped->thread_count, 2);
 	assert_kind(&look, LOCAL, MAPPING);
 	assert_kind(&look, MAIN_LOCAL, STACK);
@@ -521,9 +507,6 @@ static __attribute__((noinline)) void as_in_exit(struct truth *truth)
 	truth->facts.exit_tid = (uint32_t)gettid();
 	truth->facts.exit_stack = address_of(__builtin_frame_address(0)) + 8;
 	truth->facts.exit_registers[5] = MAGIC;
-	truth->facts.exit_late[0].begin = truth->facts.exit_stack + 8;
-	truth->facts.exit_late[0].end = truth->facts.exit_stack + 16;
-	truth->facts.exit_late_count = 1;
 	truth->is_at_exit = true;
 	truth->will_spin = true;
 	(void)!write(truth->ready, "", 1);
@@ -544,20 +527,18 @@ static void call_exit(struct truth *truth)
 	local = 2;
 }
 
-static void what_exit_itself_has_on_the_stack_is_dead(void **state)
+TEST(what_exit_itself_has_on_the_stack_is_dead)
 {
 	struct look look = look_at(call_exit, 1);
 	uint64_t at;
 
-	(void)state;
 	assert_kind(&look, EXIT_CALLER, STACK);
 	assert_kind(&look, EXIT_FRAME, NONE);
 	at = look.truth->facts.exit_stack;
 	for (unsigned i = 0; i < 3; i++) {
 		const struct scan_root *root = root_at(&look, at + i * 8);
 
-		assert_true(root && root->kind == SCAN_ROOT_STACK &&
-			    root->rule == (i == 1 ? SCAN_RULE_LATE_FRAME : SCAN_RULE_NONE));
+		assert_true(root && root->kind == SCAN_ROOT_STACK && root->rule == SCAN_RULE_NONE);
 	}
 	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	assert_false(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
@@ -578,36 +559,10 @@ static void ruin_control_block(struct truth *truth)
 		(void)syscall(SYS_pause);
 }
 
-static void a_ruined_control_block_loses_no_stack(void **state)
+TEST(a_ruined_control_block_loses_no_stack)
 {
 	struct look look = look_at(ruin_control_block, 1);
 
-	(void)state;
 	assert_int_not_equal(kind_at(&look, look.truth->at[MAIN_LOCAL]), SCAN_ROOT_NONE);
 	look_done(&look);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_are_roots_from_their_pointers_outward),
-		cmocka_unit_test(roots_are_sorted_by_how_strong_they_are),
-		cmocka_unit_test(registers_are_roots_by_value),
-		cmocka_unit_test(what_a_function_keeps_below_its_stack_pointer_counts),
-		cmocka_unit_test(stacks_of_threads_that_ended_are_no_roots),
-		cmocka_unit_test(an_ended_thread_is_found_without_a_guard_below_it),
-		cmocka_unit_test(the_first_threads_stack_is_dead_once_it_has_ended),
-		cmocka_unit_test(in_a_forked_child_only_the_thread_that_forked_has_a_stack),
-		cmocka_unit_test(a_stack_of_the_programs_own_is_one),
-		cmocka_unit_test(a_stack_in_a_block_keeps_the_block),
-		cmocka_unit_test(a_handler_on_its_own_stack_leaves_all_of_the_threads_alive),
-		cmocka_unit_test(a_handlers_stack_in_a_block_keeps_the_block),
-		cmocka_unit_test(a_coroutines_stack_with_a_guard_is_dead_below_the_pointer),
-		cmocka_unit_test(a_guard_may_be_that_of_a_threads_stack_below),
-		cmocka_unit_test(a_thread_without_storage_of_its_own_has_its_stack),
-		cmocka_unit_test(what_exit_itself_has_on_the_stack_is_dead),
-		cmocka_unit_test(a_ruined_control_block_loses_no_stack),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the processes of a run come to together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include "recorder/run_sums.h"
+#include "unit.h"
+
+#include "recorder/recorder_result.h"
 
 static const struct seep_profile_forked no_forks;
 static char exe[] = "/bin/x", file[] = "1.x.seep";
@@ -42,7 +39,7 @@ static struct seep_profile *main_profile(void)
 	return profile;
 }
 
-static void peaks_count_together_where_processes_ran_at_the_same_time(void **state)
+TEST(peaks_count_together_where_processes_ran_at_the_same_time)
 {
 	static const struct {
 		uint64_t first[3], second[3]; /* start, end, peak */
@@ -57,7 +54,6 @@ static void peaks_count_together_where_processes_ran_at_the_same_time(void **sta
 		{ { 0, 0, 0 }, { 0, 0, 0 }, 50 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct seep_profile_other others[] = {
 			ran(cases[i].first[0], cases[i].first[1], cases[i].first[2]),
@@ -73,7 +69,7 @@ static void peaks_count_together_where_processes_ran_at_the_same_time(void **sta
 	}
 }
 
-static void all_processes_are_summed_and_the_others_kept(void **state)
+TEST(all_processes_are_summed_and_the_others_kept)
 {
 	const struct seep_profile_forked forks = {
 		.processes = 7, .allocs = 5, .alloc_bytes = 50, .frees = 5, .freed_bytes = 50
@@ -81,7 +77,6 @@ static void all_processes_are_summed_and_the_others_kept(void **state)
 	const struct seep_profile_other other = ran(110, 120, 30);
 	struct seep_profile *profile = main_profile();
 
-	(void)state;
 	seep_run_sum(profile, &other, 1, &forks);
 	assert_int_equal(profile->run.sums.processes, 9);
 	assert_int_equal(profile->run.sums.allocs, 1 + 10 + 5);
@@ -95,23 +90,21 @@ static void all_processes_are_summed_and_the_others_kept(void **state)
 	seep_profile_free(profile);
 }
 
-static void a_process_alone_has_no_sums(void **state)
+TEST(a_process_alone_has_no_sums)
 {
 	struct seep_profile *profile = main_profile();
 
-	(void)state;
 	seep_run_sum(profile, NULL, 0, &no_forks);
 	assert_int_equal(profile->run.sums.processes, 0);
 	seep_profile_free(profile);
 }
 
-static void figures_that_no_process_has_do_not_wrap(void **state)
+TEST(figures_that_no_process_has_do_not_wrap)
 {
 	struct seep_profile_other others[] = { ran(110, 120, INT64_MAX), ran(110, 120, INT64_MAX),
 					       ran(110, 120, 30) };
 	struct seep_profile *profile = main_profile();
 
-	(void)state;
 	others[0].allocs = UINT64_MAX;
 	seep_run_sum(profile, others, 3, &no_forks);
 	assert_int_equal(profile->run.sums.processes, 4);
@@ -119,16 +112,4 @@ static void figures_that_no_process_has_do_not_wrap(void **state)
 	assert_true(profile->run.peaks_bytes <= INT64_MAX);
 	assert_true(profile->run.peaks_at_once_bytes <= profile->run.peaks_bytes);
 	seep_profile_free(profile);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peaks_count_together_where_processes_ran_at_the_same_time),
-		cmocka_unit_test(all_processes_are_summed_and_the_others_kept),
-		cmocka_unit_test(a_process_alone_has_no_sums),
-		cmocka_unit_test(figures_that_no_process_has_do_not_wrap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

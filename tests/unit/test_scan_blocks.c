@@ -4,12 +4,7 @@
  * ever.
  */
 #include "scan_fake.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define A(pointer) fake_address(pointer)
 
@@ -34,7 +29,7 @@ static int read_blocks(struct fake *f)
 	return rc ? rc : scan_read_blocks(&f->scan, &f->blocks);
 }
 
-static void blocks_come_by_address(void **state)
+TEST_WITH(set_up, blocks_come_by_address, tear_down)
 {
 	enum { COUNT = 20000 };
 	static const uint32_t sizes[] = { 0, 24, 4095, 4096, 70, 100000, 5000, 4096, 16, 9000000 };
@@ -72,7 +67,7 @@ static void blocks_come_by_address(void **state)
 	assert_null(scan_find(&f->scan, UINT64_MAX));
 }
 
-static void no_blocks_are_no_error(void **state)
+TEST_WITH(set_up, no_blocks_are_no_error, tear_down)
 {
 	struct fake *f = *state;
 
@@ -85,7 +80,7 @@ static void no_blocks_are_no_error(void **state)
 	assert_null(scan_find(&f->scan, A(f->arena)));
 }
 
-static void cells_that_make_no_sense_are_passed_over(void **state)
+TEST_WITH(set_up, cells_that_make_no_sense_are_passed_over, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t base = A(f->arena);
@@ -106,12 +101,11 @@ static void cells_that_make_no_sense_are_passed_over(void **state)
 	assert_int_equal(f->scan.strange, 3);
 }
 
-static void a_cell_of_16_bytes_is_of_one_address(void **state)
+TEST_WITH(set_up, a_cell_of_16_bytes_is_of_one_address, tear_down)
 {
 	struct fake *f = fake_new_with(LEDGER_GRANULE_SHIFT_OTHER);
 	uint64_t base = A(f->arena);
 
-	(void)state;
 	*fake_small_cell(f, base) = fake_cell(base, 1, 0, 0, 1);
 	*fake_small_cell(f, base + 16) = fake_cell(base + 16, 1, 0, 0, 1);
 	*fake_small_cell(f, base + 32) = fake_cell(base + 16, 1, 0, 0, 1); /* of the wrong half */
@@ -121,7 +115,7 @@ static void a_cell_of_16_bytes_is_of_one_address(void **state)
 	fake_free(f);
 }
 
-static void leaves_to_nowhere_are_passed_over(void **state)
+TEST_WITH(set_up, leaves_to_nowhere_are_passed_over, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 100, 1, 0);
@@ -140,7 +134,7 @@ static void leaves_to_nowhere_are_passed_over(void **state)
 	assert_int_equal(f->scan.strange, 3);
 }
 
-static void a_leaf_is_of_one_place(void **state)
+TEST_WITH(set_up, a_leaf_is_of_one_place, tear_down)
 {
 	struct fake *f = *state;
 
@@ -152,7 +146,7 @@ static void a_leaf_is_of_one_place(void **state)
 	assert_int_equal(f->scan.strange, LEDGER_LEAVES - 1);
 }
 
-static void no_more_is_read_than_the_bound(void **state)
+TEST_WITH(set_up, no_more_is_read_than_the_bound, tear_down)
 {
 	struct fake *f = *state;
 	const uint64_t bound = (LEDGER_LEAVES_PAGES + 4) * (uint64_t)LEDGER_PAGE_BYTES;
@@ -165,7 +159,7 @@ static void no_more_is_read_than_the_bound(void **state)
 	assert_int_equal(read_blocks(f), 0);
 }
 
-static void a_page_map_that_cannot_be_is_refused(void **state)
+TEST_WITH(set_up, a_page_map_that_cannot_be_is_refused, tear_down)
 {
 	struct fake *f = *state;
 
@@ -180,7 +174,7 @@ static void a_page_map_that_cannot_be_is_refused(void **state)
 }
 
 /* Sizes that would take for ever to look through, where almost nothing can be read. */
-static void huge_blocks_of_nothing_come_to_an_end(void **state)
+TEST_WITH(set_up, huge_blocks_of_nothing_come_to_an_end, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *held = fake_block(f, 64, 1, 0);
@@ -203,7 +197,7 @@ struct overlap {
 };
 
 /* The second begins in the first; which stays is told by the chunks, else the larger one. */
-static void of_blocks_that_overlap_one_stays(void **state)
+TEST_WITH(set_up, of_blocks_that_overlap_one_stays, tear_down)
 {
 	static const struct overlap tries[][2] = {
 		{ { 0, 1000, true, true }, { 512, 64, false, false } },
@@ -243,11 +237,10 @@ static void of_blocks_that_overlap_one_stays(void **state)
 }
 
 /* Any bits at all: nothing is read outside, the blocks are in order, and the marker ends. */
-static void random_page_maps_do_no_harm(void **state)
+TEST_WITH(set_up, random_page_maps_do_no_harm, tear_down)
 {
 	uint32_t random = 1;
 
-	(void)state;
 	for (unsigned seed = 0; seed < 300; seed++) {
 		struct fake *f = fake_new_with(seed % 2 ? 4 : 5);
 		uint64_t base = A(f->arena);
@@ -275,24 +268,4 @@ static void random_page_maps_do_no_harm(void **state)
 				    f->scan.blocks[i - 1].address < f->scan.blocks[i].address);
 		fake_free(f);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(blocks_come_by_address),
-		TEST(no_blocks_are_no_error),
-		TEST(cells_that_make_no_sense_are_passed_over),
-		TEST(a_cell_of_16_bytes_is_of_one_address),
-		TEST(leaves_to_nowhere_are_passed_over),
-		TEST(a_leaf_is_of_one_place),
-		TEST(no_more_is_read_than_the_bound),
-		TEST(a_page_map_that_cannot_be_is_refused),
-		TEST(huge_blocks_of_nothing_come_to_an_end),
-		TEST(of_blocks_that_overlap_one_stays),
-		TEST(random_page_maps_do_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
 /* Which lost block is to blame: lists, trees, circles, and circles of circles. */
 #include "scan/components.h"
 #include "scan_fake.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define A(pointer) fake_address(pointer)
 
@@ -67,7 +62,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void a_list_goes_with_its_head(void **state)
+TEST_WITH(set_up, a_list_goes_with_its_head, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *nodes[5];
@@ -86,7 +81,7 @@ static void a_list_goes_with_its_head(void **state)
 				 i == 2 ? SCAN_ROLE_ROOT : SCAN_ROLE_WITH);
 }
 
-static void a_tree_with_two_lost_branches(void **state)
+TEST_WITH(set_up, a_tree_with_two_lost_branches, tear_down)
 {
 	enum { TREE_A, B, C, D, E, F, G, NODES };
 	struct fake *f = *state;
@@ -108,7 +103,7 @@ static void a_tree_with_two_lost_branches(void **state)
 	assert_int_equal(role(&j, n[G], n[C]), SCAN_ROLE_WITH);
 }
 
-static void a_circle_is_led_by_its_first(void **state)
+TEST_WITH(set_up, a_circle_is_led_by_its_first, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *a = fake_block(f, 64, 2, 0), *b = fake_block(f, 64, 1, 0),
@@ -126,7 +121,7 @@ static void a_circle_is_led_by_its_first(void **state)
 }
 
 /* A std::list: header and nodes point to each other both ways. */
-static void a_circle_with_one_header_is_owned(void **state)
+TEST_WITH(set_up, a_circle_with_one_header_is_owned, tear_down)
 {
 	enum { NODES = 20 };
 	struct fake *f = *state;
@@ -149,7 +144,7 @@ static void a_circle_with_one_header_is_owned(void **state)
 	assert_int_equal(role(&j, text, nodes[NODES]), SCAN_ROLE_WITH);
 }
 
-static void circles_that_are_linked(void **state)
+TEST_WITH(set_up, circles_that_are_linked, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *a = fake_block(f, 64, 1, 0), *b = fake_block(f, 64, 1, 0),
@@ -175,7 +170,7 @@ static void circles_that_are_linked(void **state)
 	assert_int_equal(role(&j, d, a), SCAN_ROLE_WITH);
 }
 
-static void what_two_roots_lead_to_goes_with_the_first(void **state)
+TEST_WITH(set_up, what_two_roots_lead_to_goes_with_the_first, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *shared = fake_block(f, 64, 1, 0), *one = fake_block(f, 64, 1, 0),
@@ -191,7 +186,7 @@ static void what_two_roots_lead_to_goes_with_the_first(void **state)
 	assert_int_equal(j.roles[index_of(&j, ignored)], SCAN_ROLE_NONE);
 }
 
-static void a_million_in_a_list_and_in_a_circle(void **state)
+TEST_WITH(set_up, a_million_in_a_list_and_in_a_circle, tear_down)
 {
 	enum { NODES = 1000000 };
 	struct fake *f = *state;
@@ -213,20 +208,4 @@ static void a_million_in_a_list_and_in_a_circle(void **state)
 	count_roles(&j, counts);
 	assert_int_equal(counts[SCAN_ROLE_CYCLE], 1);
 	assert_int_equal(counts[SCAN_ROLE_WITH], NODES - 1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_list_goes_with_its_head),
-		TEST(a_tree_with_two_lost_branches),
-		TEST(a_circle_is_led_by_its_first),
-		TEST(a_circle_with_one_header_is_owned),
-		TEST(circles_that_are_linked),
-		TEST(what_two_roots_lead_to_goes_with_the_first),
-		TEST(a_million_in_a_list_and_in_a_circle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is reachable, may be, or is lost: by the shape of the graph, and by what kind of pointer. */
 #include "scan_fake.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define A(pointer) fake_address(pointer)
 
@@ -22,7 +17,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void a_dropped_block_is_lost(void **state)
+TEST_WITH(set_up, a_dropped_block_is_lost, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *lost = fake_block(f, 1001, 7, 0), *held = fake_block(f, 1002, 8, 0);
@@ -50,7 +45,7 @@ static uint64_t link_to(char link, const uint64_t *block)
 	return link == '>' ? A(block) : link == '?' ? A(block) + 24 : 0;
 }
 
-static void the_nine_chains_of_two_blocks(void **state)
+TEST_WITH(set_up, the_nine_chains_of_two_blocks, tear_down)
 {
 	static const struct chain chains[] = {
 		{ "->-", SCAN_LOST, SCAN_REACHABLE },	   /* 1 */
@@ -91,7 +86,7 @@ static void the_nine_chains_of_two_blocks(void **state)
 	}
 }
 
-static void a_pointer_to_itself_saves_nothing(void **state)
+TEST_WITH(set_up, a_pointer_to_itself_saves_nothing, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *self = fake_block(f, 64, 1, 0), *inner = fake_block(f, 64, 1, 0);
@@ -104,7 +99,7 @@ static void a_pointer_to_itself_saves_nothing(void **state)
 	assert_int_equal(f->result.first_edge[f->result.block_count], 0);
 }
 
-static void ignored_blocks_lead_to_ignored_ones(void **state)
+TEST_WITH(set_up, ignored_blocks_lead_to_ignored_ones, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *ignored = fake_block(f, 64, 1, 0), *child = fake_block(f, 64, 2, 0),
@@ -131,7 +126,7 @@ static void ignored_blocks_lead_to_ignored_ones(void **state)
 	assert_int_equal(fake_state(f, also), SCAN_LOST);
 }
 
-static void a_block_of_no_bytes_has_its_begin(void **state)
+TEST_WITH(set_up, a_block_of_no_bytes_has_its_begin, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *held = fake_block(f, 0, 1, 0), *lost = fake_block(f, 0, 1, 0);
@@ -146,7 +141,7 @@ static void a_block_of_no_bytes_has_its_begin(void **state)
 }
 
 /* The first reason wins: roots in the order given, whatever else leads there. */
-static void reasons_win_in_order(void **state)
+TEST_WITH(set_up, reasons_win_in_order, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *head = fake_block(f, 64, 1, 0), *next = fake_block(f, 64, 1, 0),
@@ -165,7 +160,7 @@ static void reasons_win_in_order(void **state)
 	assert_int_equal(fake_state(f, own), SCAN_REACHABLE);
 }
 
-static void a_root_may_say_what_its_inner_pointers_are(void **state)
+TEST_WITH(set_up, a_root_may_say_what_its_inner_pointers_are, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *stack = fake_block(f, 8192, 1, 0), *on_it = fake_block(f, 64, 2, 0);
@@ -180,29 +175,7 @@ static void a_root_may_say_what_its_inner_pointers_are(void **state)
 	assert_int_equal(fake_rule(f, on_it), SCAN_RULE_START);
 }
 
-static void what_a_late_frame_points_to_may_be_lost(void **state)
-{
-	struct fake *f = *state;
-	uint64_t *stale = fake_block(f, 64, 1, 0), *behind = fake_block(f, 64, 2, 0),
-		 *held = fake_block(f, 64, 3, 0);
-	struct scan_root roots[] = { fake_root(f, SCAN_ROOT_STACK), fake_root(f, SCAN_ROOT_STACK) };
-
-	f->words[0] = A(stale);
-	f->words[1] = f->words[2] = A(held);
-	stale[3] = A(behind);
-	roots[0].end = roots[0].begin + 16;
-	roots[0].rule = SCAN_RULE_LATE_FRAME;
-	roots[1].begin = roots[0].end;
-	assert_int_equal(fake_scan_roots(f, roots, 2), 0);
-	assert_int_equal(fake_state(f, stale), SCAN_MAYBE);
-	assert_int_equal(fake_rule(f, stale), SCAN_RULE_LATE_FRAME);
-	assert_int_equal(fake_state(f, behind), SCAN_MAYBE);
-	assert_int_equal(fake_rule(f, behind), SCAN_RULE_START);
-	assert_int_equal(fake_state(f, held), SCAN_REACHABLE);
-	assert_int_equal(fake_rule(f, held), SCAN_RULE_START);
-}
-
-static void large_blocks_are_found_from_anywhere_in_them(void **state)
+TEST_WITH(set_up, large_blocks_are_found_from_anywhere_in_them, tear_down)
 {
 	struct fake *f = *state;
 	const uint64_t bytes = UINT64_C(300) << 20;
@@ -221,7 +194,7 @@ static void large_blocks_are_found_from_anywhere_in_them(void **state)
 	assert_int_equal(fake_state(f, last), SCAN_REACHABLE);
 }
 
-static void holes_are_skipped_and_noted(void **state)
+TEST_WITH(set_up, holes_are_skipped_and_noted, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 4096 * 4, 1, 0), *before = fake_block(f, 64, 1, 0),
@@ -246,7 +219,7 @@ static void holes_are_skipped_and_noted(void **state)
 }
 
 /* 4 GB of which the begin and the end were ever written. */
-static void what_was_never_touched_is_not_looked_at(void **state)
+TEST_WITH(set_up, what_was_never_touched_is_not_looked_at, tear_down)
 {
 	struct fake *f = *state;
 	const uint64_t bytes = UINT64_C(4) << 30;
@@ -269,7 +242,7 @@ static void what_was_never_touched_is_not_looked_at(void **state)
 }
 
 /* Whatever pieces memory comes in, down to a byte. */
-static void pieces_do_not_matter(void **state)
+TEST_WITH(set_up, pieces_do_not_matter, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 600, 1, 0), *held = fake_block(f, 64, 1, 0);
@@ -282,7 +255,7 @@ static void pieces_do_not_matter(void **state)
 	}
 }
 
-static void a_list_of_a_million_is_followed(void **state)
+TEST_WITH(set_up, a_list_of_a_million_is_followed, tear_down)
 {
 	enum { NODES = 1000000 };
 	struct fake *f = *state;
@@ -303,7 +276,7 @@ static void a_list_of_a_million_is_followed(void **state)
 	assert_int_equal(f->result.all_count, NODES);
 }
 
-static void chains_lead_from_a_block_to_its_root(void **state)
+TEST_WITH(set_up, chains_lead_from_a_block_to_its_root, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *head = fake_block(f, 64, 1, 0), *middle = fake_block(f, 64, 1, 0),
@@ -332,7 +305,7 @@ static void chains_lead_from_a_block_to_its_root(void **state)
 	assert_int_equal(f->result.from[1], 0);
 }
 
-static void without_memory_a_scan_says_so(void **state)
+TEST_WITH(set_up, without_memory_a_scan_says_so, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 64, 1, 0);
@@ -348,28 +321,4 @@ static void without_memory_a_scan_says_so(void **state)
 		assert_true(rc == 0 || rc == -SCAN_ENOMEM);
 	}
 	assert_in_range(f->refuse_from, 10, 64);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_dropped_block_is_lost),
-		TEST(the_nine_chains_of_two_blocks),
-		TEST(a_pointer_to_itself_saves_nothing),
-		TEST(ignored_blocks_lead_to_ignored_ones),
-		TEST(a_block_of_no_bytes_has_its_begin),
-		TEST(reasons_win_in_order),
-		TEST(a_root_may_say_what_its_inner_pointers_are),
-		TEST(what_a_late_frame_points_to_may_be_lost),
-		TEST(large_blocks_are_found_from_anywhere_in_them),
-		TEST(holes_are_skipped_and_noted),
-		TEST(what_was_never_touched_is_not_looked_at),
-		TEST(pieces_do_not_matter),
-		TEST(a_list_of_a_million_is_followed),
-		TEST(chains_lead_from_a_block_to_its_root),
-		TEST(without_memory_a_scan_says_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

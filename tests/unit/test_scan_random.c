@@ -5,12 +5,7 @@
  */
 #include "scan/components.h"
 #include "scan_fake.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 enum { SEEDS = 6000, BLOCKS_MAX = 24, ROOTS = 12 };
 
@@ -197,12 +192,11 @@ static void check_edges(const struct naive *n, const struct fake *f, const uint3
 						 (n->links[a][b].strong || n->links[a][b].weak));
 }
 
-static void the_scan_agrees_with_the_definition(void **state)
+TEST(the_scan_agrees_with_the_definition)
 {
 	static struct naive n;
 	uint64_t counts[SCAN_STATES] = { 0 };
 
-	(void)state;
 	for (uint32_t seed = 1; seed <= SEEDS; seed++) {
 		struct fake *f = fake_new();
 		uint32_t result_of[BLOCKS_MAX] = { 0 }, results = 0;
@@ -231,13 +225,4 @@ static void the_scan_agrees_with_the_definition(void **state)
 	}
 	for (unsigned i = 0; i < SCAN_STATES; i++)
 		assert_true(counts[i] > SEEDS / 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_scan_agrees_with_the_definition),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

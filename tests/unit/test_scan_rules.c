@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What kind of pointer keeps a block alive, and what is none, as the block holds it. */
 #include "scan_fake.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define A(pointer) fake_address(pointer)
 #define HIGH_TAG(pointer) (A(pointer) | UINT64_C(0x8100) << 48)
@@ -127,7 +122,7 @@ static void check(struct fake *f, const struct rule_case *c)
 	*fake_small_cell(f, A(block)) = *fake_small_cell(f, A(child)) = 0;
 }
 
-static void pointers_are_told_by_what_the_block_holds(void **state)
+TEST_WITH(set_up, pointers_are_told_by_what_the_block_holds, tear_down)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(*state, &cases[i]);
@@ -136,7 +131,7 @@ static void pointers_are_told_by_what_the_block_holds(void **state)
 /*
  * A program with its own operator new[] has blocks of malloc's instead; cells of 16 bytes say so.
  */
-static void arrays_of_a_replaced_new_are_known(void **state)
+TEST_WITH(set_up, arrays_of_a_replaced_new_are_known, tear_down)
 {
 	static const struct rule_case replaced[] = {
 		{ 88, MALLOC, { 5 }, 8, SCAN_RULE_NEW_ARRAY },
@@ -145,14 +140,13 @@ static void arrays_of_a_replaced_new_are_known(void **state)
 	};
 	struct fake *f = fake_new_with(LEDGER_GRANULE_SHIFT_OTHER);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
 		check(f, &replaced[i]);
 	fake_free(f);
 }
 
 /* The end of a page is as good a place for a block as any. */
-static void an_empty_array_at_a_pages_end(void **state)
+TEST_WITH(set_up, an_empty_array_at_a_pages_end, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t page = A(f->arena) + 4096, *block = (uint64_t *)(uintptr_t)(page - 16);
@@ -166,7 +160,7 @@ static void an_empty_array_at_a_pages_end(void **state)
 /* Vtables: how far their part of the object is from its begin, type, functions. */
 static uint64_t vtables[4][4];
 
-static void a_second_base_is_known_by_its_vtable(void **state)
+TEST_WITH(set_up, a_second_base_is_known_by_its_vtable, tear_down)
 {
 	static const struct {
 		unsigned at, word0; /* which vtables; 4: none */
@@ -199,7 +193,7 @@ static void a_second_base_is_known_by_its_vtable(void **state)
 }
 
 /* What is lost may have left a trace: in a root, or in a block that is reached. */
-static void lost_blocks_get_hints(void **state)
+TEST_WITH(set_up, lost_blocks_get_hints, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *holder = fake_block(f, 64, 1, 0), *tagged = fake_block(f, 64, 2, 0),
@@ -228,7 +222,7 @@ static void lost_blocks_get_hints(void **state)
 	assert_int_equal(f->result.from[0], A(&f->words[1]));
 }
 
-static void a_hint_may_lie_at_any_byte(void **state)
+TEST_WITH(set_up, a_hint_may_lie_at_any_byte, tear_down)
 {
 	struct fake *f = *state;
 	uint64_t *holder = fake_block(f, 200, 1, 0), *lost = fake_block(f, 64, 2, 0);
@@ -243,19 +237,4 @@ static void a_hint_may_lie_at_any_byte(void **state)
 				 at % 8 ? SCAN_RULE_UNALIGNED : SCAN_RULE_START);
 		assert_int_equal(fake_state(f, lost), at % 8 ? SCAN_LOST : SCAN_REACHABLE);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(pointers_are_told_by_what_the_block_holds),
-		TEST(arrays_of_a_replaced_new_are_known),
-		TEST(an_empty_array_at_a_pages_end),
-		TEST(a_second_base_is_known_by_its_vtable),
-		TEST(lost_blocks_get_hints),
-		TEST(a_hint_may_lie_at_any_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whose child is whose, and which ledger can be closed when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "ledger_fake.h"
+#include "unit.h"
 #include "recorder/ledgerdir.h"
 #include "recorder/session.h"
 
@@ -23,6 +18,7 @@ enum { SESSION = 77, MAIN_PID = 4194301, CHILD_PID = 4194302, ORPHAN_PID = 41943
 
 static char folder[64];
 static int folder_fd;
+static struct seep_recorder_plan plan;
 static struct seep_session session;
 static struct seep_texts problems;
 
@@ -32,11 +28,14 @@ static int set_up(void **state)
 	strcpy(folder, "/tmp/seep-session-XXXXXX");
 	if (!mkdtemp(folder) || seep_ledgerdir_open(folder, false, &folder_fd, NULL) < 0)
 		return -1;
-	session = (struct seep_session){
-		.dir_fd = folder_fd,
-		.id = SESSION,
-		.main_pid = MAIN_PID,
+	plan = (struct seep_recorder_plan){
+		.ledger_dir_fd = folder_fd,
+		.session = SESSION,
 		.follow = true,
+	};
+	session = (struct seep_session){
+		.plan = &plan,
+		.main_pid = MAIN_PID,
 		.room = 100,
 		.problems = &problems,
 	};
@@ -75,9 +74,20 @@ static void scan_and_bury(void)
 	seep_session_bury(&session);
 }
 
+/* @closing: nobody is waited for any more. */
+static struct seep_image *next_of(bool closing)
+{
+	struct seep_image *image;
+
+	session.is_closing = closing;
+	image = seep_session_next(&session);
+	session.is_closing = false;
+	return image;
+}
+
 static struct seep_image *next(void)
 {
-	struct seep_image *image = seep_session_next(&session, true);
+	struct seep_image *image = next_of(true);
 
 	if (image)
 		image->state = SEEP_IMAGE_FINISHING;
@@ -100,11 +110,12 @@ static void close_recorded(struct seep_image *image)
 	seep_session_close(&session, image, &outcome);
 }
 
-static void another_sessions_ledgers_are_not_touched(void **state)
+#define SESSION_TEST(name) TEST_WITH(set_up, name, tear_down)
+
+SESSION_TEST(another_sessions_ledgers_are_not_touched)
 {
 	struct ledger_fake other = { .session = 78 }, none = { .session = UINT64_MAX };
 
-	(void)state;
 	write_dead(&other, MAIN_PID, 1, 0);
 	write_dead(&none, CHILD_PID, 1, 0);
 	scan_and_bury();
@@ -112,11 +123,10 @@ static void another_sessions_ledgers_are_not_touched(void **state)
 	assert_int_equal(faccessat(folder_fd, other.file_name, F_OK, 0), 0);
 }
 
-static void a_ledger_is_met_once(void **state)
+SESSION_TEST(a_ledger_is_met_once)
 {
 	struct ledger_fake fake = { 0 };
 
-	(void)state;
 	write_dead(&fake, MAIN_PID, 1, 0);
 	scan_and_bury();
 	scan_and_bury();
@@ -124,13 +134,12 @@ static void a_ledger_is_met_once(void **state)
 	assert_null(session.images->next);
 }
 
-static void a_childs_sums_go_to_its_parent_before_the_parent_is_closed(void **state)
+SESSION_TEST(a_childs_sums_go_to_its_parent_before_the_parent_is_closed)
 {
 	struct ledger_fake parent = { 0 }, child = { .origin = LEDGER_ORIGIN_FORK };
 	struct ledger_fake grandchild = { .origin = LEDGER_ORIGIN_FORK };
 	struct seep_image *image;
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	child.parent = parent.file_name;
 	write_dead(&child, CHILD_PID, MAIN_PID, 0);
@@ -156,12 +165,11 @@ static void a_childs_sums_go_to_its_parent_before_the_parent_is_closed(void **st
 	assert_null(session.images);
 }
 
-static void orphans_are_counted_to_the_main_program(void **state)
+SESSION_TEST(orphans_are_counted_to_the_main_program)
 {
 	struct ledger_fake parent = { 0 }, orphan = { .origin = LEDGER_ORIGIN_FORK };
 	struct seep_image *image;
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	orphan.parent = "long.1.1.0.ledger";
 	write_dead(&orphan, ORPHAN_PID, 1, 0);
@@ -173,13 +181,12 @@ static void orphans_are_counted_to_the_main_program(void **state)
 }
 
 /* The parent had no ledger; later its pid is that of a child of its child. */
-static void a_parents_pid_that_comes_again_holds_up_no_recording(void **state)
+SESSION_TEST(a_parents_pid_that_comes_again_holds_up_no_recording)
 {
 	struct ledger_fake first = { 0 }, child = { 0 };
 	struct ledger_fake late = { .origin = LEDGER_ORIGIN_FORK };
 	struct seep_image *image;
 
-	(void)state;
 	write_dead(&first, MAIN_PID, 1, 0);
 	write_dead(&child, CHILD_PID, ORPHAN_PID, 0);
 	scan_and_bury();
@@ -197,12 +204,11 @@ static void a_parents_pid_that_comes_again_holds_up_no_recording(void **state)
 	assert_true(next()->is_main);
 }
 
-static void the_last_image_of_the_main_process_is_the_main_one(void **state)
+SESSION_TEST(the_last_image_of_the_main_process_is_the_main_one)
 {
 	struct ledger_fake first = { 0 }, last = { 0 };
 	struct seep_image *image;
 
-	(void)state;
 	write_dead(&last, MAIN_PID, 1, 1);
 	write_dead(&first, MAIN_PID, 1, 0);
 	scan_and_bury();
@@ -217,22 +223,20 @@ static void the_last_image_of_the_main_process_is_the_main_one(void **state)
 	assert_int_equal(image->forked.allocs, 3);
 }
 
-static void the_main_program_is_closed_only_at_the_end(void **state)
+SESSION_TEST(the_main_program_is_closed_only_at_the_end)
 {
 	struct ledger_fake parent = { 0 };
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	scan_and_bury();
-	assert_null(seep_session_next(&session, false));
-	assert_non_null(seep_session_next(&session, true));
+	assert_null(next_of(false));
+	assert_non_null(next_of(true));
 }
 
-static void a_status_that_came_before_the_ledger_is_kept(void **state)
+SESSION_TEST(a_status_that_came_before_the_ledger_is_kept)
 {
 	struct ledger_fake child = { 0 };
 
-	(void)state;
 	seep_session_ended(&session, CHILD_PID, 3 << 8);
 	for (uint32_t i = 0; i + 1 < SEEP_SESSION_STATUS_KEPT; i++) {
 		seep_session_ended(&session, 1000 + i, 0);
@@ -243,13 +247,12 @@ static void a_status_that_came_before_the_ledger_is_kept(void **state)
 	assert_int_equal(session.images->wait_status, 3 << 8);
 }
 
-static void not_following_leaves_out_all_but_the_main_program(void **state)
+SESSION_TEST(not_following_leaves_out_all_but_the_main_program)
 {
 	struct ledger_fake parent = { 0 }, child = { 0 };
 	struct seep_image *image;
 
-	(void)state;
-	session.follow = false;
+	plan.follow = false;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	write_dead(&child, CHILD_PID, MAIN_PID, 0);
 	scan_and_bury();
@@ -259,36 +262,6 @@ static void not_following_leaves_out_all_but_the_main_program(void **state)
 	close_small(image, 0);
 	image = next();
 	assert_true(image->followed);
-}
-
-/* It counted there when it had no ledger; by now its own has that too. */
-static void what_a_child_counted_when_it_was_young_is_taken_out_of_its_parents_sums(void **state)
-{
-	const struct seep_session_outcome grown = {
-		.recorded = true,
-		.young = { .processes = 1, .allocs = 30, .alloc_bytes = 300 },
-	};
-	struct ledger_fake parent = { 0 }, child = { .origin = LEDGER_ORIGIN_FORK };
-	struct ledger_fake orphan = { .origin = LEDGER_ORIGIN_FORK };
-	struct seep_image *image;
-
-	(void)state;
-	write_dead(&parent, MAIN_PID, 1, 0);
-	child.parent = parent.file_name;
-	write_dead(&child, CHILD_PID, MAIN_PID, 0);
-	orphan.parent = "long.1.1.0.ledger";
-	write_dead(&orphan, ORPHAN_PID, MAIN_PID, 0);
-	scan_and_bury();
-	for (int i = 0; i < 2; i++) {
-		bool is_orphan = (image = next())->pid == ORPHAN_PID;
-
-		assert_int_equal(seep_session_close(&session, image, &grown), is_orphan);
-	}
-	image = next();
-	assert_true(image->is_main);
-	assert_int_equal(image->grown.processes, 1);
-	assert_int_equal(image->grown.allocs, 30);
-	assert_int_equal(image->grown.alloc_bytes, 300);
 }
 
 static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
@@ -358,24 +331,31 @@ static pid_t start_child(struct ledger_fake *fake, int *ret_go)
 	return pid;
 }
 
-static void a_process_at_its_end_is_answered_and_sampled(void **state)
+/* It was answered, so its status is 0. */
+static void let_end(pid_t pid, int go)
+{
+	int status;
+
+	(void)close(go);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+SESSION_TEST(a_process_at_its_end_is_answered_and_sampled)
 {
 	struct ledger_fake fake = { .allocs = 100, .frees = 40 };
 	const struct seep_profile_sample *last;
 	struct seep_image *image;
-	int status, go;
+	int go;
 	pid_t pid;
 
-	(void)state;
 	pid = start_child(&fake, &go);
 	session.main_pid = (uint32_t)pid;
 	scan_and_bury();
 	assert_int_equal(seep_session_live(&session), 1);
-	assert_null(seep_session_next(&session, true));
-	(void)close(go);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	seep_session_ended(&session, (uint32_t)pid, status);
+	assert_null(next_of(true));
+	let_end(pid, go);
+	seep_session_ended(&session, (uint32_t)pid, 0);
 	scan_and_bury();
 	image = next();
 	assert_non_null(image);
@@ -390,16 +370,15 @@ static void a_process_at_its_end_is_answered_and_sampled(void **state)
 }
 
 /* Many end before that, and a thread costs more than they do. */
-static void a_forked_process_is_followed_after_some_time(void **state)
+SESSION_TEST(a_forked_process_is_followed_after_some_time)
 {
 	struct ledger_fake fake = { .origin = LEDGER_ORIGIN_FORK, .allocs = 3 };
 	const struct ledger_control *control;
 	struct seep_image *image;
 	uint64_t at_ns;
-	int status, go;
+	int go;
 	pid_t pid;
 
-	(void)state;
 	pid = start_child(&fake, &go);
 	scan_and_bury();
 	image = session.images;
@@ -414,20 +393,17 @@ static void a_forked_process_is_followed_after_some_time(void **state)
 	assert_int_equal(atomic_load(&control->recorder_pid), getpid());
 	assert_true(seep_session_follow(&session, UINT64_MAX) == UINT64_MAX);
 	assert_int_equal(problems.count, 0);
-	(void)close(go);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	let_end(pid, go);
 	scan_and_bury();
 	assert_true(next()->gathered.peak_rss_bytes > 0);
 }
 
-static void one_that_ends_before_has_a_sample(void **state)
+SESSION_TEST(one_that_ends_before_has_a_sample)
 {
 	struct ledger_fake parent = { 0 }, child = { .origin = LEDGER_ORIGIN_FORK, .allocs = 7 };
 	const struct seep_timeline *timeline;
 	struct seep_image *image;
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	child.parent = parent.file_name;
 	write_dead(&child, CHILD_PID, MAIN_PID, 0);
@@ -441,20 +417,18 @@ static void one_that_ends_before_has_a_sample(void **state)
 	close_small(image, 7);
 }
 
-static void a_process_that_is_left_does_not_wait_and_keeps_its_ancestors(void **state)
+SESSION_TEST(a_process_that_is_left_does_not_wait_and_keeps_its_ancestors)
 {
 	struct ledger_fake parent = { 0 }, fake = { .origin = LEDGER_ORIGIN_FORK };
 	struct seep_image *image;
-	int status, go;
+	int go;
 	pid_t pid;
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	fake.parent = parent.file_name;
 	pid = start_child(&fake, &go);
 	scan_and_bury();
-	atomic_store(&seep_watch_ledger(by_pid((uint32_t)pid)->watch)->state->young.allocs, 3);
-	assert_null(seep_session_next(&session, true));
+	assert_null(next_of(true));
 	for (image = session.images; image; image = image->next) {
 		if (image->state == SEEP_IMAGE_LIVE)
 			seep_session_leave(&session, image);
@@ -462,15 +436,12 @@ static void a_process_that_is_left_does_not_wait_and_keeps_its_ancestors(void **
 	image = next();
 	assert_true(image->is_main);
 	assert_true(image->keep_ledger);
-	assert_int_equal(image->grown.allocs, 3);
 	assert_int_equal(seep_session_live(&session), 0);
-	(void)close(go);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	let_end(pid, go);
 }
 
 /* Ours, as orphans are, and without a ledger; ends when it is killed. */
-static pid_t fork_young(void)
+static pid_t fork_small(void)
 {
 	pid_t pid = fork();
 
@@ -486,57 +457,55 @@ static void reap(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_ledger_that_a_young_child_may_count_in_is_not_closed(void **state)
+SESSION_TEST(a_ledger_that_a_small_child_may_count_in_is_not_closed)
 {
 	struct ledger_fake parent = { 0 }, child = { 0 };
 	struct seep_image *image;
-	pid_t young;
+	pid_t small;
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	write_dead(&child, CHILD_PID, MAIN_PID, 0);
-	young = fork_young();
+	small = fork_small();
 	scan_and_bury();
 	image = by_pid(CHILD_PID);
-	assert_true(session.waits_for_young);
-	assert_null(seep_session_next(&session, false));
-	assert_ptr_equal(seep_session_next(&session, true), image);
+	assert_true(session.waits_for_small);
+	assert_null(next_of(false));
+	assert_ptr_equal(next_of(true), image);
 
 	/* At this age it gets a ledger of its own. */
-	image->dead_ns -= SEEP_SESSION_YOUNG_NS;
+	image->dead_ns -= SEEP_SESSION_SMALL_NS;
 	seep_session_bury(&session);
-	assert_false(session.waits_for_young);
-	assert_ptr_equal(seep_session_next(&session, false), image);
+	assert_false(session.waits_for_small);
+	assert_ptr_equal(next_of(false), image);
 
-	image->dead_ns += SEEP_SESSION_YOUNG_NS;
+	image->dead_ns += SEEP_SESSION_SMALL_NS;
 	seep_session_bury(&session);
-	assert_null(seep_session_next(&session, false));
-	reap(young);
+	assert_null(next_of(false));
+	reap(small);
 	seep_session_bury(&session);
-	assert_false(session.waits_for_young);
-	assert_ptr_equal(seep_session_next(&session, false), image);
+	assert_false(session.waits_for_small);
+	assert_ptr_equal(next_of(false), image);
 }
 
-static void children_with_a_ledger_and_the_main_program_are_not_waited_for(void **state)
+SESSION_TEST(children_with_a_ledger_and_the_main_program_are_not_waited_for)
 {
 	struct ledger_fake dead = { 0 }, fake = { 0 };
 	int go;
 	pid_t main, pid;
 
-	(void)state;
-	main = fork_young();
+	main = fork_small();
 	session.main_pid = (uint32_t)main;
 	pid = start_child(&fake, &go);
 	write_dead(&dead, CHILD_PID, MAIN_PID, 0);
 	scan_and_bury();
-	assert_false(session.waits_for_young);
-	assert_int_equal(seep_session_next(&session, false)->pid, CHILD_PID);
+	assert_false(session.waits_for_small);
+	assert_int_equal(next_of(false)->pid, CHILD_PID);
 	session.main_pid = MAIN_PID;
 	seep_session_bury(&session);
-	assert_true(session.waits_for_young);
-	session.follow = false;
+	assert_true(session.waits_for_small);
+	plan.follow = false;
 	seep_session_bury(&session);
-	assert_false(session.waits_for_young);
+	assert_false(session.waits_for_small);
 	reap(main);
 	reap(pid);
 	(void)close(go);
@@ -567,13 +536,12 @@ static pid_t fork_parent(void)
 	return pid;
 }
 
-static void an_image_that_ended_by_exec_waits_for_children_of_its_process(void **state)
+SESSION_TEST(an_image_that_ended_by_exec_waits_for_children_of_its_process)
 {
 	struct ledger_fake before = { 0 }, after = { 0 }, *fakes[] = { &before, &after };
 	pid_t pid = fork_parent();
 	struct seep_procfs_stat stat;
 
-	(void)state;
 	assert_true(seep_procfs_stat((uint32_t)pid, &stat));
 	for (uint32_t i = 0; i < 2; i++) {
 		*fakes[i] = (struct ledger_fake){
@@ -588,23 +556,22 @@ static void an_image_that_ended_by_exec_waits_for_children_of_its_process(void *
 	}
 	scan_and_bury();
 	assert_int_equal(seep_session_live(&session), 1);
-	assert_true(session.waits_for_young);
-	assert_null(seep_session_next(&session, false));
+	assert_true(session.waits_for_small);
+	assert_null(next_of(false));
 	reap(pid);
 	scan_and_bury();
-	assert_false(session.waits_for_young);
-	assert_non_null(seep_session_next(&session, false));
+	assert_false(session.waits_for_small);
+	assert_non_null(next_of(false));
 }
 
 /* A kill leaves no time for anything: the counts are read from what is left. */
-static void a_killed_process_is_sampled_once_more(void **state)
+SESSION_TEST(a_killed_process_is_sampled_once_more)
 {
 	struct ledger_fake fake = { .allocs = 10 };
 	struct seep_image *image;
 	int status, go;
 	pid_t pid;
 
-	(void)state;
 	pid = start_child(&fake, &go);
 	scan_and_bury();
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -619,15 +586,12 @@ static void a_killed_process_is_sampled_once_more(void **state)
 		image->gathered.timeline.samples[image->gathered.timeline.count - 1].allocs, 10);
 }
 
-#define SESSION_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 /* As where the limit of descriptors is low. */
-static void what_there_is_no_room_for_is_met_when_others_have_ended(void **state)
+SESSION_TEST(what_there_is_no_room_for_is_met_when_others_have_ended)
 {
 	struct ledger_fake parent = { 0 }, child = { 0 };
 	size_t count = 0;
 
-	(void)state;
 	write_dead(&parent, MAIN_PID, 1, 0);
 	write_dead(&child, CHILD_PID, MAIN_PID, 0);
 	session.room = 1;
@@ -641,32 +605,4 @@ static void what_there_is_no_room_for_is_met_when_others_have_ended(void **state
 	for (const struct seep_image *image = session.images; image; image = image->next)
 		count++;
 	assert_int_equal(count, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SESSION_TEST(what_there_is_no_room_for_is_met_when_others_have_ended),
-		SESSION_TEST(another_sessions_ledgers_are_not_touched),
-		SESSION_TEST(a_ledger_is_met_once),
-		SESSION_TEST(a_childs_sums_go_to_its_parent_before_the_parent_is_closed),
-		SESSION_TEST(orphans_are_counted_to_the_main_program),
-		SESSION_TEST(a_parents_pid_that_comes_again_holds_up_no_recording),
-		SESSION_TEST(the_last_image_of_the_main_process_is_the_main_one),
-		SESSION_TEST(the_main_program_is_closed_only_at_the_end),
-		SESSION_TEST(a_status_that_came_before_the_ledger_is_kept),
-		SESSION_TEST(not_following_leaves_out_all_but_the_main_program),
-		SESSION_TEST(a_process_at_its_end_is_answered_and_sampled),
-		SESSION_TEST(a_forked_process_is_followed_after_some_time),
-		SESSION_TEST(one_that_ends_before_has_a_sample),
-		SESSION_TEST(a_process_that_is_left_does_not_wait_and_keeps_its_ancestors),
-		SESSION_TEST(a_killed_process_is_sampled_once_more),
-		SESSION_TEST(
-			what_a_child_counted_when_it_was_young_is_taken_out_of_its_parents_sums),
-		SESSION_TEST(a_ledger_that_a_young_child_may_count_in_is_not_closed),
-		SESSION_TEST(children_with_a_ledger_and_the_main_program_are_not_waited_for),
-		SESSION_TEST(an_image_that_ended_by_exec_waits_for_children_of_its_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

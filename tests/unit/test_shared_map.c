@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Mappings whose file is cut under them. */
 #include "base/shared_map.h"
+#include "unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PAGE_BYTES = 4096, PAGES = 6, BYTES = PAGES * PAGE_BYTES - 100 };
 
@@ -52,11 +48,10 @@ static int byte_of(const struct seep_shared_map *map, int page)
 	return ((const volatile unsigned char *)map->at)[page * PAGE_BYTES + 7];
 }
 
-static void what_is_gone_reads_as_zeros_and_is_noted(void **state)
+TEST_WITH(setup, what_is_gone_reads_as_zeros_and_is_noted, teardown)
 {
 	struct seep_shared_map map = map_it(false);
 
-	(void)state;
 	assert_int_equal(byte_of(&map, 5), 6);
 	assert_int_equal(ftruncate(fd, 2 * PAGE_BYTES), 0);
 	assert_int_equal(byte_of(&map, 1), 2);
@@ -70,11 +65,10 @@ static void what_is_gone_reads_as_zeros_and_is_noted(void **state)
 	seep_shared_map_close(&map);
 }
 
-static void what_is_written_where_nothing_is_does_no_harm(void **state)
+TEST_WITH(setup, what_is_written_where_nothing_is_does_no_harm, teardown)
 {
 	struct seep_shared_map map = map_it(true);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 0), 0);
 	((volatile unsigned char *)map.at)[3 * PAGE_BYTES] = 9;
 	assert_true(seep_shared_map_is_cut(&map));
@@ -82,13 +76,12 @@ static void what_is_written_where_nothing_is_does_no_harm(void **state)
 	seep_shared_map_close(&map);
 }
 
-static void other_mappings_are_left_alone(void **state)
+TEST_WITH(setup, other_mappings_are_left_alone, teardown)
 {
 	struct seep_shared_map first = map_it(false);
 	struct seep_shared_map second = map_it(false);
 	struct seep_shared_map third;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, PAGE_BYTES), 0);
 	assert_int_equal(byte_of(&first, 2), 0);
 	assert_false(seep_shared_map_is_cut(&second));
@@ -112,13 +105,12 @@ static bool handles_sigbus(void)
 }
 
 /* Programs that seep starts inherit what is ignored. */
-static void the_signal_is_ours_only_while_there_are_mappings(void **state)
+TEST_WITH(setup, the_signal_is_ours_only_while_there_are_mappings, teardown)
 {
 	void (*before)(int) = signal(SIGBUS, SIG_IGN);
 	struct seep_shared_map first = map_it(false);
 	struct seep_shared_map second = map_it(false);
 
-	(void)state;
 	seep_shared_map_close(&first);
 	assert_true(handles_sigbus());
 	seep_shared_map_close(&second);
@@ -159,9 +151,8 @@ static void send_the_signal(void)
 	(void)kill(getpid(), SIGBUS);
 }
 
-static void a_bus_error_elsewhere_is_one(void **state)
+TEST_WITH(setup, a_bus_error_elsewhere_is_one, teardown)
 {
-	(void)state;
 	assert_int_equal(death_by(touch_a_mapping_of_somebody_else), SIGBUS);
 	assert_int_equal(death_by(send_the_signal), SIGBUS);
 }
@@ -189,29 +180,12 @@ static void *map_and_cut(void *argument)
 	return NULL;
 }
 
-static void threads_do_not_meet(void **state)
+TEST_WITH(setup, threads_do_not_meet, teardown)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, map_and_cut, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_gone_reads_as_zeros_and_is_noted),
-		TEST(what_is_written_where_nothing_is_does_no_harm),
-		TEST(other_mappings_are_left_alone),
-		TEST(the_signal_is_ours_only_while_there_are_mappings),
-		TEST(a_bus_error_elsewhere_is_one),
-		TEST(threads_do_not_meet),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

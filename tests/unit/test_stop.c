@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping a process: all of it, whatever it does, and it goes on as if nothing had been. */
 #include "stop_target.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -42,11 +43,10 @@ static uint64_t sum(void)
 	return all;
 }
 
-static void all_threads_stop_and_go_on(void **state)
+TEST(all_threads_stop_and_go_on)
 {
 	pid_t pid = start_target(run_spinners);
 
-	(void)state;
 	for (int turn = 0; turn < 10; turn++) {
 		struct seep_stopped *stopped = stop_target(pid);
 		uint64_t before = sum();
@@ -90,11 +90,10 @@ static void run_relays(void)
 		(void)pause();
 }
 
-static void threads_that_come_and_go_are_all_met(void **state)
+TEST(threads_that_come_and_go_are_all_met)
 {
 	pid_t pid = start_target(run_relays);
 
-	(void)state;
 	for (int turn = 0; turn < 100; turn++) {
 		struct seep_stopped *stopped = stop_target(pid);
 		uint64_t before = sum();
@@ -127,12 +126,11 @@ static void run_without_first_thread(void)
 	pthread_exit(NULL);
 }
 
-static void a_process_whose_first_thread_ended_is_stopped(void **state)
+TEST(a_process_whose_first_thread_ended_is_stopped)
 {
 	pid_t pid = start_target(run_without_first_thread);
 	struct seep_stopped *stopped;
 
-	(void)state;
 	WAIT_FOR(state_of(pid) == 'Z');
 	stopped = stop_target(pid);
 	assert_int_equal(stopped->thread_count, 1);
@@ -169,12 +167,11 @@ static void *stop_a_vfork(void *argument)
 }
 
 /* In a thread of its own, at whose end the kernel lets go. */
-static void a_thread_that_cannot_stop_is_left_and_goes_on_later(void **state)
+TEST(a_thread_that_cannot_stop_is_left_and_goes_on_later)
 {
 	pid_t pid = start_target(run_vfork);
 	pthread_t tracer;
 
-	(void)state;
 	WAIT_FOR(state_of(pid) == 'D' || state_of(pid) == 'S');
 	assert_int_equal(pthread_create(&tracer, NULL, stop_a_vfork, &pid), 0);
 	assert_int_equal(pthread_join(tracer, NULL), 0);
@@ -191,14 +188,13 @@ static void run_one_spinner(void)
 	(void)spin(&shared->count[0]);
 }
 
-static void a_process_that_was_stopped_stays_so(void **state)
+TEST(a_process_that_was_stopped_stays_so)
 {
 	pid_t pid = start_target(run_one_spinner);
 	struct seep_stopped *stopped;
 	uint64_t before;
 	int status;
 
-	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	stopped = stop_target(pid);
@@ -214,12 +210,11 @@ static void a_process_that_was_stopped_stays_so(void **state)
 	end_target(pid);
 }
 
-static void a_stop_signal_that_comes_meanwhile_has_its_effect(void **state)
+TEST(a_stop_signal_that_comes_meanwhile_has_its_effect)
 {
 	pid_t pid = start_target(run_one_spinner);
 	struct seep_stopped *stopped = stop_target(pid);
 
-	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	seep_stop_release(stopped);
 	WAIT_FOR(state_of(pid) == 'T');
@@ -248,12 +243,11 @@ static void run_counter(void)
 		shared->count[0]++;
 }
 
-static void every_signal_arrives_once(void **state)
+TEST(every_signal_arrives_once)
 {
 	pid_t pid = start_target(run_counter);
 	int sent = 0;
 
-	(void)state;
 	for (int turn = 0; turn < 300; turn++) {
 		struct seep_stopped *stopped;
 
@@ -274,9 +268,8 @@ static void every_signal_arrives_once(void **state)
 	end_target(pid);
 }
 
-static void a_process_that_is_killed_meanwhile_ends(void **state)
+TEST(a_process_that_is_killed_meanwhile_ends)
 {
-	(void)state;
 	for (int turn = 0; turn < 20; turn++) {
 		pid_t pid = start_target(run_spinners);
 		struct seep_stopped *stopped;
@@ -297,14 +290,13 @@ static void a_process_that_is_killed_meanwhile_ends(void **state)
 
 /* ---- one thread alone --------------------------------------------------------------------- */
 
-static void one_thread_is_let_run_alone(void **state)
+TEST(one_thread_is_let_run_alone)
 {
 	pid_t pid = start_target(run_spinners);
 	struct seep_stopped *stopped = stop_target(pid);
 	uint64_t before[THREADS];
 	int moved = 0;
 
-	(void)state;
 	assert_int_equal(stopped->thread_count, THREADS + 1);
 	for (int i = 0; i < THREADS; i++)
 		before[i] = shared->count[i];
@@ -318,22 +310,4 @@ static void one_thread_is_let_run_alone(void **state)
 	assert_int_equal(stopped->unanswered, 0);
 	seep_stop_release(stopped);
 	end_target(pid);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_threads_stop_and_go_on),
-		cmocka_unit_test(threads_that_come_and_go_are_all_met),
-		cmocka_unit_test(a_process_whose_first_thread_ended_is_stopped),
-		cmocka_unit_test(a_thread_that_cannot_stop_is_left_and_goes_on_later),
-		cmocka_unit_test(a_process_that_was_stopped_stays_so),
-		cmocka_unit_test(a_stop_signal_that_comes_meanwhile_has_its_effect),
-		cmocka_unit_test(every_signal_arrives_once),
-		cmocka_unit_test(a_process_that_is_killed_meanwhile_ends),
-		cmocka_unit_test(one_thread_is_let_run_alone),
-	};
-
-	share();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * they still wait for is what was left.
  */
 #include "stop_target.h"
+#include "target/injection.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -441,47 +443,39 @@ static void stop_and_call(pid_t pid)
 {
 	const uint64_t none[6] = { 0 };
 	struct seep_stopped *stopped = stop_target(pid);
+	const pid_t tid = stopped->threads[0].tid;
+	struct seep_injection injection;
 	int64_t value = 0;
 
-	assert_int_equal(seep_stop_call(stopped, SYS_getppid, none, &value, NULL), 0);
+	assert_int_equal(seep_injection_begin(&injection, tid, stopped->call_site, NULL), 0);
+	assert_int_equal(seep_injection_call(&injection, SYS_getppid, none, &value, NULL), 0);
+	seep_injection_end(&injection);
 	assert_int_equal(value, getpid());
 	seep_stop_release(stopped);
 }
 
-static void the_cases_are_right(void **state)
+TEST(the_cases_are_right)
 {
-	(void)state;
 	check_calls(not_at_all);
 }
 
-static void calls_go_on_after_a_stop(void **state)
+TEST(calls_go_on_after_a_stop)
 {
-	(void)state;
 	check_calls(just_stop);
 }
 
-static void calls_go_on_after_a_call_in_their_place(void **state)
+TEST(calls_go_on_after_a_call_in_their_place)
 {
-	(void)state;
 	check_calls(stop_and_call);
 }
 
-static void calls_go_on_after_a_copy(void **state)
+TEST(calls_go_on_after_a_copy)
 {
-	(void)state;
 	check_calls(copy_target);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_cases_are_right),
-		cmocka_unit_test(calls_go_on_after_a_stop),
-		cmocka_unit_test(calls_go_on_after_a_call_in_their_place),
-		cmocka_unit_test(calls_go_on_after_a_copy),
-	};
-
-	share();
 	futex_word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

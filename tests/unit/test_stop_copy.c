@@ -2,6 +2,7 @@
 /* A copy of a process has what the process had, and the process never has a child by it. */
 #include "../programs/seccomp_filter.h"
 #include "stop_target.h"
+#include "unit.h"
 
 #include "target/remote_memory.h"
 
@@ -24,16 +25,6 @@ static bool may_copy(struct seep_stopped *stopped, const char *why)
 	if (!may && !strstr(err.text, why))
 		fail_msg("another reason than \"%s\": %s", why, err.text);
 	return may;
-}
-
-static pid_t make_copy(struct seep_stopped *stopped)
-{
-	struct seep_error err = { 0 };
-	pid_t copy = 0;
-
-	if (!seep_stop_may_copy(stopped, &err) || seep_stop_copy(stopped, &copy, &err) != 0)
-		fail_msg("not copied: %s", err.text);
-	return copy;
 }
 
 static pid_t parent_of(pid_t pid)
@@ -95,11 +86,10 @@ static void check_numbers(pid_t copy, uint64_t ret_edges[2])
 	ret_edges[1] = read[NUMBERS - 1];
 }
 
-static void a_copy_stands_still_while_the_process_goes_on(void **state)
+TEST(a_copy_stands_still_while_the_process_goes_on)
 {
 	pid_t pid = start_target(run_writer);
 
-	(void)state;
 	for (int turn = 0; turn < 5; turn++) {
 		struct seep_stopped *stopped = stop_target(pid);
 		uint64_t round = shared->count[0], edges[2], again[2];
@@ -107,8 +97,7 @@ static void a_copy_stands_still_while_the_process_goes_on(void **state)
 
 		/* Once the copy is init's, which buries it in its own time, then ours. */
 		assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, turn > 0), 0);
-		copy = make_copy(stopped);
-		seep_stop_release(stopped);
+		copy = copy_and_release(stopped);
 		assert_int_equal(parent_of(copy) == getpid(), turn > 0);
 		check_numbers(copy, edges);
 		assert_in_range(edges[1], round, round + 1);
@@ -193,11 +182,10 @@ static void run_family(void)
 		(void)pause();
 }
 
-static void a_parent_counts_its_own_children_only(void **state)
+TEST(a_parent_counts_its_own_children_only)
 {
 	pid_t pid = start_target(run_family);
 
-	(void)state;
 	for (int i = 0; i < CYCLES; i++)
 		copy_target(pid);
 	assert_true(shared->count[FORKED] > CYCLES);
@@ -240,12 +228,11 @@ static void read_child_faults(pid_t pid, unsigned long faults[2])
 			 2);
 }
 
-static void a_process_without_children_sees_none(void **state)
+TEST(a_process_without_children_sees_none)
 {
 	pid_t pid = start_target(run_childless);
 	unsigned long faults[2];
 
-	(void)state;
 	for (int i = 0; i < CYCLES; i++)
 		copy_target(pid);
 	shared->stop = 1;
@@ -286,12 +273,11 @@ static void run_in_storm(void)
 		free(malloc(shared->count[0]++ % 5000));
 }
 
-static void signals_come_in_order_and_once(void **state)
+TEST(signals_come_in_order_and_once)
 {
 	pid_t pid = start_target(run_in_storm);
 	int sent = 0;
 
-	(void)state;
 	for (int i = 0; i < CYCLES; i++) {
 		const union sigval first = { .sival_int = ++sent };
 		struct seep_stopped *stopped;
@@ -304,8 +290,7 @@ static void signals_come_in_order_and_once(void **state)
 
 			assert_int_equal(sigqueue(pid, SIGRTMIN, next), 0);
 		}
-		copy = make_copy(stopped);
-		seep_stop_release(stopped);
+		copy = copy_and_release(stopped);
 		seep_copy_end(copy);
 	}
 	WAIT_FOR(shared->signals >= sent);
@@ -315,18 +300,16 @@ static void signals_come_in_order_and_once(void **state)
 	end_target(pid);
 }
 
-static void a_stop_signal_amid_a_copy_stops(void **state)
+TEST(a_stop_signal_amid_a_copy_stops)
 {
 	pid_t pid = start_target(run_in_storm);
 	struct seep_stopped *stopped = stop_target(pid);
 	uint64_t before;
 	pid_t copy;
 
-	(void)state;
 	/* It is taken by the thread that makes the calls, and cannot be blocked. */
 	assert_int_equal(kill(pid, SIGSTOP), 0);
-	copy = make_copy(stopped);
-	seep_stop_release(stopped);
+	copy = copy_and_release(stopped);
 	WAIT_FOR(state_of(pid) == 'T');
 	before = shared->count[0];
 	copy_target(pid); /* and one that stood still before */
@@ -356,12 +339,11 @@ static void *wait_for_all(void *argument)
 	return NULL;
 }
 
-static void another_thread_that_waits_does_not_disturb(void **state)
+TEST(another_thread_that_waits_does_not_disturb)
 {
 	pid_t pid = start_target(run_in_storm);
 	pthread_t thread;
 
-	(void)state;
 	waits = true;
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_all, NULL), 0);
 	for (int i = 0; i < CYCLES || !waited; i++)
@@ -407,11 +389,10 @@ static void run_in_sequence(void)
 }
 
 /* It must not go on in the middle of a sequence, after another processor may have been its. */
-static void a_restartable_sequence_is_begun_anew(void **state)
+TEST(a_restartable_sequence_is_begun_anew)
 {
 	pid_t pid;
 
-	(void)state;
 	memset((void *)shared, 0, sizeof(*shared));
 	pid = fork();
 	if (pid == 0) {
@@ -446,19 +427,17 @@ static void close_end(void)
 		(void)pause();
 }
 
-static void a_file_that_is_closed_is_not_held_open_by_a_copy(void **state)
+TEST(a_file_that_is_closed_is_not_held_open_by_a_copy)
 {
 	struct seep_stopped *stopped;
 	pid_t pid, copy;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	pid = start_target(close_end);
 	(void)close(ends[1]);
 	stopped = stop_target(pid);
-	copy = make_copy(stopped);
-	seep_stop_release(stopped);
+	copy = copy_and_release(stopped);
 	shared->stop = 1;
 	WAIT_FOR(shared->done);
 	assert_int_equal(read(ends[0], &byte, 1), 0); /* would wait for ever */
@@ -522,7 +501,7 @@ static void check_not_copied(pid_t pid, const char *why)
 	WAIT_FOR(shared->count[0] > before);
 }
 
-static void who_would_notice_is_not_copied(void **state)
+TEST(who_would_notice_is_not_copied)
 {
 	static const struct {
 		void (*run)(void);
@@ -532,7 +511,6 @@ static void who_would_notice_is_not_copied(void **state)
 		{ run_subreaper, "subreaper" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		pid_t pid = start_target(cases[i].run);
 
@@ -541,11 +519,10 @@ static void who_would_notice_is_not_copied(void **state)
 	}
 }
 
-static void who_has_locked_its_memory_is_not_copied(void **state)
+TEST(who_has_locked_its_memory_is_not_copied)
 {
 	pid_t pid = start_target(run_locked);
 
-	(void)state;
 	if (shared->result == 0)
 		check_not_copied(pid, "locked");
 	end_target(pid);
@@ -553,11 +530,10 @@ static void who_has_locked_its_memory_is_not_copied(void **state)
 		skip();
 }
 
-static void the_first_of_a_namespace_is_not_copied(void **state)
+TEST(the_first_of_a_namespace_is_not_copied)
 {
 	pid_t pid = start_target(run_first);
 
-	(void)state;
 	if (shared->result < 0) {
 		end_target(pid);
 		skip();
@@ -578,14 +554,13 @@ static void run_limited(void)
 	count_on();
 }
 
-static void a_refused_fork_changes_nothing(void **state)
+TEST(a_refused_fork_changes_nothing)
 {
 	pid_t pid = start_target(run_limited), copy = 0;
 	struct seep_error err = { 0 };
 	struct seep_stopped *stopped;
 	struct user_regs_struct before, after;
 
-	(void)state;
 	if (shared->result < 0) {
 		end_target(pid);
 		skip();
@@ -606,9 +581,8 @@ static void a_refused_fork_changes_nothing(void **state)
 	end_target(pid);
 }
 
-static void a_process_that_is_killed_amid_a_copy_leaves_nothing(void **state)
+TEST(a_process_that_is_killed_amid_a_copy_leaves_nothing)
 {
-	(void)state;
 	for (int turn = 0; turn < 20; turn++) {
 		pid_t pid = start_target(run_family), copy = 0;
 		struct seep_stopped *stopped;
@@ -631,18 +605,14 @@ static void a_process_that_is_killed_amid_a_copy_leaves_nothing(void **state)
 }
 
 /* The copy's tracer is a process of its own here. */
-static void a_tracer_that_is_killed_takes_its_copy_along(void **state)
+TEST(a_tracer_that_is_killed_takes_its_copy_along)
 {
 	pid_t pid = start_target(count_on), tracer = fork();
 	uint64_t before;
 	pid_t copy;
 
-	(void)state;
 	if (tracer == 0) {
-		struct seep_stopped *stopped = stop_target(pid);
-
-		shared->result = make_copy(stopped);
-		seep_stop_release(stopped);
+		shared->result = copy_and_release(stop_target(pid));
 		for (;;)
 			(void)pause();
 	}
@@ -678,11 +648,10 @@ static void run_second(void)
 }
 
 /* It has other pids there, and init of its own. */
-static void a_process_in_another_namespace_is_copied(void **state)
+TEST(a_process_in_another_namespace_is_copied)
 {
 	pid_t pid = start_target(run_second), first, second;
 
-	(void)state;
 	if (shared->result < 0) {
 		end_target(pid);
 		skip();
@@ -699,28 +668,7 @@ static void a_process_in_another_namespace_is_copied(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_copy_stands_still_while_the_process_goes_on),
-		cmocka_unit_test(a_parent_counts_its_own_children_only),
-		cmocka_unit_test(a_process_without_children_sees_none),
-		cmocka_unit_test(signals_come_in_order_and_once),
-		cmocka_unit_test(a_stop_signal_amid_a_copy_stops),
-		cmocka_unit_test(another_thread_that_waits_does_not_disturb),
-#if __has_include(<sys/rseq.h>)
-		cmocka_unit_test(a_restartable_sequence_is_begun_anew),
-#endif
-		cmocka_unit_test(a_file_that_is_closed_is_not_held_open_by_a_copy),
-		cmocka_unit_test(who_would_notice_is_not_copied),
-		cmocka_unit_test(who_has_locked_its_memory_is_not_copied),
-		cmocka_unit_test(the_first_of_a_namespace_is_not_copied),
-		cmocka_unit_test(a_process_in_another_namespace_is_copied),
-		cmocka_unit_test(a_refused_fork_changes_nothing),
-		cmocka_unit_test(a_tracer_that_is_killed_takes_its_copy_along),
-		cmocka_unit_test(a_process_that_is_killed_amid_a_copy_leaves_nothing),
-	};
-
-	share();
 	numbers = mmap(NULL, NUMBERS * sizeof(*numbers), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

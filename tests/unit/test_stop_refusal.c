@@ -2,6 +2,7 @@
 /* What is said of a process that cannot be traced, really and on machines that are invented. */
 #include "../programs/seccomp_filter.h"
 #include "stop_target.h"
+#include "unit.h"
 
 #include "target/stop_refusal.h"
 
@@ -73,12 +74,11 @@ static int under_filter(void)
 	return set_filter(&call, 1, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
 }
 
-static void what_is_not_there_is_not_found(void **state)
+TEST(what_is_not_there_is_not_found)
 {
 	pid_t pid = start_target(run_on);
 	siginfo_t info;
 
-	(void)state;
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	check_told(pid, as_we_are, SEEP_ENOTFOUND, "has ended");
@@ -86,31 +86,28 @@ static void what_is_not_there_is_not_found(void **state)
 	check_told(pid, as_we_are, SEEP_ENOTFOUND, "no process");
 }
 
-static void another_tracer_is_named(void **state)
+TEST(another_tracer_is_named)
 {
 	pid_t pid = start_target(run_traced);
 	char said[64];
 
-	(void)state;
 	(void)snprintf(said, sizeof(said), "test_stop_refus (pid %d) traces it already", getpid());
 	check_told(pid, as_we_are, SEEP_EREFUSED, said);
 	end_target(pid);
 }
 
-static void a_filter_on_ptrace_is_told(void **state)
+TEST(a_filter_on_ptrace_is_told)
 {
 	pid_t pid = start_target(run_on);
 
-	(void)state;
 	check_told(pid, under_filter, SEEP_EREFUSED, "seccomp");
 	end_target(pid);
 }
 
-static void another_user_is_told(void **state)
+TEST(another_user_is_told)
 {
 	pid_t pid = start_target(run_on);
 
-	(void)state;
 	if (getuid() != 0) {
 		end_target(pid);
 		skip();
@@ -119,11 +116,10 @@ static void another_user_is_told(void **state)
 	end_target(pid);
 }
 
-static void one_that_is_not_dumpable_is_told(void **state)
+TEST(one_that_is_not_dumpable_is_told)
 {
 	pid_t pid = start_target(run_guarded);
 
-	(void)state;
 	if (getuid() != 0 || shared->result < 0) {
 		end_target(pid);
 		skip();
@@ -134,29 +130,27 @@ static void one_that_is_not_dumpable_is_told(void **state)
 	end_target(pid);
 }
 
-static void a_thread_of_the_kernel_is_told(void **state)
+TEST(a_thread_of_the_kernel_is_told)
 {
 	struct seep_refusal refusal;
 
-	(void)state;
 	seep_refusal_look(2, &refusal);
 	if (strcmp(refusal.name, "kthreadd") != 0)
 		skip(); /* in a PID namespace there is none */
 	check_told(2, as_we_are, SEEP_EREFUSED, "kernel");
 }
 
-static void we_do_not_stop_ourselves(void **state)
+TEST(we_do_not_stop_ourselves)
 {
 	struct seep_stopped *stopped;
 	struct seep_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(seep_stop(getpid(), &stopped, &err), -SEEP_EREFUSED);
 	assert_non_null(strstr(err.text, "itself"));
 }
 
 /* Machines that are not this one. */
-static void each_hindrance_has_its_sentence(void **state)
+TEST(each_hindrance_has_its_sentence)
 {
 	static const struct {
 		struct seep_refusal refusal;
@@ -178,7 +172,6 @@ static void each_hindrance_has_its_sentence(void **state)
 		{ { .has_proc = true }, "Operation not permitted" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct seep_error err = { 0 };
 
@@ -186,21 +179,4 @@ static void each_hindrance_has_its_sentence(void **state)
 		if (!strstr(err.text, cases[i].said))
 			fail_msg("case %zu: \"%s\", wanted \"%s\"", i, err.text, cases[i].said);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_there_is_not_found),
-		cmocka_unit_test(another_tracer_is_named),
-		cmocka_unit_test(a_filter_on_ptrace_is_told),
-		cmocka_unit_test(another_user_is_told),
-		cmocka_unit_test(one_that_is_not_dumpable_is_told),
-		cmocka_unit_test(a_thread_of_the_kernel_is_told),
-		cmocka_unit_test(we_do_not_stop_ourselves),
-		cmocka_unit_test(each_hindrance_has_its_sentence),
-	};
-
-	share();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

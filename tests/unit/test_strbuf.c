@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The growing text: contents, the ceiling, ownership. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "unit.h"
 
-static void empty_buffer_has_readable_text(void **state)
+TEST(empty_buffer_has_readable_text)
 {
 	struct seep_strbuf buf;
 
-	(void)state;
 	seep_strbuf_init(&buf, 10);
 	assert_string_equal(buf.text, "");
 	assert_int_equal(buf.length, 0);
@@ -24,11 +18,10 @@ static void empty_buffer_has_readable_text(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void additions_append_in_order(void **state)
+TEST(additions_append_in_order)
 {
 	struct seep_strbuf buf;
 
-	(void)state;
 	seep_strbuf_init(&buf, 1000);
 	seep_strbuf_adds(&buf, "one");
 	seep_strbuf_addc(&buf, ' ');
@@ -41,11 +34,10 @@ static void additions_append_in_order(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void growth_keeps_what_was_there(void **state)
+TEST(growth_keeps_what_was_there)
 {
 	struct seep_strbuf buf;
 
-	(void)state;
 	seep_strbuf_init(&buf, 1 << 20);
 	for (int i = 0; i < 10000; i++)
 		seep_strbuf_addc(&buf, (char)('a' + i % 26));
@@ -56,11 +48,10 @@ static void growth_keeps_what_was_there(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void addition_past_the_ceiling_is_left_out_whole(void **state)
+TEST(addition_past_the_ceiling_is_left_out_whole)
 {
 	struct seep_strbuf buf;
 
-	(void)state;
 	seep_strbuf_init(&buf, 5);
 	seep_strbuf_adds(&buf, "12345");
 	assert_false(buf.overflowed);
@@ -78,12 +69,11 @@ static void addition_past_the_ceiling_is_left_out_whole(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void taken_text_belongs_to_the_caller(void **state)
+TEST(taken_text_belongs_to_the_caller)
 {
 	struct seep_strbuf buf;
 	char *text;
 
-	(void)state;
 	seep_strbuf_init(&buf, 100);
 	seep_strbuf_adds(&buf, "mine");
 	text = seep_strbuf_take(&buf);
@@ -96,12 +86,11 @@ static void taken_text_belongs_to_the_caller(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void grown_array_keeps_items_and_has_room(void **state)
+TEST(grown_array_keeps_items_and_has_room)
 {
 	size_t capacity = 0;
 	int *items = NULL;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		items = seep_xgrow(items, &capacity, (size_t)i + 1, sizeof(*items));
 		assert_true(capacity > (size_t)i);
@@ -110,18 +99,4 @@ static void grown_array_keeps_items_and_has_room(void **state)
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(items[i], i);
 	free(items);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_buffer_has_readable_text),
-		cmocka_unit_test(additions_append_in_order),
-		cmocka_unit_test(growth_keeps_what_was_there),
-		cmocka_unit_test(addition_past_the_ceiling_is_left_out_whole),
-		cmocka_unit_test(taken_text_belongs_to_the_caller),
-		cmocka_unit_test(grown_array_keeps_items_and_has_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which program a process became, as its path tells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/procfs.h"
 #include "recorder/successor.h"
+#include "unit.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -49,13 +44,12 @@ static bool is_caught(const char *before, pid_t pid)
 	return caught;
 }
 
-static void a_program_whose_file_was_removed_is_still_itself(void **state)
+TEST(a_program_whose_file_was_removed_is_still_itself)
 {
 	char path[64];
 	pid_t pid;
 	bool other, removed;
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "/tmp/seep-successor-%d", (int)getpid());
 	pid = start_copy(path);
 	other = is_caught("/bin/another", pid);
@@ -65,13 +59,4 @@ static void a_program_whose_file_was_removed_is_still_itself(void **state)
 	(void)waitpid(pid, NULL, 0);
 	assert_true(other);
 	assert_false(removed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_program_whose_file_was_removed_is_still_itself),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Names, honest and hostile. */
 #include "symbol/demangle.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void names_become_readable(void **state)
+TEST(names_become_readable)
 {
 	static const struct {
 		const char *mangled;
@@ -35,7 +31,6 @@ static void names_become_readable(void **state)
 	struct seep_arena *arena = seep_arena_new();
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *readable = seep_demangle(arena, cases[i].mangled);
 
@@ -49,7 +44,7 @@ static void names_become_readable(void **state)
 	seep_arena_free(arena);
 }
 
-static void what_optimisers_append_is_not_part_of_a_name(void **state)
+TEST(what_optimisers_append_is_not_part_of_a_name)
 {
 	static const struct {
 		const char *name;
@@ -69,7 +64,6 @@ static void what_optimisers_append_is_not_part_of_a_name(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(seep_name_base_bytes(cases[i].name), cases[i].bytes);
 }
@@ -89,7 +83,7 @@ static char *repeated(const char *head, const char *unit, const char *tail, size
 	return name;
 }
 
-static void names_of_great_depth_or_length_are_survived(void **state)
+TEST(names_of_great_depth_or_length_are_survived)
 {
 	static const struct {
 		const char *head;
@@ -109,7 +103,6 @@ static void names_of_great_depth_or_length_are_survived(void **state)
 	struct seep_arena *arena = seep_arena_new();
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *name = repeated(cases[i].head, cases[i].unit, cases[i].tail, 4096);
 
@@ -123,14 +116,13 @@ static void names_of_great_depth_or_length_are_survived(void **state)
 }
 
 /* Each template argument refers to the two before it: the text doubles, the name grows by six. */
-static void a_name_of_exponential_text_is_left_alone(void **state)
+TEST(a_name_of_exponential_text_is_left_alone)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	struct seep_arena *arena = seep_arena_new();
 	char name[512] = "_Z1f1aIiiE";
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 35; i++) {
 		char unit[16] = "S_IS0_S0_E";
 
@@ -139,16 +131,4 @@ static void a_name_of_exponential_text_is_left_alone(void **state)
 	}
 	assert_null(seep_demangle(arena, name));
 	seep_arena_free(arena);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_become_readable),
-		cmocka_unit_test(what_optimisers_append_is_not_part_of_a_name),
-		cmocka_unit_test(names_of_great_depth_or_length_are_survived),
-		cmocka_unit_test(a_name_of_exponential_text_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,21 +6,17 @@
  * SEEP_ROUNDS makes it longer, SEEP_SUBJECT damages another file.
  */
 #include "symbol/symbol.h"
+#include "unit.h"
 
 #include <elf.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <stdbool.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { FRAMES_MAX = 32, ADDRESSES_PER_ROUND = 64, SECTIONS_MAX = 64 };
 
@@ -189,7 +185,7 @@ static unsigned long rounds(unsigned long usual)
 	return asked ? strtoul(asked, NULL, 10) : usual;
 }
 
-static void changed_bytes_are_survived(void **state)
+TEST(changed_bytes_are_survived)
 {
 	struct subject *subject = *state;
 	uint8_t *image = malloc(subject->bytes);
@@ -210,7 +206,7 @@ static void changed_bytes_are_survived(void **state)
 	assert_in_range(with_dwarf, total / 4, total);
 }
 
-static void a_file_cut_anywhere_is_survived(void **state)
+TEST(a_file_cut_anywhere_is_survived)
 {
 	struct subject *subject = *state;
 	unsigned long left;
@@ -224,10 +220,5 @@ static void a_file_cut_anywhere_is_survived(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(changed_bytes_are_survived),
-		cmocka_unit_test(a_file_cut_anywhere_is_survived),
-	};
-
-	return cmocka_run_group_tests(tests, read_self, release_self);
+	return unit_run(read_self, release_self);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Nested intervals, flattened. */
 #include "symbol/interval.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static uint64_t seed = 88172645463325252;
 
@@ -30,7 +26,7 @@ static void build(struct seep_segments *segments, const struct seep_interval *it
 	seep_interval_list_done(&list);
 }
 
-static void an_inner_interval_hides_the_outer_one_where_it_is(void **state)
+TEST(an_inner_interval_hides_the_outer_one_where_it_is)
 {
 	static const struct seep_interval items[] = {
 		{ .from = 10, .to = 50, .depth = 0, .id = 1 },
@@ -63,7 +59,6 @@ static void an_inner_interval_hides_the_outer_one_where_it_is(void **state)
 	struct seep_segments segments;
 	size_t i;
 
-	(void)state;
 	build(&segments, items, sizeof(items) / sizeof(items[0]));
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 		assert_int_equal(seep_segments_find(&segments, expected[i].address),
@@ -71,11 +66,10 @@ static void an_inner_interval_hides_the_outer_one_where_it_is(void **state)
 	seep_segments_done(&segments);
 }
 
-static void nothing_is_found_among_nothing(void **state)
+TEST(nothing_is_found_among_nothing)
 {
 	struct seep_segments segments;
 
-	(void)state;
 	build(&segments, NULL, 0);
 	assert_int_equal(seep_segments_find(&segments, 5), SEEP_INTERVAL_NONE);
 	seep_segments_done(&segments);
@@ -99,13 +93,12 @@ static uint32_t expected_at(const struct seep_interval *items, size_t count, uin
 	return best ? best->id : SEEP_INTERVAL_NONE;
 }
 
-static void any_overlap_answers_as_the_definition_says(void **state)
+TEST(any_overlap_answers_as_the_definition_says)
 {
 	struct seep_interval items[24];
 	struct seep_segments segments;
 	int rounds;
 
-	(void)state;
 	for (rounds = 0; rounds < 2000; rounds++) {
 		size_t count = 1 + below(24);
 		uint64_t address;
@@ -125,15 +118,4 @@ static void any_overlap_answers_as_the_definition_says(void **state)
 			assert_true(segments.items[i - 1].from < segments.items[i].from);
 		seep_segments_done(&segments);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_inner_interval_hides_the_outer_one_where_it_is),
-		cmocka_unit_test(nothing_is_found_among_nothing),
-		cmocka_unit_test(any_overlap_answers_as_the_definition_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

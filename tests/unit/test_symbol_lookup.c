@@ -7,18 +7,14 @@
  * a line "function<TAB>linkage<TAB>file:line" per frame, and an empty line.
  */
 #include "symbol/symbol.h"
+#include "unit.h"
 
 #include <inttypes.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { FRAMES_MAX = 256 };
 
@@ -62,7 +58,7 @@ static struct seep_symbols *open_symbols(void)
 	return symbols;
 }
 
-static void an_inlined_function_comes_before_the_one_it_is_in(void **state)
+TEST(an_inlined_function_comes_before_the_one_it_is_in)
 {
 	struct seep_symbols *symbols = open_symbols();
 	struct seep_symbol_module *self = seep_symbols_module(symbols, "/proc/self/exe", NULL, 0);
@@ -70,7 +66,6 @@ static void an_inlined_function_comes_before_the_one_it_is_in(void **state)
 	uint32_t line = 0;
 	uint64_t address = linked_address(outer_function(&line)) - 1;
 
-	(void)state;
 	assert_null(seep_symbol_module_problem(self));
 	assert_int_equal(seep_symbol_lookup(self, address, frames, 4), 2);
 	assert_string_equal(frames[0].function, "inlined_here");
@@ -83,7 +78,7 @@ static void an_inlined_function_comes_before_the_one_it_is_in(void **state)
 	seep_symbols_free(symbols);
 }
 
-static void without_room_the_called_function_takes_the_last_place(void **state)
+TEST(without_room_the_called_function_takes_the_last_place)
 {
 	struct seep_symbols *symbols = open_symbols();
 	struct seep_symbol_module *self = seep_symbols_module(symbols, "/proc/self/exe", NULL, 0);
@@ -91,19 +86,17 @@ static void without_room_the_called_function_takes_the_last_place(void **state)
 	uint32_t line = 0;
 	uint64_t address = linked_address(outer_function(&line)) - 1;
 
-	(void)state;
 	assert_int_equal(seep_symbol_lookup(self, address, &frame, 1), 1);
 	assert_string_equal(frame.function, "outer_function");
 	seep_symbols_free(symbols);
 }
 
-static void a_missing_file_answers_unknown_and_says_why(void **state)
+TEST(a_missing_file_answers_unknown_and_says_why)
 {
 	struct seep_symbols *symbols = open_symbols();
 	struct seep_symbol_module *gone = seep_symbols_module(symbols, "/nonexistent/a", NULL, 0);
 	struct seep_symbol_frame frame;
 
-	(void)state;
 	assert_string_equal(seep_symbol_module_problem(gone), "file is gone");
 	assert_int_equal(seep_symbol_lookup(gone, 0x1234, &frame, 1), 1);
 	assert_null(frame.function);
@@ -112,7 +105,7 @@ static void a_missing_file_answers_unknown_and_says_why(void **state)
 	seep_symbols_free(symbols);
 }
 
-static void a_file_of_another_build_id_is_not_used(void **state)
+TEST(a_file_of_another_build_id_is_not_used)
 {
 	static const uint8_t build_id[20] = { 1, 2, 3 };
 	struct seep_symbols *symbols = open_symbols();
@@ -122,18 +115,16 @@ static void a_file_of_another_build_id_is_not_used(void **state)
 	uint32_t line = 0;
 	uint64_t address = linked_address(outer_function(&line)) - 1;
 
-	(void)state;
 	assert_non_null(strstr(seep_symbol_module_problem(other), "build-id differs"));
 	assert_int_equal(seep_symbol_lookup(other, address, &frame, 1), 1);
 	assert_null(frame.function);
 	seep_symbols_free(symbols);
 }
 
-static void devices_and_other_files_are_refused(void **state)
+TEST(devices_and_other_files_are_refused)
 {
 	struct seep_symbols *symbols = open_symbols();
 
-	(void)state;
 	assert_string_equal(
 		seep_symbol_module_problem(seep_symbols_module(symbols, "/dev/zero", NULL, 0)),
 		"not a regular file");
@@ -143,12 +134,11 @@ static void devices_and_other_files_are_refused(void **state)
 	seep_symbols_free(symbols);
 }
 
-static void one_module_is_opened_once(void **state)
+TEST(one_module_is_opened_once)
 {
 	static const uint8_t build_id[2] = { 1, 2 };
 	struct seep_symbols *symbols = open_symbols();
 
-	(void)state;
 	assert_ptr_equal(seep_symbols_module(symbols, "/a", NULL, 0),
 			 seep_symbols_module(symbols, "/a", NULL, 0));
 	assert_ptr_not_equal(seep_symbols_module(symbols, "/a", NULL, 0),
@@ -194,16 +184,7 @@ static int answer_addresses(int count, char **names)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_inlined_function_comes_before_the_one_it_is_in),
-		cmocka_unit_test(without_room_the_called_function_takes_the_last_place),
-		cmocka_unit_test(a_missing_file_answers_unknown_and_says_why),
-		cmocka_unit_test(a_file_of_another_build_id_is_not_used),
-		cmocka_unit_test(devices_and_other_files_are_refused),
-		cmocka_unit_test(one_module_is_opened_once),
-	};
-
 	if (argc > 1 && strcmp(argv[1], "--addresses") == 0)
 		return answer_addresses(argc - 2, argv + 2);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

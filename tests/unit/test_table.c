@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Text tables: alignment, and what gives way when the terminal is narrow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/table.h"
+#include "unit.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -37,20 +32,19 @@ static void check(const char *const *cells, size_t count, size_t width, const ch
 	seep_table_free(table);
 }
 
-static void columns_are_as_wide_as_they_need(void **state)
+TEST(columns_are_as_wide_as_they_need)
 {
 	static const char *const cells[] = {
 		"1.5 MB", "parse", "src/parse.c", "12 B", "main", "m.c"
 	};
 
-	(void)state;
 	check(cells, COUNT_OF(cells), 0,
 	      "  LIVE  FUNCTION  FILE\n"
 	      "1.5 MB  parse     src/parse.c\n"
 	      "  12 B  main      m.c\n");
 }
 
-static void what_cannot_be_cut_enough_stands_upright(void **state)
+TEST(what_cannot_be_cut_enough_stands_upright)
 {
 	static const char *const cells[] = {
 		"1.5 MB", "a_function_with_a_name", "s/\xc3\xa4.c", "12 B", "", "m.c"
@@ -60,7 +54,6 @@ static void what_cannot_be_cut_enough_stands_upright(void **state)
 	size_t bytes = 0;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cells); i++)
 		seep_table_add(table, cells[i]);
 	/* Natural 6 + 2 + 22 + 2 + 5; the function gives way down to 12. */
@@ -81,18 +74,17 @@ static void what_cannot_be_cut_enough_stands_upright(void **state)
 	seep_table_free(table);
 }
 
-static void wide_table_cuts_names_at_the_end_and_paths_at_the_start(void **state)
+TEST(wide_table_cuts_names_at_the_end_and_paths_at_the_start)
 {
 	static const char *const cells[] = { "1 B", "a_function_with_a_long_name",
 					     "some/folder/with/a/file.c" };
 
-	(void)state;
 	check(cells, COUNT_OF(cells), 40,
 	      "LIVE  FUNCTION          FILE\n"
 	      " 1 B  a_function_with…  …r/with/a/file.c\n");
 }
 
-static void columns_that_may_go_leave_their_room_to_names(void **state)
+TEST(columns_that_may_go_leave_their_room_to_names)
 {
 	static const struct seep_column some[] = {
 		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
@@ -107,7 +99,6 @@ static void columns_that_may_go_leave_their_room_to_names(void **state)
 	};
 	static const size_t widths[] = { 44, 34, 26 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(widths); i++) {
 		struct seep_table *table = seep_table_new(some, COUNT_OF(some));
 		char *text = NULL;
@@ -126,59 +117,39 @@ static void columns_that_may_go_leave_their_room_to_names(void **state)
 	}
 }
 
-static void very_narrow_terminal_keeps_twelve_columns_of_each(void **state)
+TEST(very_narrow_terminal_keeps_twelve_columns_of_each)
 {
 	static const char *const cells[] = { "1 B", "a_function_with_a_long_name",
 					     "some/folder/with/a/file.c" };
 
-	(void)state;
 	check(cells, COUNT_OF(cells), 10,
 	      "LIVE  FUNCTION      FILE\n"
 	      " 1 B  a_function_…  …th/a/file.c\n");
 }
 
-static void cells_are_escaped_and_short_rows_filled(void **state)
+TEST(cells_are_escaped_and_short_rows_filled)
 {
 	static const char *const cells[] = { "1 B", "a\x1b[1m", NULL, "2 B" };
 
-	(void)state;
 	check(cells, COUNT_OF(cells), 0,
 	      "LIVE  FUNCTION  FILE\n"
 	      " 1 B  a\\x1b[1m\n"
 	      " 2 B\n");
 }
 
-static void wide_characters_take_two_columns(void **state)
+TEST(wide_characters_take_two_columns)
 {
 	static const char *const cells[] = { "1 B", "\xe6\xbc\xa2\xe5\xad\x97", "x", "1 B", "abcd",
 					     "y" };
 
-	(void)state;
 	check(cells, COUNT_OF(cells), 0,
 	      "LIVE  FUNCTION  FILE\n"
 	      " 1 B  \xe6\xbc\xa2\xe5\xad\x97      x\n"
 	      " 1 B  abcd      y\n");
 }
 
-static void table_without_rows_prints_its_headings(void **state)
+TEST(table_without_rows_prints_its_headings)
 {
-	(void)state;
 	check(NULL, 0, 0, "LIVE  FUNCTION  FILE\n");
 	seep_table_free(NULL);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns_are_as_wide_as_they_need),
-		cmocka_unit_test(what_cannot_be_cut_enough_stands_upright),
-		cmocka_unit_test(wide_table_cuts_names_at_the_end_and_paths_at_the_start),
-		cmocka_unit_test(columns_that_may_go_leave_their_room_to_names),
-		cmocka_unit_test(very_narrow_terminal_keeps_twelve_columns_of_each),
-		cmocka_unit_test(cells_are_escaped_and_short_rows_filled),
-		cmocka_unit_test(wide_characters_take_two_columns),
-		cmocka_unit_test(table_without_rows_prints_its_headings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

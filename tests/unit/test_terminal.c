@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Hostile names and the terminal: what is escaped, how wide the rest is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/terminal.h"
+#include "unit.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static void hostile_bytes_are_escaped_and_text_stays(void **state)
+TEST(hostile_bytes_are_escaped_and_text_stays)
 {
 	static const struct {
 		const char *text;
@@ -40,7 +35,6 @@ static void hostile_bytes_are_escaped_and_text_stays(void **state)
 		{ "\\", "\\" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		char *escaped = seep_escape_dup(cases[i].text);
 
@@ -49,23 +43,21 @@ static void hostile_bytes_are_escaped_and_text_stays(void **state)
 	}
 }
 
-static void nul_bytes_are_escaped_too(void **state)
+TEST(nul_bytes_are_escaped_too)
 {
 	struct seep_strbuf buf;
 
-	(void)state;
 	seep_strbuf_init(&buf, 100);
 	seep_escape(&buf, "a\0b", 3);
 	assert_string_equal(buf.text, "a\\x00b");
 	seep_strbuf_done(&buf);
 }
 
-static void escaping_never_leaves_a_control_byte(void **state)
+TEST(escaping_never_leaves_a_control_byte)
 {
 	char all[256];
 	struct seep_strbuf buf;
 
-	(void)state;
 	for (int i = 0; i < 256; i++)
 		all[i] = (char)i;
 	seep_strbuf_init(&buf, 4 * sizeof(all));
@@ -76,7 +68,7 @@ static void escaping_never_leaves_a_control_byte(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void width_counts_columns_not_bytes(void **state)
+TEST(width_counts_columns_not_bytes)
 {
 	static const struct {
 		const char *text;
@@ -89,19 +81,17 @@ static void width_counts_columns_not_bytes(void **state)
 		{ "\xe6\xbc\xa2\xe5\xad\x97", 4 }, /* two Han characters */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		assert_int_equal(seep_display_width(cases[i].text, strlen(cases[i].text)),
 				 cases[i].width);
 }
 
-static void fitting_cuts_between_characters(void **state)
+TEST(fitting_cuts_between_characters)
 {
 	const char *text = "a\xe6\xbc\xa2"
 			   "b";
 	size_t columns;
 
-	(void)state;
 	assert_int_equal(seep_display_fit(text, 5, 2, &columns), 1);
 	assert_int_equal(columns, 1);
 	assert_int_equal(seep_display_fit(text, 5, 3, &columns), 4);
@@ -110,26 +100,11 @@ static void fitting_cuts_between_characters(void **state)
 	assert_int_equal(columns, 4);
 }
 
-static void no_color_and_dumb_terminals_are_respected(void **state)
+TEST(no_color_and_dumb_terminals_are_respected)
 {
-	(void)state;
 	/* Neither a file nor a pipe is a terminal, so the answer is no whatever the environment. */
 	assert_int_equal(unsetenv("NO_COLOR"), 0);
 	assert_false(seep_terminal_color(-1));
 	assert_int_equal(seep_terminal_width(-1, 77), 77);
 	assert_false(seep_terminal_is(-1));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hostile_bytes_are_escaped_and_text_stays),
-		cmocka_unit_test(nul_bytes_are_escaped_too),
-		cmocka_unit_test(escaping_never_leaves_a_control_byte),
-		cmocka_unit_test(width_counts_columns_not_bytes),
-		cmocka_unit_test(fitting_cuts_between_characters),
-		cmocka_unit_test(no_color_and_dumb_terminals_are_respected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A series that stays bounded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "recorder/timeline.h"
+#include "unit.h"
 
-static void a_long_run_keeps_first_and_newest_within_the_bound(void **state)
+TEST(a_long_run_keeps_first_and_newest_within_the_bound)
 {
 	struct seep_timeline timeline;
 	uint64_t now = 5;
 
-	(void)state;
 	seep_timeline_init(&timeline);
 	for (int i = 0; i < 10000; i++) {
 		const struct seep_profile_sample sample = { .at_ns = now, .live_bytes = now * 2 };
@@ -31,22 +25,11 @@ static void a_long_run_keeps_first_and_newest_within_the_bound(void **state)
 	seep_timeline_done(&timeline);
 }
 
-static void an_unused_one_is_released(void **state)
+TEST(an_unused_one_is_released)
 {
 	struct seep_timeline timeline;
 
-	(void)state;
 	seep_timeline_init(&timeline);
 	assert_int_equal(timeline.count, 0);
 	seep_timeline_done(&timeline);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_long_run_keeps_first_and_newest_within_the_bound),
-		cmocka_unit_test(an_unused_one_is_released),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers for people: formatting at the edges of rounding, and reading what people type. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/units.h"
+#include "unit.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -49,7 +44,7 @@ static void check_parse(int (*parse)(const char *, uint64_t *, struct seep_error
 	}
 }
 
-static void bytes_take_the_unit_they_reach_after_rounding(void **state)
+TEST(bytes_take_the_unit_they_reach_after_rounding)
 {
 	static const struct format_case cases[] = {
 		{ 0, "0 B" },
@@ -67,13 +62,11 @@ static void bytes_take_the_unit_they_reach_after_rounding(void **state)
 		{ UINT64_MAX, "16.0 EB" },
 	};
 
-	(void)state;
 	check_format(seep_bytes_text, cases, COUNT_OF(cases));
 }
 
-static void changes_carry_their_sign(void **state)
+TEST(changes_carry_their_sign)
 {
-	(void)state;
 	assert_string_equal(seep_change_text(0, seep_bytes_text).text, "0 B");
 	assert_string_equal(seep_change_text(1536, seep_bytes_text).text, "+1.5 KB");
 	assert_string_equal(seep_change_text(-12, seep_bytes_text).text, "-12 B");
@@ -81,16 +74,15 @@ static void changes_carry_their_sign(void **state)
 	assert_string_equal(seep_change_text(-12345, seep_digits_text).text, "-12,345");
 }
 
-static void things_are_counted_in_singular_and_plural(void **state)
+TEST(things_are_counted_in_singular_and_plural)
 {
-	(void)state;
 	assert_string_equal(seep_things_text(0, "block").text, "0 blocks");
 	assert_string_equal(seep_things_text(1, "block").text, "1 block");
 	assert_string_equal(seep_things_text(UINT64_MAX, "temporary allocation").text,
 			    "18,446,744,073,709,551,615 temporary allocations");
 }
 
-static void counts_are_exact_below_ten_thousand(void **state)
+TEST(counts_are_exact_below_ten_thousand)
 {
 	static const struct format_case cases[] = {
 		{ 0, "0" },
@@ -103,11 +95,10 @@ static void counts_are_exact_below_ten_thousand(void **state)
 		{ UINT64_MAX, "18.4 E" },
 	};
 
-	(void)state;
 	check_format(seep_count_text, cases, COUNT_OF(cases));
 }
 
-static void digits_are_grouped_by_three(void **state)
+TEST(digits_are_grouped_by_three)
 {
 	static const struct format_case cases[] = {
 		{ 0, "0" },
@@ -117,11 +108,10 @@ static void digits_are_grouped_by_three(void **state)
 		{ UINT64_MAX, "18,446,744,073,709,551,615" },
 	};
 
-	(void)state;
 	check_format(seep_digits_text, cases, COUNT_OF(cases));
 }
 
-static void durations_read_as_people_say_them(void **state)
+TEST(durations_read_as_people_say_them)
 {
 	static const struct format_case cases[] = {
 		{ 0, "0 ns" },
@@ -139,13 +129,11 @@ static void durations_read_as_people_say_them(void **state)
 		{ 183600000000000, "2 d 3 h" },
 	};
 
-	(void)state;
 	check_format(seep_duration_text, cases, COUNT_OF(cases));
 }
 
-static void percent_of_nothing_is_a_dash(void **state)
+TEST(percent_of_nothing_is_a_dash)
 {
-	(void)state;
 	assert_string_equal(seep_percent_text(1, 0).text, "-");
 	assert_string_equal(seep_percent_text(0, 5).text, "0.0%");
 	assert_string_equal(seep_percent_text(1, 3000).text, "<0.1%");
@@ -154,7 +142,7 @@ static void percent_of_nothing_is_a_dash(void **state)
 	assert_string_equal(seep_percent_text(UINT64_MAX, UINT64_MAX).text, "100.0%");
 }
 
-static void sizes_are_read_with_their_suffixes(void **state)
+TEST(sizes_are_read_with_their_suffixes)
 {
 	static const struct parse_case cases[] = {
 		{ "0", 0, 0 },
@@ -181,11 +169,10 @@ static void sizes_are_read_with_their_suffixes(void **state)
 		{ "1x", -SEEP_EUSAGE, 0 },
 	};
 
-	(void)state;
 	check_parse(seep_parse_size, cases, COUNT_OF(cases));
 }
 
-static void durations_are_read_with_their_suffixes(void **state)
+TEST(durations_are_read_with_their_suffixes)
 {
 	static const struct parse_case cases[] = {
 		{ "10s", 0, 10000000000ULL },	{ "10", 0, 10000000000ULL },
@@ -197,11 +184,10 @@ static void durations_are_read_with_their_suffixes(void **state)
 		{ "1M", -SEEP_EUSAGE, 0 },
 	};
 
-	(void)state;
 	check_parse(seep_parse_duration, cases, COUNT_OF(cases));
 }
 
-static void amounts_are_whole_numbers(void **state)
+TEST(amounts_are_whole_numbers)
 {
 	static const struct parse_case cases[] = {
 		{ "0", 0, 0 },
@@ -217,12 +203,11 @@ static void amounts_are_whole_numbers(void **state)
 		{ "k", -SEEP_EUSAGE, 0 },
 	};
 
-	(void)state;
 	check_parse(seep_parse_amount, cases, COUNT_OF(cases));
 }
 
 /* A size that is none and one that is too large have different remedies. */
-static void what_is_wrong_with_a_number_is_said(void **state)
+TEST(what_is_wrong_with_a_number_is_said)
 {
 	static const struct {
 		int (*parse)(const char *, uint64_t *, struct seep_error *);
@@ -246,7 +231,6 @@ static void what_is_wrong_with_a_number_is_said(void **state)
 		{ seep_parse_share, "5", "not a share" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct seep_error err = { 0 };
 		uint64_t value = 7;
@@ -258,12 +242,11 @@ static void what_is_wrong_with_a_number_is_said(void **state)
 	}
 }
 
-static void counts_are_plain_numbers_up_to_their_bound(void **state)
+TEST(counts_are_plain_numbers_up_to_their_bound)
 {
 	struct seep_error err = { 0 };
 	uint64_t value = 0;
 
-	(void)state;
 	assert_int_equal(seep_parse_count("100", 100, &value, &err), 0);
 	assert_int_equal(value, 100);
 	assert_int_equal(seep_parse_count("101", 100, &value, &err), -SEEP_EUSAGE);
@@ -273,24 +256,4 @@ static void counts_are_plain_numbers_up_to_their_bound(void **state)
 	assert_int_equal(seep_parse_count("", 100, &value, NULL), -SEEP_EUSAGE);
 	assert_int_equal(seep_parse_count("1.0", 100, &value, NULL), -SEEP_EUSAGE);
 	assert_int_equal(seep_parse_count("1k", 100, &value, NULL), -SEEP_EUSAGE);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_take_the_unit_they_reach_after_rounding),
-		cmocka_unit_test(changes_carry_their_sign),
-		cmocka_unit_test(things_are_counted_in_singular_and_plural),
-		cmocka_unit_test(counts_are_exact_below_ten_thousand),
-		cmocka_unit_test(digits_are_grouped_by_three),
-		cmocka_unit_test(durations_read_as_people_say_them),
-		cmocka_unit_test(percent_of_nothing_is_a_dash),
-		cmocka_unit_test(sizes_are_read_with_their_suffixes),
-		cmocka_unit_test(durations_are_read_with_their_suffixes),
-		cmocka_unit_test(amounts_are_whole_numbers),
-		cmocka_unit_test(what_is_wrong_with_a_number_is_said),
-		cmocka_unit_test(counts_are_plain_numbers_up_to_their_bound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

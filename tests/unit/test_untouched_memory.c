@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What of our own memory was never touched. */
-#include "target/untouched_memory.h"
+#include "target/present_pages.h"
+#include "unit.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PAGE = 4096 };
 #define BYTES (UINT64_C(1) << 30)
@@ -47,13 +43,12 @@ static uint64_t touched_bytes(struct seep_untouched *untouched, uint64_t begin, 
 	return sum;
 }
 
-static void pages_that_were_written_are_told_from_others(void **state)
+TEST(pages_that_were_written_are_told_from_others)
 {
 	uint64_t private = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, BYTES);
 	struct seep_untouched untouched;
 	struct seep_maps maps;
 
-	(void)state;
 	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
 	seep_untouched_init(&untouched, getpid(), &maps);
 	assert_int_equal(touched_bytes(&untouched, private, private + BYTES), 0);
@@ -74,14 +69,13 @@ static void pages_that_were_written_are_told_from_others(void **state)
 	munmap((void *)(uintptr_t) private, BYTES);
 }
 
-static void what_may_hold_other_than_zeros_counts_as_touched(void **state)
+TEST(what_may_hold_other_than_zeros_counts_as_touched)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	uint64_t shared, of_file, nowhere;
 	struct seep_untouched untouched;
 	struct seep_maps maps;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 64 * PAGE), 0);
 	shared = map(MAP_SHARED, fd, 64 * PAGE);
 	of_file = map(MAP_PRIVATE, fd, 64 * PAGE);
@@ -98,14 +92,4 @@ static void what_may_hold_other_than_zeros_counts_as_touched(void **state)
 	munmap((void *)(uintptr_t)shared, 64 * PAGE);
 	munmap((void *)(uintptr_t)of_file, 64 * PAGE);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_that_were_written_are_told_from_others),
-		cmocka_unit_test(what_may_hold_other_than_zeros_counts_as_touched),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

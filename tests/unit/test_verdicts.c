@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* From the blocks of a leak scan to leaks, with graphs made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "analysis/verdicts.h"
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
+#include "unit.h"
 
 enum { FIRST_ROW = 100, INHERITED = 7, BEGIN = 0x10000, STEP = 0x1000 };
 
@@ -184,11 +179,10 @@ static void assert_leaks(const struct graph *g, const char *expected)
 	assert_string_equal(told, expected);
 }
 
-static void a_list_is_lost_with_its_head(void **state)
+TEST(a_list_is_lost_with_its_head)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 2);
 	for (unsigned i = 0; i < 5; i++) {
 		block(&g, i == 0 ? 0 : 1, 64, SCAN_LOST);
@@ -204,11 +198,10 @@ static void a_list_is_lost_with_its_head(void **state)
 	graph_done(&g);
 }
 
-static void blocks_that_go_with_two_roots_contexts_are_two_leaks(void **state)
+TEST(blocks_that_go_with_two_roots_contexts_are_two_leaks)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 3);
 	block(&g, 0, 10, SCAN_LOST);
 	edge(&g, 2);
@@ -222,11 +215,10 @@ static void blocks_that_go_with_two_roots_contexts_are_two_leaks(void **state)
 	graph_done(&g);
 }
 
-static void a_circle_has_one_root(void **state)
+TEST(a_circle_has_one_root)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 2);
 	block(&g, 0, 64, SCAN_LOST);
 	edge(&g, 1);
@@ -238,11 +230,10 @@ static void a_circle_has_one_root(void **state)
 }
 
 /* Two roots share f2; what a suppressed one leads to is suppressed, whoever else leads there. */
-static void a_suppressed_root_takes_along_what_it_leads_to(void **state)
+TEST(a_suppressed_root_takes_along_what_it_leads_to)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 5);
 	rules(&g, "leak:^f0$\nleak:^f4$\nleak:^f9$");
 	block(&g, 0, 10, SCAN_LOST);
@@ -266,11 +257,10 @@ static void a_suppressed_root_takes_along_what_it_leads_to(void **state)
 	graph_done(&g);
 }
 
-static void a_rule_for_roots_leaves_what_goes_with_others(void **state)
+TEST(a_rule_for_roots_leaves_what_goes_with_others)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 2);
 	rules(&g, "{\nroots\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:malloc\nfun:f0\n}");
 	block(&g, 1, 10, SCAN_LOST);
@@ -283,11 +273,10 @@ static void a_rule_for_roots_leaves_what_goes_with_others(void **state)
 	graph_done(&g);
 }
 
-static void what_is_ignored_stays_ignored(void **state)
+TEST(what_is_ignored_stays_ignored)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 2);
 	rules(&g, "leak:f0");
 	block(&g, 0, 10, SCAN_LOST);
@@ -300,12 +289,11 @@ static void what_is_ignored_stays_ignored(void **state)
 }
 
 /* A dead thread's vector of variables leads to what they held, which is the program's loss. */
-static void a_lost_block_of_the_runtime_hides_no_others(void **state)
+TEST(a_lost_block_of_the_runtime_hides_no_others)
 {
 	struct graph g;
 	struct seep_profile *p;
 
-	(void)state;
 	graph_init(&g, 1);
 	p = g.profile;
 	add_context(p, (uint32_t[]){ add_frame(p, add_module(p, "/lib/ld-linux-x86-64.so.2"),
@@ -319,11 +307,10 @@ static void a_lost_block_of_the_runtime_hides_no_others(void **state)
 	graph_done(&g);
 }
 
-static void a_child_is_blamed_for_what_it_allocated_itself_only(void **state)
+TEST(a_child_is_blamed_for_what_it_allocated_itself_only)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 1);
 	block(&g, INHERITED, 100, SCAN_LOST);
 	edge(&g, 1);
@@ -341,12 +328,11 @@ static void a_child_is_blamed_for_what_it_allocated_itself_only(void **state)
 	graph_done(&g);
 }
 
-static void reachable_blocks_are_counted_by_rule_and_root(void **state)
+TEST(reachable_blocks_are_counted_by_rule_and_root)
 {
 	struct graph g;
 	struct seep_profile *p;
 
-	(void)state;
 	graph_init(&g, 2);
 	p = g.profile;
 	rules(&g, "leak:f0\n{\nall f1\nMemcheck:Leak\nfun:malloc\nfun:f1\n}");
@@ -368,11 +354,10 @@ static void reachable_blocks_are_counted_by_rule_and_root(void **state)
 	graph_done(&g);
 }
 
-static void evidence_says_where_the_pointer_is(void **state)
+TEST(evidence_says_where_the_pointer_is)
 {
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 5);
 	block(&g, 0, 500, SCAN_LOST);
 	block(&g, 0, 600, SCAN_LOST)->rule = SCAN_RULE_HIGH_TAG;
@@ -424,7 +409,7 @@ static void evidence_says_where_the_pointer_is(void **state)
 	graph_done(&g);
 }
 
-static void what_comes_before_main_is_told(void **state)
+TEST(what_comes_before_main_is_told)
 {
 	static const struct {
 		bool startup;
@@ -453,7 +438,6 @@ static void what_comes_before_main_is_told(void **state)
 		{ false, { NULL } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t frames[7], count = 0;
 		struct graph g;
@@ -477,14 +461,13 @@ static void what_comes_before_main_is_told(void **state)
 	}
 }
 
-static void contents_go_with_their_blocks(void **state)
+TEST(contents_go_with_their_blocks)
 {
 	uint8_t bytes[4] = { 1, 2, 3, 4 };
 	uint8_t *contents[] = { NULL, bytes };
 	const struct seep_verdict_options options = { 9, contents, 4 };
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, 1);
 	block(&g, 0, 10, SCAN_LOST);
 	block(&g, 0, 3, SCAN_LOST);
@@ -500,14 +483,13 @@ static void contents_go_with_their_blocks(void **state)
  * More leaks than LeakSanitizer counts, by hundreds of thousands of blocks, in a time that is
  * linear in them; and each block in one leak.
  */
-static void no_number_of_leaks_is_too_many(void **state)
+TEST(no_number_of_leaks_is_too_many)
 {
 	const char *wanted = getenv("VERDICT_BLOCKS");
 	const unsigned contexts = 6000, blocks = wanted ? (unsigned)atoi(wanted) : 120000;
 	uint64_t bytes = 0, told_blocks = 0, told_bytes = 0, begin;
 	struct graph g;
 
-	(void)state;
 	graph_init(&g, contexts);
 	rules(&g, "leak:^f17$\nleak:nowhere");
 	for (unsigned i = 0; i < blocks; i++) {
@@ -531,25 +513,4 @@ static void no_number_of_leaks_is_too_many(void **state)
 	assert_int_equal(told_blocks, blocks + 77);
 	assert_int_equal(told_bytes, bytes + 7700);
 	graph_done(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_is_lost_with_its_head),
-		cmocka_unit_test(blocks_that_go_with_two_roots_contexts_are_two_leaks),
-		cmocka_unit_test(a_circle_has_one_root),
-		cmocka_unit_test(a_suppressed_root_takes_along_what_it_leads_to),
-		cmocka_unit_test(a_rule_for_roots_leaves_what_goes_with_others),
-		cmocka_unit_test(what_is_ignored_stays_ignored),
-		cmocka_unit_test(a_lost_block_of_the_runtime_hides_no_others),
-		cmocka_unit_test(a_child_is_blamed_for_what_it_allocated_itself_only),
-		cmocka_unit_test(reachable_blocks_are_counted_by_rule_and_root),
-		cmocka_unit_test(evidence_says_where_the_pointer_is),
-		cmocka_unit_test(what_comes_before_main_is_told),
-		cmocka_unit_test(contents_go_with_their_blocks),
-		cmocka_unit_test(no_number_of_leaks_is_too_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
  * What a reader is shown, before it is printed: where stacks start and end, wrappers of malloc,
  * which frames stay, notes and remedies.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "analysis/keep.h"
 #include "base/xalloc.h"
@@ -103,12 +99,8 @@ static void look(void)
 static const char *blamed(uint32_t context)
 {
 	const struct seep_profile_context *c = &profile->contexts[context];
-	const char *name;
-	uint32_t first;
-	uint32_t end;
+	const char *name = seep_sites_blamed(sites, c)->function;
 
-	seep_sites_trim(sites, c->stack, c->stack_count, &first, &end);
-	name = profile->frames[c->stack[first].frame].function;
 	return name ? name : "?";
 }
 
@@ -134,14 +126,15 @@ static void assert_says(const struct seep_lines *lines, const char *wanted, bool
 
 /* ---- who is to blame ------------------------------------------------------------------------- */
 
-static void a_wrapper_is_told_by_its_callers_and_their_sizes(void **state)
+#define VIEW_TEST(name) TEST_WITH(setup, name, teardown)
+
+VIEW_TEST(a_wrapper_is_told_by_its_callers_and_their_sizes)
 {
 	const int my_alloc = frame(APP, "my_alloc");
 	const int make_node = frame(APP, "make_node");
 	const int a = frame(APP, "a"), b = frame(APP, "b"), c = frame(APP, "c");
 	const int main = frame(APP, "main");
 
-	(void)state;
 	stack(1, 100, my_alloc, a, main, END);
 	stack(1, 20, my_alloc, b, main, END);
 	stack(9, 3, my_alloc, c, main, END);
@@ -158,26 +151,24 @@ static void a_wrapper_is_told_by_its_callers_and_their_sizes(void **state)
 	assert_says(&view.head, "Start at a (app): ", true);
 }
 
-static void a_wrapper_needs_no_name(void **state)
+VIEW_TEST(a_wrapper_needs_no_name)
 {
 	const int wrapper = frame(APP, NULL);
 	const int main = frame(APP, NULL);
 
-	(void)state;
 	for (int i = 1; i <= 3; i++)
 		stack(1, 10 * (uint64_t)i, wrapper, frame(APP, NULL), main, END);
 	look();
 	assert_true(sites->of_frame[wrapper].allocator);
 }
 
-static void what_allocates_for_two_callers_or_for_itself_is_no_wrapper(void **state)
+VIEW_TEST(what_allocates_for_two_callers_or_for_itself_is_no_wrapper)
 {
 	const int make = frame(APP, "make");
 	const int load = frame(APP, "load");
 	const int helper = frame(APP, "helper");
 	const int main = frame(APP, "main");
 
-	(void)state;
 	stack(1, 10, make, frame(APP, "a"), main, END);
 	stack(1, 20, make, frame(APP, "b"), main, END);
 	/* It allocates by others too: there is more in it than passing on. */
@@ -190,13 +181,12 @@ static void what_allocates_for_two_callers_or_for_itself_is_no_wrapper(void **st
 	assert_false(sites->of_frame[load].plumbing);
 }
 
-static void an_allocator_on_top_of_wrappers_is_one_too(void **state)
+VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too)
 {
 	const int xmalloc = frame(APP, "xmalloc");
 	const int pool_page = frame(APP, "pool_page");
 	const int pool_alloc = frame(APP, "pool_alloc");
 
-	(void)state;
 	for (int i = 1; i <= 20; i++)
 		stack(1, 8 * (uint64_t)i, xmalloc, pool_page, pool_alloc, frame(APP, "user"),
 		      frame(APP, NULL), END);
@@ -210,7 +200,7 @@ static void an_allocator_on_top_of_wrappers_is_one_too(void **state)
 	assert_string_equal(blamed(0), "user");
 }
 
-static void the_first_frame_with_a_name_is_taken(void **state)
+VIEW_TEST(the_first_frame_with_a_name_is_taken)
 {
 	const int hidden = frame(INSTALLED, NULL);
 	const int open = frame(INSTALLED, "ui_open");
@@ -218,7 +208,6 @@ static void the_first_frame_with_a_name_is_taken(void **state)
 	const int own_hidden = frame(APP, NULL);
 	const int loop = frame(INSTALLED, "ui_loop");
 
-	(void)state;
 	stack(1, 1, hidden, open, own, END);
 	stack(1, 1, hidden, own, END);
 	/* The system's code does not take the blame from the program's own. */
@@ -229,9 +218,8 @@ static void the_first_frame_with_a_name_is_taken(void **state)
 	assert_string_equal(blamed(2), "?");
 }
 
-static void nobody_starts_at_what_a_library_keeps_for_itself(void **state)
+VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself)
 {
-	(void)state;
 	stack(1, 71 << 10, frame(LIBSTDCXX, NULL), END);
 	stack(1, 10, frame(APP, "work"), END);
 	look();
@@ -239,11 +227,10 @@ static void nobody_starts_at_what_a_library_keeps_for_itself(void **state)
 	assert_says(&view.head, "Start at work (app): ", true);
 }
 
-static void the_place_to_start_at_fits_any_terminal(void **state)
+VIEW_TEST(the_place_to_start_at_fits_any_terminal)
 {
 	const int work = frame(APP, "work");
 
-	(void)state;
 	profile->frames[work].file =
 		"/builds/a/folder/that/is/as/deep/as/those/of/packages/src/work.c";
 	stack(1, 10, work, END);
@@ -253,7 +240,7 @@ static void the_place_to_start_at_fits_any_terminal(void **state)
 	assert_says(&view.head, "/builds", false);
 }
 
-static void what_starts_a_program_is_left_out_without_names_too(void **state)
+VIEW_TEST(what_starts_a_program_is_left_out_without_names_too)
 {
 	const int work = frame(APP, "work"), main = frame(APP, "main");
 	const int start_call = frame(LIBC, NULL), start = frame(APP, NULL);
@@ -272,7 +259,6 @@ static void what_starts_a_program_is_left_out_without_names_too(void **state)
 		{ { invoke, runner, thread, clone, END }, 2 }, /* there is nothing else */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const int *f = cases[i].frames;
 
@@ -281,10 +267,8 @@ static void what_starts_a_program_is_left_out_without_names_too(void **state)
 	look();
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *c = &profile->contexts[i];
-		uint32_t first;
-		uint32_t end;
+		const uint32_t end = seep_sites_trim(sites, c->stack, c->stack_count).end;
 
-		seep_sites_trim(sites, c->stack, c->stack_count, &first, &end);
 		if (end != cases[i].end)
 			fail_msg("case %u ends at %u", i, end);
 	}
@@ -292,13 +276,12 @@ static void what_starts_a_program_is_left_out_without_names_too(void **state)
 
 /* ---- which frames stay ----------------------------------------------------------------------- */
 
-static void own_code_is_never_among_what_is_left_out(void **state)
+VIEW_TEST(own_code_is_never_among_what_is_left_out)
 {
 	struct seep_profile_context *c = stack(1, 1, frame(APP, "leaf"), END);
 	struct seep_stacks_view stacks;
 	unsigned shown = 0;
 
-	(void)state;
 	for (int i = 0; i < 30; i++)
 		c->stack[c->stack_count++].frame = (uint32_t)frame(INSTALLED, NULL);
 	c->stack[15].frame = (uint32_t)frame(APP, "on_click");
@@ -318,12 +301,11 @@ static void own_code_is_never_among_what_is_left_out(void **state)
 	seep_stacks_view_done(&stacks);
 }
 
-static void the_tree_is_rows_from_the_top(void **state)
+VIEW_TEST(the_tree_is_rows_from_the_top)
 {
 	const int main = frame(APP, "main"), parse = frame(APP, "parse");
 	struct seep_tree_view rows;
 
-	(void)state;
 	stack(3, 10, frame(APP, "node"), parse, main, END);
 	stack(2, 10, frame(APP, "token"), parse, main, END);
 	look();
@@ -339,9 +321,8 @@ static void the_tree_is_rows_from_the_top(void **state)
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-static void a_peak_without_an_error_needs_no_remark(void **state)
+VIEW_TEST(a_peak_without_an_error_needs_no_remark)
 {
-	(void)state;
 	profile->totals.peak_bytes = 466 << 10;
 	profile->totals.untracked_frees = 1;
 	look();
@@ -357,9 +338,8 @@ static void packages(const char *const *paths, size_t count, char **ret_names)
 		ret_names[i] = strstr(paths[i], "libui") ? seep_xstrdup("libui1") : NULL;
 }
 
-static void missing_names_come_with_their_remedy(void **state)
+VIEW_TEST(missing_names_come_with_their_remedy)
 {
-	(void)state;
 	stack(1, 1, frame(INSTALLED, NULL), END);
 	options.packages_of = packages;
 	look();
@@ -369,9 +349,8 @@ static void missing_names_come_with_their_remedy(void **state)
 	assert_says(&view.foot, "build with -g", false);
 }
 
-static void what_is_the_programs_own_is_built_with_names(void **state)
+VIEW_TEST(what_is_the_programs_own_is_built_with_names)
 {
-	(void)state;
 	stack(1, 1, frame(APP, NULL), END);
 	options.packages_of = packages;
 	look();
@@ -379,9 +358,8 @@ static void what_is_the_programs_own_is_built_with_names(void **state)
 	assert_says(&view.foot, "To get them, build with -g, or use --debuginfod or", true);
 }
 
-static void what_is_damaged_is_not_to_be_built_with_names(void **state)
+VIEW_TEST(what_is_damaged_is_not_to_be_built_with_names)
 {
-	(void)state;
 	stack(1, 1, frame(APP, NULL), END);
 	profile->modules[APP - 1].problem = seep_profile_strdup(profile, "damaged ELF file");
 	look();
@@ -389,14 +367,13 @@ static void what_is_damaged_is_not_to_be_built_with_names(void **state)
 	assert_says(&view.foot, "To get them, use --debuginfod or --symbols=DIR\n", true);
 }
 
-static void a_glob_that_names_nothing_is_said_to(void **state)
+VIEW_TEST(a_glob_that_names_nothing_is_said_to)
 {
 	static const char *const near[] = { "libui.so.2" }, *const none[] = { "!nothing" };
 	static const char *const good[] = { "lib*", "app" }, *const thread[] = { "io" };
 	const struct seep_keep_globs all = { NULL, 0 };
 	struct seep_error err = { 0 };
 
-	(void)state;
 	stack(1, 1, frame(INSTALLED, "f"), frame(APP, "main"), END);
 	stack(1, 1, frame(APP, "g"), END);
 	look();
@@ -421,13 +398,12 @@ static void a_glob_that_names_nothing_is_said_to(void **state)
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-static void counts_may_fall_and_do_not_overflow(void **state)
+VIEW_TEST(counts_may_fall_and_do_not_overflow)
 {
 	struct seep_counts sum = { .live_bytes = -5, .allocs = INT64_MAX - 1, .frees = INT64_MIN };
 	const struct seep_counts more = { .live_bytes = 3, .allocs = 2, .frees = -1 };
 	const struct seep_profile_context huge = { .live_bytes = UINT64_MAX, .allocs = 7 };
 
-	(void)state;
 	seep_counts_add(&sum, &more);
 	assert_int_equal(sum.live_bytes, -2);
 	assert_int_equal(sum.allocs, INT64_MAX);
@@ -437,30 +413,4 @@ static void counts_may_fall_and_do_not_overflow(void **state)
 	assert_string_equal(seep_measure_text(-1536, SEEP_BY_LIVE).text, "-1.5 KB");
 	assert_string_equal(seep_measure_text(1536, SEEP_BY_LIVE).text, "1.5 KB");
 	assert_string_equal(seep_measure_text(-12345, SEEP_BY_ALLOCS).text, "-12.3 k");
-}
-
-#define VIEW_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VIEW_TEST(a_wrapper_is_told_by_its_callers_and_their_sizes),
-		VIEW_TEST(a_wrapper_needs_no_name),
-		VIEW_TEST(what_allocates_for_two_callers_or_for_itself_is_no_wrapper),
-		VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too),
-		VIEW_TEST(the_first_frame_with_a_name_is_taken),
-		VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself),
-		VIEW_TEST(the_place_to_start_at_fits_any_terminal),
-		VIEW_TEST(what_starts_a_program_is_left_out_without_names_too),
-		VIEW_TEST(own_code_is_never_among_what_is_left_out),
-		VIEW_TEST(the_tree_is_rows_from_the_top),
-		VIEW_TEST(a_peak_without_an_error_needs_no_remark),
-		VIEW_TEST(missing_names_come_with_their_remedy),
-		VIEW_TEST(what_is_the_programs_own_is_built_with_names),
-		VIEW_TEST(what_is_damaged_is_not_to_be_built_with_names),
-		VIEW_TEST(a_glob_that_names_nothing_is_said_to),
-		VIEW_TEST(counts_may_fall_and_do_not_overflow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Allocation that cannot fail: sizes of zero, overflow, and the one line at the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,26 +7,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "unit.h"
 
-static void zero_bytes_give_a_pointer_to_free(void **state)
+TEST(zero_bytes_give_a_pointer_to_free)
 {
-	(void)state;
 	free(seep_xmalloc(0));
 	free(seep_xcalloc(0, 8));
 	free(seep_xrealloc(NULL, 8, 0));
 	free(seep_xmemdup("", 0));
 }
 
-static void copies_are_equal_and_terminated(void **state)
+TEST(copies_are_equal_and_terminated)
 {
 	char *text = seep_xstrndup("abcdef", 3);
 	char *number = seep_xasprintf("%s-%d", text, 7);
 	char *bytes = seep_xmemdup("a\0b", 3);
 
-	(void)state;
 	assert_string_equal(text, "abc");
 	assert_string_equal(number, "abc-7");
 	assert_memory_equal(bytes, "a\0b", 3);
@@ -39,11 +32,10 @@ static void copies_are_equal_and_terminated(void **state)
 	free(bytes);
 }
 
-static void what_an_array_is_extended_by_is_zeroed(void **state)
+TEST(what_an_array_is_extended_by_is_zeroed)
 {
 	uint32_t *items = seep_xextend(NULL, 0, 2, sizeof(*items));
 
-	(void)state;
 	items[0] = items[1] = 7;
 	items = seep_xextend(items, 2, 5, sizeof(*items));
 	for (int i = 0; i < 5; i++)
@@ -80,27 +72,14 @@ static size_t say_when_out_of_memory(size_t count, size_t item_bytes, char *said
 	return (size_t)got;
 }
 
-static void overflowing_product_is_one_line_and_an_abort(void **state)
+TEST(overflowing_product_is_one_line_and_an_abort)
 {
 	char said[200];
 	int status = 0;
 
-	(void)state;
 	(void)say_when_out_of_memory(SIZE_MAX / 2, 4, said, sizeof(said), &status);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGABRT);
 	/* A sanitizer may say something before. */
 	assert_non_null(strstr(said, "seep: out of memory\n"));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zero_bytes_give_a_pointer_to_free),
-		cmocka_unit_test(copies_are_equal_and_terminated),
-		cmocka_unit_test(what_an_array_is_extended_by_is_zeroed),
-		cmocka_unit_test(overflowing_product_is_one_line_and_an_abort),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

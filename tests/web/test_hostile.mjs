@@ -74,36 +74,10 @@ test("whatever text a file has, in any place, stays text", async (session) => {
 		};
 		const bad = spoil(data);
 		if (name === "tour") {
-			bad.document.scopes = NASTY.map((tag, i) => ({ tag, parent: NASTY[0], entries: i, held_bytes: i * 100 }));
-			bad.document.findings = NASTY.map((kind, i) => ({ kind, count: i, thread: kind, here_frames: [0, 1], expected: kind, actual: kind }));
-			bad.document.contexts.others.forEach(([, other], i) => { other.scope = NASTY[i % NASTY.length]; });
 			bad.document.unseen = NASTY.map((text) => ({ code: text, detail: text }));
 			Object.assign(bad.document.leaks[0], { evidence: NASTY[1], rule: NASTY[2], suppressed_by: NASTY[3], chain: NASTY.map((text) => ({ from: text, name: text, address: 1, offset: 2 })), flags: NASTY });
 		}
 		const page = await session.open(writeData(session.path(name), join(session.scratch, `hostile-${name}.html`), bad));
 		await visit(session, page);
 	}
-});
-
-test("scopes and findings have views of their own where there are any", async (session) => {
-	const data = readData(session.path("tour"));
-	const { document } = data;
-	const [[, first]] = document.contexts.others;
-
-	first.scope = "request";
-	document.scopes = [{ tag: "request", parent: null, entries: 12, held_bytes: 3456, allocated_bytes: 7890, peak_bytes: 4000, freed_own_bytes: 1, freed_foreign_bytes: 2, duration_ns: 5e6, max_ns: 1e6 }];
-	document.findings = [{ kind: "double-free", count: 3, thread: "main", here_frames: document.contexts.stacks.slice(2, 4), expected: "free", actual: "delete", block: { size: 24 } }];
-	const page = await session.open(writeData(session.path("tour"), join(session.scratch, "scopes.html"), data));
-	await page.getByRole("tab", { name: "Scopes" }).click();
-	await settled(page);
-	assert.match(await page.locator("#panel-scopes").innerText(), /request\s+12\s+3\.4 KB/);
-	await table(page, "Scopes").locator(".grid-row").click();
-	await page.getByRole("button", { name: "Its call stacks" }).click();
-	await settled(page);
-	assert.match(await page.locator(".chip").textContent(), /Scope request/);
-	assert.equal(await page.getByRole("tab", { selected: true }).getAttribute("id"), "tab-stacks");
-	await page.getByRole("tab", { name: "Findings" }).click();
-	await settled(page);
-	await table(page, "Findings").locator(".grid-row").click();
-	assert.match(await page.locator("#panel-findings").innerText(), /double-free[^]*Expected[^]*free[^]*Actual[^]*delete/);
 });

@@ -9,7 +9,7 @@ import { basename, digits, duration, moment } from "./format";
 import { loadModel, type Model } from "./model";
 import { array, figure, object } from "./model/read";
 import { initialState, SeepContext, Store, type Tab, usePart } from "./state";
-import { About, endedWords, Findings, Processes, Scopes } from "./views/about";
+import { About, endedWords, Processes } from "./views/about";
 import { Changes, DiffOverview, diffFacts } from "./views/changes";
 import { Filters } from "./views/filters";
 import { Growth } from "./views/growth";
@@ -34,7 +34,6 @@ interface View {
 
 function reportViews(facts: Facts, model: Model): View[] {
 	const { doc } = facts;
-	const count = (key: string) => array(doc[key]).length;
 	const others = array(object(doc.run).others).length;
 	const views: (View | false)[] = [
 		{ tab: "overview", name: "Overview", show: () => <Overview facts={facts} /> },
@@ -44,8 +43,6 @@ function reportViews(facts: Facts, model: Model): View[] {
 		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
 		{ tab: "leaks", name: "Leaks", badge: facts.scanned || facts.roots.length ? facts.roots.length : undefined, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
 		{ tab: "growth", name: "Growth", badge: facts.imported && !facts.growth.length ? undefined : facts.growth.length, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
-		count("findings") > 0 && { tab: "findings", name: "Findings", badge: count("findings"), warn: true, show: () => <Findings facts={facts} /> },
-		count("scopes") > 0 && { tab: "scopes", name: "Scopes", badge: count("scopes"), show: () => <Scopes facts={facts} /> },
 		others > 0 && { tab: "processes", name: "Processes", badge: others, show: () => <Processes facts={facts} /> },
 		{ tab: "about", name: facts.unseen.length ? "Not seen, about" : "About", badge: facts.unseen.length || undefined, show: () => <About facts={facts} /> },
 	];

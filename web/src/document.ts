@@ -93,7 +93,6 @@ export interface Context extends Counts {
 	kind: string;
 	align_bytes?: U64;
 	thread?: string;
-	scope?: string;
 	first_ns: U64;
 	truncated?: true;
 	flags?: ContextFlag[];
@@ -143,7 +142,6 @@ export interface Leak {
 	evidence: string | null;
 	suppressed_by: string | null;
 	chain: Link[];
-	caveats: string[];
 	block_list: LeakBlock[];
 	frames: number[];
 	folded?: Fold[];
@@ -160,39 +158,6 @@ export interface Scan {
 	skipped: { from: U64; to: U64; reason: string }[];
 	caveats: string[];
 	suppressions: { text: string; file: string | null; leaks: U64; blocks: U64; bytes: U64 }[];
-}
-
-export interface Finding {
-	kind: string;
-	count: U64;
-	thread: string | null;
-	at_ns: U64;
-	pointer: U64;
-	expected: string | null;
-	actual: string | null;
-	distance: U64 | null;
-	block: { size: U64; offset: U64 } | null;
-	alloc_frames: number[];
-	free_frames: number[] | null;
-	here_frames: number[];
-}
-
-export interface Scope {
-	tag: string;
-	parent: string | null;
-	entries: U64;
-	active: U64;
-	duration_ns: U64;
-	min_ns: U64;
-	max_ns: U64;
-	first_start_ns: U64;
-	last_end_ns: U64;
-	allocated_bytes: U64;
-	freed_own_bytes: U64;
-	freed_foreign_bytes: U64;
-	held_bytes: U64;
-	peak_bytes: U64;
-	contexts: number[];
 }
 
 export interface Mark {
@@ -312,8 +277,6 @@ export interface ReportDocument {
 	contexts: Context[];
 	leaks: Leak[];
 	scan: Scan | null;
-	findings: Finding[];
-	scopes: Scope[];
 	marks: Mark[];
 	timeline: Sample[];
 	unseen: Unseen[];

@@ -35,7 +35,7 @@ const SPECIAL: Record<number, string> = {
 };
 
 /** The part of the state that decides what a context weighs. */
-export type Selection = Pick<State, "measure" | "thread" | "scope" | "module" | "epochs">;
+export type Selection = Pick<State, "measure" | "thread" | "module" | "epochs">;
 
 /** What each context weighs in a measure: 0 where filters leave it out. */
 export interface Weights extends Column {
@@ -136,8 +136,8 @@ export class Model {
 
 	/** What each context weighs. The same object for the same selection. */
 	weigh(selection: Selection): Weights {
-		const { measure, thread, scope, module, epochs } = selection;
-		const key = JSON.stringify([measure, thread, scope, module, epochs]);
+		const { measure, thread, module, epochs } = selection;
+		const key = JSON.stringify([measure, thread, module, epochs]);
 		const at = this.#weights.findIndex((entry) => entry.key === key);
 		// The one that was asked for last stands first, and is forgotten last.
 		const [entry] = at >= 0 ? this.#weights.splice(at, 1) : [{ key, weights: this.#weighAnew(selection) }];
@@ -171,20 +171,17 @@ export class Model {
 		return weights;
 	}
 
-	/** Threads and scopes by name, modules by index: a frame of it from main inwards is needed. */
-	#keep({ thread, scope, module }: Selection): Uint8Array | null {
+	/** Threads by name, modules by index: a frame of it from main inwards is needed. */
+	#keep({ thread, module }: Selection): Uint8Array | null {
 		const { contexts } = this;
 
-		if (thread === null && scope === null && module === null) return null;
+		if (thread === null && module === null) return null;
 		const keep = new Uint8Array(contexts.count).fill(1);
-		// Contexts without a thread or scope have the number -1, which no name has.
-		const place = (list: string[], name: string | null) => (list.includes(name ?? "") ? list.indexOf(name ?? "") : -2);
-		const threadAt = place(contexts.threads.list, thread);
-		const scopeAt = place(contexts.scopes.list, scope);
+		// Contexts without a thread have the number -1, which no name has.
+		const threadAt = contexts.threads.list.includes(thread ?? "") ? contexts.threads.list.indexOf(thread ?? "") : -2;
 		const deepest = module === null ? null : this.#deepestIn(Number(module));
 		for (let i = 0; i < contexts.count; i++) {
 			if (thread !== null && contexts.threadOf[i] !== threadAt) keep[i] = 0;
-			if (scope !== null && contexts.scopeOf[i] !== scopeAt) keep[i] = 0;
 			if (deepest && deepest[contexts.stacks.of[i]] <= contexts.outer[i]) keep[i] = 0;
 		}
 		return keep;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the user chose: one small store, which every view reads by useSeep().
 //
-// The bar above the views (views/filters.tsx) sets measure, search, thread, scope, module, epochs and
+// The bar above the views (views/filters.tsx) sets measure, search, thread, module, epochs and
 // whole, for all views alike. The flame graph (flame/flame.tsx, FlameView without properties) has a
 // bar of its own for direction, zoom and the function of its sandwich view.
 // Keys: the shell takes ? / t and 1 to 9 (tabs) where no field has the focus; views take the others.
@@ -18,8 +18,6 @@ export type Tab =
 	| "functions"
 	| "leaks"
 	| "growth"
-	| "findings"
-	| "scopes"
 	| "processes"
 	| "about"
 	| "changes";
@@ -30,7 +28,6 @@ export interface State {
 	direction: "icicle" | "flame";
 	search: string;
 	thread: string | null;
-	scope: string | null;
 	/** Index into document.modules, as a decimal number, or null. */
 	module: string | null;
 	/** First and last epoch, both included: only what was allocated then and still lives. */
@@ -51,7 +48,6 @@ export const initialState: State = {
 	direction: "icicle",
 	search: "",
 	thread: null,
-	scope: null,
 	module: null,
 	epochs: null,
 	zoom: [],

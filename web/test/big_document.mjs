@@ -98,13 +98,13 @@ export function bigDocument(nodes) {
 	const contexts = columnsOf(stacks, next);
 	const sum = (key) => contexts[key].reduce((all, value) => all + value, 0);
 	const document = {
-		seep: { version: "0", schema: 2 },
+		seep: { version: "0", schema: 3 },
 		process: { pid: 1, exe: "/usr/bin/engine", cwd: "/home/dev/engine", start_ns: 0, ended: "exit" },
 		totals: Object.fromEntries(FIGURES.slice(1).map((key) => [key, sum(key)])), forked: {}, run: null,
 		modules: ["/usr/bin/engine", "/opt/lib/librender.so", "/usr/lib/libstdc++.so.6", "/usr/lib/libc.so.6", "/opt/lib/libnet.so"]
 			.map((path) => ({ path, build_id: null })),
 		frames, contexts,
-		leaks: [], scan: null, findings: [], scopes: [], marks: [], timeline: [], unseen: [],
+		leaks: [], scan: null, marks: [], timeline: [], unseen: [],
 	};
 	const view = {
 		kind: "report", file: "engine.seep", answer: null, head: ["engine"], foot: [],

@@ -13,8 +13,8 @@ const JUNK = [
 /** Every question that the page asks. */
 function ask(model) {
 	for (const measure of MEASURES)
-		for (const patch of [{}, { thread: "t0" }, { scope: "s0" }, { module: "1" }, { epochs: [0, 1] }]) {
-			const weights = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null, ...patch });
+		for (const patch of [{}, { thread: "t0" }, { module: "1" }, { epochs: [0, 1] }]) {
+			const weights = model.weigh({ measure, thread: null, module: null, epochs: null, ...patch });
 			for (const whole of [false, true]) {
 				const tree = model.tree(weights, whole);
 				assert.ok(tree.count >= 1 && tree.count < 10000);
@@ -95,7 +95,7 @@ test("stacks that share more than there is end there", () => {
 
 test("names that are members of every object are names", () => {
 	const { page } = randomPage(1, 5);
-	for (const [, other] of page.document.contexts.others) Object.assign(other, { thread: "__proto__", scope: "constructor" });
+	for (const [, other] of page.document.contexts.others) Object.assign(other, { thread: "__proto__" });
 	page.document.contexts.others.push([0, { thread: "toString" }]);
 	ask(loadModel(JSON.stringify(page)));
 });

@@ -85,7 +85,6 @@ export function randomPage(seed, contexts = 60) {
 		const live = next(5) * 100;
 		const others = {
 			...(next(3) ? {} : { thread: `t${next(3)}` }),
-			...(next(4) ? {} : { scope: `s${next(2)}` }),
 			...(next(6) ? {} : { truncated: true }),
 			...(next(8) ? {} : { flags: [["cut", "no-stack", "other"][next(3)]] }),
 			...(live ? { epochs: [{ epoch: next(3), blocks: live / 100, bytes: live }] } : {}),

@@ -6,7 +6,7 @@ import { bigDocument } from "./big_document.mjs";
 import { load, pageOf, randomPage } from "./load.mjs";
 
 const { loadModel, MEASURES } = await load("model");
-const ALL = { measure: "live", thread: null, scope: null, module: null, epochs: null };
+const ALL = { measure: "live", thread: null, module: null, epochs: null };
 const SEEDS = Array.from({ length: 25 }, (_, i) => i + 1);
 const LOST = ["LOST", "LOST-WITH", "LOST-CYCLE"];
 const SPECIAL = { "no-stack": -2, other: -3, cut: -5 };
@@ -99,8 +99,7 @@ test("lost bytes without a stack in the document are in the total and below a no
 test("filters keep what they say", () => {
 	const filters = [
 		[{ thread: "t1" }, (row) => row.others.thread === "t1"],
-		[{ scope: "s0" }, (row) => row.others.scope === "s0"],
-		[{ thread: "t0", scope: "s1" }, (row) => row.others.thread === "t0" && row.others.scope === "s1"],
+		[{ thread: "t0", module: "1" }, ({ stack, trim: [, outer], others }) => others.thread === "t0" && stack.slice(outer).some((frame) => frame % 2 === 1)],
 		[{ module: "1" }, ({ stack, trim: [, outer] }) => stack.slice(outer).some((frame) => frame % 2 === 1)],
 		[{ thread: "nobody" }, () => false],
 	];

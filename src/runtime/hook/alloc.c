@@ -6,9 +6,6 @@
  */
 #include "runtime/hook/hook.h"
 
-#include <malloc.h>
-#include <stdlib.h>
-
 static inline size_t request(size_t size)
 {
 	return RT_UNLIKELY(size < rt_min_request) ? rt_min_request : size;
@@ -42,8 +39,8 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
  */
 static RT_COLD void free_for_loader(void *block, const void *frame)
 {
-	rt_free_rest(block, (struct rt_free){ .by = RT_BY_FREE }, frame);
-	if (rt_control() || rt_grow_up())
+	rt_free_slow(block, frame);
+	if (rt_control())
 		rt_record_unload(frame);
 }
 
@@ -56,8 +53,33 @@ RT_EXPORT RT_HOT void free(void *block)
 	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes))
 		free_for_loader(block, FRAME);
 	else
-		rt_free(block, (struct rt_free){ .by = RT_BY_FREE }, FRAME);
+		rt_free(block, FRAME);
 }
+
+/*
+ * C23's forms, there in any case: compilers may call them where the C library has none. Those of
+ * the allocator behind us may call another form, our hook, for the same block.
+ */
+#define FREE_SIZED(symbol, parameters, arguments)                                \
+	RT_EXPORT RT_HOT void symbol parameters                                  \
+	{                                                                        \
+		if (RT_UNLIKELY(!block))                                         \
+			return;                                                  \
+		if (RT_LIKELY(!rt_next.symbol)) {                                \
+			rt_free(block, FRAME);                                   \
+			return;                                                  \
+		}                                                                \
+		if (RT_LIKELY(rt_tls.freeing != block) &&                        \
+		    RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, block, FRAME))) \
+			rt_forget_slow(block, false, FRAME);                     \
+		rt_tls.freeing = block;                                          \
+		rt_next.symbol arguments;                                        \
+		rt_tls.freeing = NULL;                                           \
+	}
+
+FREE_SIZED(free_sized, (void *block, size_t size), (block, request(size)))
+FREE_SIZED(free_aligned_sized, (void *block, size_t alignment, size_t size),
+	   (block, alignment, request(size)))
 
 static void *resize(void *block, size_t size, const void *frame)
 {
@@ -88,20 +110,19 @@ RT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
 	rt_alloc(LEDGER_KIND_MEMALIGN, rt_log2_of(alignment), (foreign) ? LEDGER_CELL_FOREIGN : 0)
 #define ALIGNED(alignment) MEMALIGN(alignment, rt_aligned_foreign)
 #define PAGED MEMALIGN(4096, rt_paged_foreign)
+#define ALLOCATE(symbol, parameters, arguments, alloc)         \
+	RT_EXPORT void *symbol parameters                      \
+	{                                                      \
+		void *block = rt_next.symbol arguments;        \
+                                                               \
+		return rt_record(block, size, (alloc), FRAME); \
+	}
 
-RT_EXPORT void *memalign(size_t alignment, size_t size)
-{
-	void *block = rt_next.memalign(alignment, request(size));
-
-	return rt_record(block, size, ALIGNED(alignment), FRAME);
-}
-
-RT_EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-	void *block = rt_next.aligned_alloc(alignment, request(size));
-
-	return rt_record(block, size, ALIGNED(alignment), FRAME);
-}
+ALLOCATE(memalign, (size_t alignment, size_t size), (alignment, request(size)), ALIGNED(alignment))
+ALLOCATE(aligned_alloc, (size_t alignment, size_t size), (alignment, request(size)),
+	 ALIGNED(alignment))
+ALLOCATE(valloc, (size_t size), (request(size)), PAGED)
+ALLOCATE(pvalloc, (size_t size), (request(size)), PAGED)
 
 RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
 {
@@ -110,20 +131,6 @@ RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
 	if (!failed)
 		(void)rt_record(*ret_block, size, ALIGNED(alignment), FRAME);
 	return failed;
-}
-
-RT_EXPORT void *valloc(size_t size)
-{
-	void *block = rt_next.valloc(request(size));
-
-	return rt_record(block, size, PAGED, FRAME);
-}
-
-RT_EXPORT void *pvalloc(size_t size)
-{
-	void *block = rt_next.pvalloc(request(size));
-
-	return rt_record(block, size, PAGED, FRAME);
 }
 
 RT_EXPORT size_t malloc_usable_size(void *block)

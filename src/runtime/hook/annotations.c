@@ -5,10 +5,10 @@
  */
 #include "seep/seep.h"
 
+#include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/life/start.h"
-#include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
@@ -18,19 +18,15 @@
 
 #include <string.h>
 
-/* <sanitizer/lsan_interface.h> */
-void __lsan_disable(void);
-void __lsan_enable(void);
-void __lsan_ignore_object(const void *block);
-void __lsan_register_root_region(const void *begin, size_t bytes);
-void __lsan_unregister_root_region(const void *begin, size_t bytes);
-
-#define FORWARD(field, arguments)                \
-	do {                                     \
-		rt_next_find();                  \
-		if (rt_next.field)               \
-			rt_next.field arguments; \
-	} while (0)
+/* As <sanitizer/lsan_interface.h> has it: what @ours does. */
+#define LSAN(symbol, parameters, arguments, ours) \
+	RT_EXPORT void symbol parameters          \
+	{                                         \
+		(void)(ours);                     \
+		rt_next_find();                   \
+		if (rt_next.symbol)               \
+			rt_next.symbol arguments; \
+	}
 
 /* What another thread's name change has made void stays so: then keys are not shown again. */
 static void switch_quick(struct rt_thread *thread, bool ignoring)
@@ -53,25 +49,14 @@ RT_EXPORT unsigned seep_rt_leaks_off(unsigned off)
 	return before;
 }
 
-RT_EXPORT void __lsan_disable(void)
-{
-	(void)seep_rt_leaks_off(rt_tls.ignoring + 1u);
-	FORWARD(lsan_disable, ());
-}
-
-RT_EXPORT void __lsan_enable(void)
-{
-	if (rt_tls.ignoring)
-		(void)seep_rt_leaks_off(rt_tls.ignoring - 1u);
-	FORWARD(lsan_enable, ());
-}
+LSAN(__lsan_disable, (void), (), seep_rt_leaks_off(rt_tls.ignoring + 1u))
+LSAN(__lsan_enable, (void), (), rt_tls.ignoring ? seep_rt_leaks_off(rt_tls.ignoring - 1u) : 0)
 
 static void mark_block(uintptr_t address, uint32_t mark)
 {
 	struct rt_block block;
 
-	/* A forked child's page map is only known to be one once it has begun. */
-	if (!rt_control() && !rt_mine.young)
+	if (!rt_control())
 		return;
 	do {
 		block = rt_block_around(address);
@@ -83,11 +68,7 @@ RT_EXPORT void seep_rt_leak_ignore(const void *block)
 	mark_block((uintptr_t)block, LEDGER_CELL_IGNORED);
 }
 
-RT_EXPORT void __lsan_ignore_object(const void *block)
-{
-	seep_rt_leak_ignore(block);
-	FORWARD(lsan_ignore_object, (block));
-}
+LSAN(__lsan_ignore_object, (const void *block), (block), seep_rt_leak_ignore(block))
 
 RT_EXPORT void seep_rt_root_region_add(const void *begin, size_t bytes)
 {
@@ -99,17 +80,10 @@ RT_EXPORT void seep_rt_root_region_remove(const void *begin, size_t bytes)
 	rt_facts_remove_region((uintptr_t)begin, (uintptr_t)begin + bytes);
 }
 
-RT_EXPORT void __lsan_register_root_region(const void *begin, size_t bytes)
-{
-	seep_rt_root_region_add(begin, bytes);
-	FORWARD(lsan_register_root_region, (begin, bytes));
-}
-
-RT_EXPORT void __lsan_unregister_root_region(const void *begin, size_t bytes)
-{
-	seep_rt_root_region_remove(begin, bytes);
-	FORWARD(lsan_unregister_root_region, (begin, bytes));
-}
+LSAN(__lsan_register_root_region, (const void *begin, size_t bytes), (begin, bytes),
+     seep_rt_root_region_add(begin, bytes))
+LSAN(__lsan_unregister_root_region, (const void *begin, size_t bytes), (begin, bytes),
+     seep_rt_root_region_remove(begin, bytes))
 
 /* What a person can type after FILE@. */
 static bool is_mark_name(const char *name, size_t bytes)
@@ -128,19 +102,20 @@ RT_EXPORT int seep_rt_mark(const char *name)
 	const size_t bytes = name ? strlen(name) : 0;
 	struct ledger_control *control = rt_control();
 	const struct ledger_table *table;
+	_Atomic uint64_t *reserved;
 	struct ledger_mark *mark;
 	uint64_t index;
 
-	if (!control)
-		control = rt_grow_up();
 	if (!control || !is_mark_name(name, bytes))
 		return -1;
-	table = &rt_global.header->table[LEDGER_TABLE_MARKS];
+	table = &rt_header.table[LEDGER_TABLE_MARKS];
+	reserved = &rt_global.state->table[LEDGER_TABLE_MARKS].reserved;
 	/* That there are too many marks takes nothing from the figures, so it is not noted. */
-	if (rt_load(&rt_global.state->table[LEDGER_TABLE_MARKS].reserved) >= table->capacity)
+	if (rt_load(reserved) >= table->capacity)
 		return -1;
-	index = rt_table_take(LEDGER_TABLE_MARKS, 1);
-	if (index == RT_NO_INDEX)
+	index = atomic_fetch_add_explicit(reserved, 1, memory_order_relaxed);
+	/* The word is anybody's. */
+	if (index >= table->capacity || !rt_table_offer(LEDGER_TABLE_MARKS, index + 1))
 		return -1;
 	mark = (struct ledger_mark *)(rt_global.base + table->offset) + index;
 	memcpy(mark->name, name, bytes);
@@ -177,44 +152,16 @@ static void mark_reported(const struct rt_lost *lost)
 		mark_block(lost->list[i].address, LEDGER_CELL_REPORTED);
 }
 
-static void say_not_scanned(const char *why)
-{
-	const char *const line[] = { "seep: not scanned for leaks: ", why, NULL };
-
-	rt_say(line);
-}
-
 /*
  * As the hooks of ends do: what is lost may still stand on dead stack, or below in our own frames.
  * Calls ask_SYMBOL() with the argument, if there is one, and its caller's registers.
  */
-#define ASKS(symbol)                                           \
-	__asm__(".pushsection .text\n"                         \
-		".globl " #symbol "\n"                         \
-		".type " #symbol ", @function\n" #symbol ":\n" \
-		".cfi_startproc\n"                             \
-		"endbr64\n"                                    \
-		"push %r15\n"                                  \
-		"push %r14\n"                                  \
-		"push %r13\n"                                  \
-		"push %r12\n"                                  \
-		"push %rbp\n"                                  \
-		"push %rbx\n"                                  \
-		".cfi_adjust_cfa_offset 48\n"                  \
-		"mov %rsp, %rsi\n"                             \
-		"sub $8, %rsp\n"                               \
-		".cfi_adjust_cfa_offset 8\n"                   \
-		"call ask_" #symbol "\n"                       \
-		"add $56, %rsp\n"                              \
-		".cfi_adjust_cfa_offset -56\n"                 \
-		"ret\n"                                        \
-		".cfi_endproc\n"                               \
-		".size " #symbol ", . - " #symbol "\n"         \
-		".popsection\n")
-#define ASKED __attribute__((used, noinline)) static
+#define ASKS(symbol)       \
+	ASM_EXPORT(symbol, \
+		   PUSH_CALLERS "mov %rsp, %rsi\n" CALL(ask_##symbol) GIVE_STACK(48) "ret\n")
 
 ASKS(seep_rt_leaks_scan);
-ASKED long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *registers)
+FROM_ASM long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *registers)
 {
 	enum ledger_scan_kind kind = what == SEEP_LEAKS_REPORT ? LEDGER_SCAN_REPORT
 							       : LEDGER_SCAN_COUNT;
@@ -227,7 +174,7 @@ ASKED long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *reg
 		why = rt_scan_request(kind, registers, __builtin_frame_address(0), &lost);
 		if (why) {
 			if (what == SEEP_LEAKS_REPORT && *why)
-				say_not_scanned(why);
+				rt_say("seep: not scanned for leaks: ", why);
 			return blocks ? (long)blocks : -1;
 		}
 		if (what == SEEP_LEAKS_REPORT)
@@ -242,27 +189,29 @@ ASKED long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *reg
 }
 
 ASKS(__lsan_do_recoverable_leak_check);
-ASKED int ask___lsan_do_recoverable_leak_check(uint64_t none, const uint64_t *registers)
+FROM_ASM int ask___lsan_do_recoverable_leak_check(uint64_t none, const uint64_t *registers)
 {
 	(void)none;
 	rt_next_find();
-	if (rt_next.lsan_do_recoverable_leak_check)
-		return rt_next.lsan_do_recoverable_leak_check();
+	if (rt_next.__lsan_do_recoverable_leak_check)
+		return rt_next.__lsan_do_recoverable_leak_check();
 	return ask_seep_rt_leaks_scan(SEEP_LEAKS_REPORT, registers) > 0;
 }
 
 ASKS(__lsan_do_leak_check);
-ASKED void ask___lsan_do_leak_check(uint64_t none, const uint64_t *registers)
+FROM_ASM void ask___lsan_do_leak_check(uint64_t none, const uint64_t *registers)
 {
 	static _Atomic uint32_t is_done;
 
 	(void)none;
-	FORWARD(lsan_do_leak_check, ());
-	if (rt_next.lsan_do_leak_check ||
+	rt_next_find();
+	if (rt_next.__lsan_do_leak_check)
+		rt_next.__lsan_do_leak_check();
+	if (rt_next.__lsan_do_leak_check ||
 	    atomic_exchange_explicit(&is_done, 1, memory_order_relaxed))
 		return;
 	if (ask_seep_rt_leaks_scan(SEEP_LEAKS_REPORT, registers) <= 0 || !rt_global.leak_exitcode)
 		return;
 	rt_exit_notice(LEDGER_ENDED_EXIT, (int)rt_global.leak_exitcode);
-	rt_next.exit_now((int)rt_global.leak_exitcode);
+	rt_next._exit((int)rt_global.leak_exitcode);
 }

@@ -4,12 +4,8 @@
  * looks for pointers there. What libc takes does not come this way. Calls are forwarded as they
  * came.
  */
-#include "runtime/next/next.h"
-#include "runtime/rt.h"
+#include "runtime/hook/exported.h"
 #include "runtime/sys/rt_facts.h"
-
-int brk(void *end);
-void *sbrk(intptr_t change);
 
 RT_EXPORT int brk(void *end)
 {

@@ -1,63 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
-#include "runtime/track/young_replay.h"
+#include "runtime/track/early.h"
 
 /* Without a ledger, or at first. Apart, so that what is common saves no registers for it. */
-static RT_COLD void record_unready(void *block, size_t size, struct rt_alloc what,
+static RT_COLD void record_unready(void *block, size_t size, struct rt_alloc alloc,
 				   const void *frame)
 {
 	struct ledger_control *control = rt_control();
 
 	if (rt_tls.ignoring)
-		what.cell |= RT_CELL_IGNORED;
-	if (!control && rt_mine.young && !rt_young_record(block, size, what, frame))
-		control = rt_grow_up();
+		alloc.flags |= RT_CELL_IGNORED;
 	if (control)
-		(void)rt_record_any(block, size, what, frame, control);
+		(void)rt_record_ready(block, size, alloc, frame);
+	else if (block && rt_is_early())
+		rt_early_alloc(block, size, alloc.flags);
 }
 
-void *rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame)
+void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
-	struct ledger_control *control = rt_mine.control;
-
-	if (RT_LIKELY(control != NULL))
-		return rt_record_any(block, size, what, frame, control);
-	record_unready(block, size, what, frame);
+	if (RT_LIKELY(rt_mine.control != NULL))
+		return rt_record_ready(block, size, alloc, frame);
+	record_unready(block, size, alloc, frame);
 	return block;
 }
 
-void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
+void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
 		     uint64_t mark)
 {
-	what.cell |= LEDGER_CELL_FOREIGN;
-	if ((rt_control() || rt_mine.young) && rt_record_is_new(block, mark))
-		(void)rt_record_rest(block, size, what, frame);
+	alloc.flags |= LEDGER_CELL_FOREIGN;
+	if (rt_control() && rt_record_is_new(block, mark))
+		(void)rt_record_slow(block, size, alloc, frame);
 }
 
-static RT_COLD void forget_unready(void *block, struct rt_free how, const void *frame)
+static RT_COLD void forget_unready(void *block, bool is_others, const void *frame)
 {
 	struct ledger_control *control = rt_control();
+	struct rt_resize freed;
 
-	if (!control && rt_mine.young && !rt_young_forget(block, how, frame))
-		control = rt_grow_up();
-	if (control)
-		rt_forget_any(block, how, frame, control);
+	if (control) {
+		rt_forget_ready(block, is_others, frame, control);
+	} else if (rt_is_early() && !is_others) {
+		rt_resize_begin(block, frame, &freed);
+		rt_early_freed(freed.cell, freed.size);
+	}
 }
 
-void rt_forget_rest(void *block, struct rt_free how, const void *frame)
+void rt_forget_slow(void *block, bool is_others, const void *frame)
 {
 	struct ledger_control *control = rt_mine.control;
 
 	if (RT_LIKELY(control != NULL))
-		rt_forget_any(block, how, frame, control);
+		rt_forget_ready(block, is_others, frame, control);
 	else
-		forget_unready(block, how, frame);
+		forget_unready(block, is_others, frame);
 }
 
-void rt_free_rest(void *block, struct rt_free how, const void *frame)
+void rt_free_slow(void *block, const void *frame)
 {
-	rt_forget_rest(block, how, frame);
+	if (RT_LIKELY(rt_tls.freeing != block))
+		rt_forget_slow(block, false, frame);
+	else
+		rt_tls.freeing = NULL;
 	rt_next.free(block);
 }
 
@@ -81,31 +85,37 @@ static void say_resized(void)
 		rt_store_release(&rt_tls.thread->cache->resizing, 0);
 }
 
+static RT_COLD void resized_early(const struct rt_resize *resize, void *before, void *after,
+				  size_t size)
+{
+	if (!after && size > 0) {
+		rt_resize_restore(resize, before);
+		return;
+	}
+	rt_early_freed(resize->cell, resize->size);
+	if (after)
+		rt_early_alloc(after, size, LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize));
+}
+
 void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
 	struct ledger_control *control = rt_control();
 	struct rt_resize resize = { 0 };
+	bool is_early = RT_UNLIKELY(!control) && rt_is_early();
 	void *after;
 
-	if (!rt_does(RT_PART_CELL))
-		return rt_next.realloc(block, request);
-	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_resize_begin(block, frame, &resize))
-		control = rt_grow_up();
-	if (RT_LIKELY(control != NULL)) {
+	if (RT_LIKELY(control != NULL))
 		say_resizing(block);
-		rt_resize_begin(control, block, frame, &resize);
-	}
+	if (RT_LIKELY(control != NULL) || is_early)
+		rt_resize_begin(block, frame, &resize);
 	after = rt_next.realloc(block, request);
 	/* Not the one from before: a handler may have forked meanwhile. */
 	control = rt_control();
-	if (RT_UNLIKELY(!control) && rt_mine.young &&
-	    !rt_young_resize_end(&resize, block, after, size, frame))
-		control = rt_grow_up();
 	if (RT_LIKELY(control != NULL)) {
-		if (RT_UNLIKELY(rt_mine.young != NULL))
-			rt_young_translate(&resize);
 		rt_resize_end(control, &resize, block, after, size, frame);
 		say_resized();
+	} else if (is_early || rt_is_early()) {
+		resized_early(&resize, block, after, size);
 	}
 	return after;
 }

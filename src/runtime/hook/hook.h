@@ -6,8 +6,8 @@
 #ifndef SEEP_RUNTIME_HOOK_H
 #define SEEP_RUNTIME_HOOK_H
 
+#include "runtime/hook/exported.h"
 #include "runtime/life/start.h"
-#include "runtime/next/next.h"
 #include "runtime/track/quick.h"
 #include "runtime/track/record.h"
 
@@ -24,33 +24,32 @@ static inline unsigned rt_log2_of(size_t alignment)
  * the next free(). Hooks end with a call of these: @frame is theirs all the same, since a function
  * of ours that is jumped to saves the same frame pointer in the same place.
  */
-RT_HOT void *rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame);
-RT_HOT void rt_forget_rest(void *block, struct rt_free how, const void *frame);
-RT_HOT void rt_free_rest(void *block, struct rt_free how, const void *frame);
+RT_HOT void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame);
+RT_HOT void rt_forget_slow(void *block, bool is_others, const void *frame);
+RT_HOT void rt_free_slow(void *block, const void *frame);
 
 /* A block came from another definition of the operator; @mark: see rt_record_is_new(). */
-RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
+RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
 			     uint64_t mark);
 
 /* The next realloc of @block, not NULL, to @request bytes, of which @size were asked for. */
 void *rt_resize(void *block, size_t size, size_t request, const void *frame);
 
 /* @block of @size requested bytes was allocated, or is NULL; gives it. */
-RT_INLINE void *rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
+RT_INLINE void *rt_record(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
-	if (!rt_does(RT_PART_CELL) ||
-	    RT_LIKELY(rt_quick_record(RT_QUICK_GLIBC, block, size, what, frame)))
+	if (RT_LIKELY(rt_quick_record(RT_QUICK_GLIBC, block, size, alloc, frame)))
 		return block;
-	return rt_record_rest(block, size, what, frame);
+	return rt_record_slow(block, size, alloc, frame);
 }
 
 /* Free @block, not NULL, by the next free(). */
-RT_INLINE void rt_free(void *block, struct rt_free how, const void *frame)
+RT_INLINE void rt_free(void *block, const void *frame)
 {
-	if (!rt_does(RT_PART_CELL) || RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, block, frame)))
+	if (RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, block, frame)))
 		rt_next.free(block);
 	else
-		rt_free_rest(block, how, frame);
+		rt_free_slow(block, frame);
 }
 
 #endif

@@ -7,15 +7,6 @@
  */
 #include "runtime/hook/hook.h"
 
-/* The operators have reserved names (Itanium C++ ABI, 5.1) and no header in C. */
-#define RT_HOOK(symbol, field, type, parameters)
-#define RT_OPERATOR(symbol, field, type, parameters) type symbol parameters;
-#define RT_WRAP(symbol)
-#include "runtime/next/hooks.def"
-#undef RT_HOOK
-#undef RT_OPERATOR
-#undef RT_WRAP
-
 static inline void *plain_block(size_t size)
 {
 	size_t least = rt_min_request ? rt_min_request : 1;
@@ -45,81 +36,66 @@ static void *aligned_block(size_t size, size_t alignment)
  * The library's form is called without memory at hand, apart, so that the hook saves no registers
  * for it. It is looked for only then: it may have been loaded after us, and privately.
  */
-#define NEW(symbol, field, what, take, parameters, arguments)                               \
+#define NEW(symbol, alloc, take, parameters, arguments)                                     \
 	static RT_COLD void *symbol##_other(BARE parameters, const void *frame)             \
 	{                                                                                   \
-		void *(*other)parameters = rt_next.field;                                   \
+		void *(*other)parameters = rt_next.symbol;                                  \
 		uint64_t mark = rt_record_mark();                                           \
 		void *block;                                                                \
                                                                                             \
 		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
 		block = other ? other arguments : NULL;                                     \
-		rt_record_other(block, size, what, frame, mark);                            \
+		rt_record_other(block, size, alloc, frame, mark);                           \
 		return block;                                                               \
 	}                                                                                   \
                                                                                             \
 	RT_EXPORT RT_HOT void *symbol parameters                                            \
 	{                                                                                   \
-		void *block = RT_LIKELY(!rt_next.field) ? take : NULL;                      \
+		void *block = RT_LIKELY(!rt_next.symbol) ? take : NULL;                     \
                                                                                             \
 		if (RT_LIKELY(block != NULL))                                               \
-			return rt_record(block, size, what, FRAME);                         \
+			return rt_record(block, size, alloc, FRAME);                        \
 		return symbol##_other(BARE arguments, FRAME);                               \
 	}
-#define NEW_OVERALIGNED(symbol, field, kind, parameters, arguments) \
-	NEW(symbol, field, ALIGNED(kind), aligned_block(size, alignment), parameters, arguments)
+#define NEW_USUAL(form, parameters, arguments)                                 \
+	NEW(_Znwm##form, PLAIN(NEW), plain_block(size), parameters, arguments) \
+	NEW(_Znam##form, PLAIN(NEW_ARRAY), plain_block(size), parameters, arguments)
+#define NEW_OVERALIGNED(form, parameters, arguments)                                             \
+	NEW(_Znwm##form, ALIGNED(NEW_ALIGNED), aligned_block(size, alignment), parameters,       \
+	    arguments)                                                                           \
+	NEW(_Znam##form, ALIGNED(NEW_ARRAY_ALIGNED), aligned_block(size, alignment), parameters, \
+	    arguments)
 
-NEW(_Znwm, new_, PLAIN(NEW), plain_block(size), (size_t size), (size))
-NEW(_ZnwmRKSt9nothrow_t, new_nothrow, PLAIN(NEW), plain_block(size), (size_t size, const void *tag),
-    (size, tag))
-NEW(_Znam, new_array, PLAIN(NEW_ARRAY), plain_block(size), (size_t size), (size))
-NEW(_ZnamRKSt9nothrow_t, new_array_nothrow, PLAIN(NEW_ARRAY), plain_block(size),
-    (size_t size, const void *tag), (size, tag))
-NEW_OVERALIGNED(_ZnwmSt11align_val_t, new_aligned, NEW_ALIGNED, (size_t size, size_t alignment),
-		(size, alignment))
-NEW_OVERALIGNED(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow, NEW_ALIGNED,
-		(size_t size, size_t alignment, const void *tag), (size, alignment, tag))
-NEW_OVERALIGNED(_ZnamSt11align_val_t, new_array_aligned, NEW_ARRAY_ALIGNED,
-		(size_t size, size_t alignment), (size, alignment))
-NEW_OVERALIGNED(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow, NEW_ARRAY_ALIGNED,
-		(size_t size, size_t alignment, const void *tag), (size, alignment, tag))
+/* The names: Itanium C++ ABI, 5.1. */
+NEW_USUAL(, (size_t size), (size))
+NEW_USUAL(RKSt9nothrow_t, (size_t size, const void *tag), (size, tag))
+NEW_OVERALIGNED(St11align_val_t, (size_t size, size_t alignment), (size, alignment))
+NEW_OVERALIGNED(St11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *tag),
+		(size, alignment, tag))
 
-/* What the caller says beside the block comes last. */
-#define DELETE(symbol, field, which, parameters, arguments, ...)             \
-	RT_EXPORT RT_HOT void symbol parameters                              \
-	{                                                                    \
-		struct rt_free how = { .by = RT_BY_##which, ##__VA_ARGS__ }; \
-                                                                             \
-		if (!block)                                                  \
-			return;                                              \
-		if (RT_LIKELY(!rt_next.field)) {                             \
-			rt_free(block, how, FRAME);                          \
-		} else {                                                     \
-			how.is_others = true;                                \
-			rt_forget_rest(block, how, FRAME);                   \
-			rt_next.field arguments;                             \
-		}                                                            \
+#define DELETE(symbol, parameters, arguments)               \
+	RT_EXPORT RT_HOT void symbol parameters             \
+	{                                                   \
+		if (!block)                                 \
+			return;                             \
+		if (RT_LIKELY(!rt_next.symbol)) {           \
+			rt_free(block, FRAME);              \
+		} else {                                    \
+			rt_forget_slow(block, true, FRAME); \
+			rt_next.symbol arguments;           \
+		}                                           \
 	}
-#define SIZE .is_sized = true, .size = size
-#define ALIGNMENT .is_aligned = true, .align_log2 = rt_log2_of(alignment)
 
-DELETE(_ZdlPv, delete_, DELETE, (void *block), (block))
-DELETE(_ZdlPvRKSt9nothrow_t, delete_nothrow, DELETE, (void *block, const void *tag), (block, tag))
-DELETE(_ZdlPvm, delete_sized, DELETE, (void *block, size_t size), (block, size), SIZE)
-DELETE(_ZdlPvSt11align_val_t, delete_aligned, DELETE, (void *block, size_t alignment),
-       (block, alignment), ALIGNMENT)
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, delete_aligned_nothrow, DELETE,
-       (void *block, size_t alignment, const void *tag), (block, alignment, tag), ALIGNMENT)
-DELETE(_ZdlPvmSt11align_val_t, delete_sized_aligned, DELETE,
-       (void *block, size_t size, size_t alignment), (block, size, alignment), SIZE, ALIGNMENT)
-DELETE(_ZdaPv, delete_array, DELETE_ARRAY, (void *block), (block))
-DELETE(_ZdaPvRKSt9nothrow_t, delete_array_nothrow, DELETE_ARRAY, (void *block, const void *tag),
-       (block, tag))
-DELETE(_ZdaPvm, delete_array_sized, DELETE_ARRAY, (void *block, size_t size), (block, size), SIZE)
-DELETE(_ZdaPvSt11align_val_t, delete_array_aligned, DELETE_ARRAY, (void *block, size_t alignment),
-       (block, alignment), ALIGNMENT)
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, delete_array_aligned_nothrow, DELETE_ARRAY,
-       (void *block, size_t alignment, const void *tag), (block, alignment, tag), ALIGNMENT)
-DELETE(_ZdaPvmSt11align_val_t, delete_array_sized_aligned, DELETE_ARRAY,
-       (void *block, size_t size, size_t alignment), (block, size, alignment), SIZE, ALIGNMENT)
+#define DELETE_BOTH(form, parameters, arguments)    \
+	DELETE(_ZdlPv##form, parameters, arguments) \
+	DELETE(_ZdaPv##form, parameters, arguments)
+
+DELETE_BOTH(, (void *block), (block))
+DELETE_BOTH(RKSt9nothrow_t, (void *block, const void *tag), (block, tag))
+DELETE_BOTH(m, (void *block, size_t size), (block, size))
+DELETE_BOTH(St11align_val_t, (void *block, size_t alignment), (block, alignment))
+DELETE_BOTH(St11align_val_tRKSt9nothrow_t, (void *block, size_t alignment, const void *tag),
+	    (block, alignment, tag))
+DELETE_BOTH(mSt11align_val_t, (void *block, size_t size, size_t alignment),
+	    (block, size, alignment))

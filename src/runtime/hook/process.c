@@ -1,81 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a process, program replacement, and dlclose. They are noted only in the process that
+ * The ends of a process, program replacement, _Fork, and dlclose. They are noted only in the process that
  * owns the ledger: a vfork child shares all of our memory.
  */
-#include "runtime/next/next.h"
+#include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
+#include "runtime/life/fork.h"
 #include "runtime/life/start.h"
-#include "runtime/rt.h"
 #include "runtime/track/record.h"
 #include "runtime/track/thread.h"
 
+#include <linux/seccomp.h>
 #include <stdarg.h>
-
-int dlclose(void *handle);
+#include <sys/syscall.h>
 
 enum { ARGUMENTS_MAX = 1 << 20 };
 
 /*
  * What ends a process has two parts. The symbol itself notes what its caller has in registers, and
  * where it stands on the stack: what lies below is dead, whoever looks for pointers there. All else
- * is as it came when it goes on in a C function of the same parameters, as if that had been called.
- * No C function could do that: it does not know what its caller had.
+ * is as it came when it goes on in a C function of the same parameters, as if that had been called:
+ * arguments, of variable ones the number in vector registers too, and where to go on.
  */
-__asm__(".pushsection .text\n"
-	".type rt_end_enter, @function\n"
-	"rt_end_enter:\n"
-	".cfi_startproc\n"
-	"push %r15\n.cfi_adjust_cfa_offset 8\n"
-	"push %r14\n.cfi_adjust_cfa_offset 8\n"
-	"push %r13\n.cfi_adjust_cfa_offset 8\n"
-	"push %r12\n.cfi_adjust_cfa_offset 8\n"
-	"push %rbp\n.cfi_adjust_cfa_offset 8\n"
-	"push %rbx\n.cfi_adjust_cfa_offset 8\n"
-	/* Arguments, of variable ones the number in vector registers too, and where to go on. */
-	"push %rax\n.cfi_adjust_cfa_offset 8\n"
-	"push %rdi\n.cfi_adjust_cfa_offset 8\n"
-	"push %rsi\n.cfi_adjust_cfa_offset 8\n"
-	"push %rdx\n.cfi_adjust_cfa_offset 8\n"
-	"push %rcx\n.cfi_adjust_cfa_offset 8\n"
-	"push %r8\n.cfi_adjust_cfa_offset 8\n"
-	"push %r9\n.cfi_adjust_cfa_offset 8\n"
-	"push %r11\n.cfi_adjust_cfa_offset 8\n"
-	"lea 64(%rsp), %rdi\n"
-	"mov %r10d, %esi\n"
-	"sub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
-	"call rt_exit_enter\n"
-	"add $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
-	"pop %r11\n.cfi_adjust_cfa_offset -8\n"
-	"pop %r9\n.cfi_adjust_cfa_offset -8\n"
-	"pop %r8\n.cfi_adjust_cfa_offset -8\n"
-	"pop %rcx\n.cfi_adjust_cfa_offset -8\n"
-	"pop %rdx\n.cfi_adjust_cfa_offset -8\n"
-	"pop %rsi\n.cfi_adjust_cfa_offset -8\n"
-	"pop %rdi\n.cfi_adjust_cfa_offset -8\n"
-	"pop %rax\n.cfi_adjust_cfa_offset -8\n"
-	/* The callee has left these as they were. */
-	"add $48, %rsp\n.cfi_adjust_cfa_offset -48\n"
-	"jmp *%r11\n"
-	".cfi_endproc\n"
-	".size rt_end_enter, . - rt_end_enter\n"
-	".popsection\n");
+#define SAVE                   \
+	PUSH_CALLERS PUSH(rax) \
+	PUSH_ARGUMENTS PUSH(r11)
+/* The callee has left the caller's registers as they were. */
+#define RESTORE POP(r11) POP_ARGUMENTS POP(rax) GIVE_STACK(48)
+ASM_FUNCTION(rt_end_enter, SAVE "lea 64(%rsp), %rdi\nmov %r10d, %esi\n" CALL(rt_exit_enter) RESTORE
+	     "jmp *%r11\n");
 
 /* @how: enum ledger_ended, as a number. The C function is end_SYMBOL(). */
 #define END(symbol, how)                                       \
-	__asm__(".pushsection .text\n"                         \
-		".globl " #symbol "\n"                         \
-		".type " #symbol ", @function\n" #symbol ":\n" \
-		".cfi_startproc\n"                             \
-		"endbr64\n"                                    \
-		"lea end_" #symbol "(%rip), %r11\n"            \
-		"mov $" #how ", %r10d\n"                       \
-		"jmp rt_end_enter\n"                           \
-		".cfi_endproc\n"                               \
-		".size " #symbol ", . - " #symbol "\n"         \
-		".popsection\n")
-/* What rt_end_enter jumps to; "endbr64", since it jumps by a register. */
-#define BODY __attribute__((used, noinline)) static
+	ASM_EXPORT(symbol, "lea end_" #symbol "(%rip), %r11\n" \
+			   "mov $" #how ", %r10d\n"            \
+			   "jmp rt_end_enter\n")
 
 _Static_assert(LEDGER_ENDED_EXIT == 1 && LEDGER_ENDED_EXEC == 2 && LEDGER_ENDED_ABORT == 3,
 	       "what END() is given");
@@ -85,12 +44,44 @@ RT_EXPORT int dlclose(void *handle)
 	int failed;
 
 	rt_next_find();
-	/* The log's frames are looked up when it is replayed: before anything goes. */
-	(void)rt_grow_up();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
 		rt_record_unload(__builtin_frame_address(0));
 	return failed;
+}
+
+/* fork() for signal handlers, which calls no handlers of forks: ours is called here. */
+RT_EXPORT int _Fork(void)
+{
+	int pid;
+
+	rt_next_find();
+	rt_fork_prepare(__builtin_frame_address(0));
+	pid = rt_next._Fork();
+	if (pid == 0)
+		rt_forked_child();
+	return pid;
+}
+
+/* What may share our memory with another process from now on. vfork() returns twice, on one stack. */
+#define SHARES(symbol) JUMP_TO_NEXT(symbol, "movl $1, rt_exit_is_shared(%rip)\n")
+
+SHARES(vfork)
+SHARES(clone)
+
+/* As libseccomp calls it; and those who fork by themselves. */
+JUMP(syscall, "");
+FROM_ASM void *next_syscall(long number, long first, unsigned long second)
+{
+	rt_next_find();
+	if (number == SYS_prctl)
+		rt_before_prctl(first, second);
+	else if (number == SYS_seccomp &&
+		 (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER))
+		rt_confine(first == SECCOMP_SET_MODE_STRICT);
+	else if (number == SYS_vfork || number == SYS_clone || number == SYS_clone3)
+		rt_store(&rt_exit_is_shared, 1);
+	return (void *)(uintptr_t)rt_next.syscall;
 }
 
 END(exit, 1);
@@ -98,36 +89,32 @@ END(exit, 1);
  * The end is noted when all handlers and destructors have run. A jump: no frame of ours is left
  * behind.
  */
-BODY void end_exit(int status)
+FROM_ASM void end_exit(int status)
 {
 	rt_next.exit(status);
 }
 
-END(_exit, 1);
-BODY void end__exit(int status)
-{
-	rt_exit_notice(LEDGER_ENDED_EXIT, status);
-	rt_next.exit_now(status);
-	__builtin_unreachable();
-}
+#define END_AT_ONCE(symbol)                                \
+	END(symbol, 1);                                    \
+	FROM_ASM void end_##symbol(int status)             \
+	{                                                  \
+		rt_exit_notice(LEDGER_ENDED_EXIT, status); \
+		rt_next.symbol(status);                    \
+		__builtin_unreachable();                   \
+	}
 
-END(_Exit, 1);
-BODY void end__Exit(int status)
-{
-	rt_exit_notice(LEDGER_ENDED_EXIT, status);
-	rt_next.exit_now_c99(status);
-	__builtin_unreachable();
-}
+END_AT_ONCE(_exit)
+END_AT_ONCE(_Exit)
 
 END(quick_exit, 1);
-BODY void end_quick_exit(int status)
+FROM_ASM void end_quick_exit(int status)
 {
 	rt_exit_notice_quick(status);
 	rt_next.quick_exit(status);
 }
 
 END(abort, 3);
-BODY void end_abort(void)
+FROM_ASM void end_abort(void)
 {
 	rt_exit_notice(LEDGER_ENDED_ABORT, 0);
 	rt_next.abort();
@@ -146,7 +133,7 @@ BODY void end_abort(void)
 
 #define EXEC(symbol, parameters, arguments)          \
 	END(symbol, 2);                              \
-	BODY int end_##symbol parameters             \
+	FROM_ASM int end_##symbol parameters         \
 	{                                            \
 		EXEC_BODY(rt_next.symbol arguments); \
 	}
@@ -192,7 +179,7 @@ static size_t count_arguments(va_list list)
 	(void)va_arg(list, char *)
 
 END(execl, 2);
-BODY int end_execl(const char *path, const char *first, ...)
+FROM_ASM int end_execl(const char *path, const char *first, ...)
 {
 	GATHER(first);
 	va_end(list);
@@ -200,7 +187,7 @@ BODY int end_execl(const char *path, const char *first, ...)
 }
 
 END(execlp, 2);
-BODY int end_execlp(const char *file, const char *first, ...)
+FROM_ASM int end_execlp(const char *file, const char *first, ...)
 {
 	GATHER(first);
 	va_end(list);
@@ -208,7 +195,7 @@ BODY int end_execlp(const char *file, const char *first, ...)
 }
 
 END(execle, 2);
-BODY int end_execle(const char *path, const char *first, ...)
+FROM_ASM int end_execle(const char *path, const char *first, ...)
 {
 	char *const *envp;
 

@@ -5,34 +5,24 @@
  * Names of threads: afterwards whoever counts by thread name is told. A name that was written to
  * /proc or set by a raw system call is noticed at the thread's next change only.
  *
- * Another user or root directory, a sandbox, or a limit: before that, a young child gets its
- * ledger. Afterwards it might not, or would be killed for trying.
+ * Another user or root directory, a sandbox, or a limit: before that, a forked child gets
+ * its ledger, and that its name. Afterwards it might not, or would be killed for trying.
  */
-#include "runtime/life/start.h"
-#include "runtime/next/next.h"
+#include "runtime/hook/exported.h"
+#include "runtime/life/exit.h"
+#include "runtime/life/fork.h"
+#include "runtime/sys/sys.h"
 #include "runtime/track/thread_names.h"
 
 #include <linux/prctl.h>
 #include <stdarg.h>
-
-int pthread_setname_np(uintptr_t thread, const char *name);
-int prctl(int option, ...);
-int chroot(const char *path);
-int setuid(unsigned user);
-int seteuid(unsigned user);
-int setreuid(unsigned real, unsigned effective);
-int setresuid(unsigned real, unsigned effective, unsigned saved);
-int setrlimit(int resource, const void *limit);
-int setrlimit64(int resource, const void *limit);
-int prlimit(int pid, int resource, const void *limit, void *ret_before);
-int prlimit64(int pid, int resource, const void *limit, void *ret_before);
 
 RT_EXPORT int pthread_setname_np(uintptr_t thread, const char *name)
 {
 	int failed;
 
 	rt_next_find();
-	failed = rt_next.name_thread(thread, name);
+	failed = rt_next.pthread_setname_np(thread, name);
 	/* glibc's pthread_t is the thread pointer. */
 	rt_name_changed(thread == (uintptr_t)__builtin_thread_pointer());
 	return failed;
@@ -50,8 +40,7 @@ RT_EXPORT int prctl(int option, ...)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
 	rt_next_find();
-	if (RT_UNLIKELY(option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
-		(void)rt_grow_up();
+	rt_before_prctl(option, arguments[0]);
 	result = rt_next.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	if (RT_UNLIKELY(option == PR_SET_NAME))
 		rt_name_changed(true);
@@ -62,7 +51,7 @@ RT_EXPORT int prctl(int option, ...)
 	RT_EXPORT int symbol parameters          \
 	{                                        \
 		rt_next_find();                  \
-		(void)rt_grow_up();              \
+		rt_fork_keep();                  \
 		return rt_next.symbol arguments; \
 	}
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
-#include "runtime/life/exit_late.h"
+#include "runtime/life/fork.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
@@ -9,9 +9,15 @@
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/walk.h"
 
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+
 /* <stdlib.h> declares what our hooks are called. */
 int on_exit(void (*function)(int status, void *argument), void *argument);
 int __cxa_at_quick_exit(void (*function)(void *), void *object);
+
+/* A recorder that lives looks so often at a process in a sandbox, and more. */
+enum { NOTICE_MS = 500 };
 
 /* A thread has called an end that does not come back: where, is in rt_facts. */
 static _Atomic uint32_t is_ending;
@@ -19,9 +25,60 @@ static _Atomic uint32_t is_ending;
 static bool is_called_last, is_called_last_quick;
 static int quick_status;
 
+_Atomic uint32_t rt_exit_is_shared;
+
+/* No call without need: a sandbox may kill for one that allows hardly more than to end. */
 static bool is_ours(void)
 {
-	return rt_mine.control && rt_getpid_or_tid() == rt_global.pid;
+	return rt_mine.control &&
+	       (!rt_load(&rt_exit_is_shared) || rt_getpid_or_tid() == rt_global.pid);
+}
+
+static bool is_followed(const struct ledger_control *control)
+{
+	return rt_load(&control->recorder_pid) || rt_header.session;
+}
+
+static _Atomic bool is_confined;
+
+void rt_confine(bool strict)
+{
+	rt_fork_keep();
+	rt_store(&is_confined, true);
+	if (rt_mine.control)
+		rt_store(&rt_global.state->confined, 1);
+	if (!strict)
+		return;
+	rt_store(&rt_clock_is_coarse, true);
+	rt_store(&rt_is_strict, true);
+}
+
+void rt_before_prctl(long option, unsigned long argument)
+{
+	if (option == PR_SET_NO_NEW_PRIVS)
+		rt_fork_keep();
+	else if (option == PR_SET_SECCOMP)
+		rt_confine(argument == SECCOMP_MODE_STRICT);
+	else if (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)
+		rt_store(&rt_clock_is_coarse, true);
+}
+
+/*
+ * Which calls the sandbox lets pass is not known: none is made. The recorder looks by itself, says
+ * that it has seen the end, and stops this process while it looks for leaks.
+ */
+static void wait_without_calls(const struct ledger_control *control)
+{
+	const uint64_t began_ns = rt_now_ns();
+	uint64_t wait_ms = NOTICE_MS;
+	uint32_t ack;
+
+	while ((ack = rt_load_acquire(&control->exit_ack)) != LEDGER_EXIT_GO_ON &&
+	       rt_now_ns() - began_ns < wait_ms * UINT64_C(1000000)) {
+		if (ack == LEDGER_EXIT_SEEN)
+			wait_ms = rt_load(&control->exit_wait_ms);
+		__builtin_ia32_pause();
+	}
 }
 
 static void wait_for_recorder(struct ledger_control *control)
@@ -41,6 +98,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 {
 	struct ledger_state *state;
 
+	if (!rt_mine.control && ended == LEDGER_ENDED_EXIT && !rt_load(&rt_exit_is_shared))
+		rt_fork_end_early();
 	if (!is_ours())
 		return;
 	state = rt_global.state;
@@ -55,7 +114,15 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	/* An answer may be there: to an abort or exit that was not the last. */
 	(void)atomic_exchange_explicit(&rt_mine.control->exit_ack, 0, memory_order_seq_cst);
 	rt_store_release(&state->ended, ended);
+	if (rt_fork_end(ended))
+		return;
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
+	if (!is_followed(rt_mine.control))
+		return;
+	if (rt_load(&is_confined)) {
+		wait_without_calls(rt_mine.control);
+		return;
+	}
 	rt_futex_wake(&state->attention);
 	wait_for_recorder(rt_mine.control);
 }
@@ -87,7 +154,6 @@ static void set_exit_point(uint32_t tid, uint64_t stack, const uint64_t *registe
 	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
 		rt_store(&rt_facts.exit_registers[i], registers[i]);
 	rt_store(&rt_facts.exit_stack, stack);
-	rt_store(&rt_facts.exit_late_count, 0);
 	rt_store_release(&rt_facts.exit_tid, tid);
 }
 
@@ -101,7 +167,6 @@ void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
 {
 	ret_before->tid = rt_load(&rt_facts.exit_tid);
 	ret_before->stack = rt_load(&rt_facts.exit_stack);
-	ret_before->late_count = rt_load(&rt_facts.exit_late_count);
 	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
 		ret_before->registers[i] = rt_load(&rt_facts.exit_registers[i]);
 	set_caller(registers);
@@ -113,15 +178,12 @@ void rt_exit_point_restore(const struct rt_exit_point *before)
 	if (rt_load(&rt_facts.exit_tid) != own_tid())
 		return;
 	set_exit_point(before->tid, before->stack, before->registers);
-	rt_store(&rt_facts.exit_late_count, before->late_count);
 }
 
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended)
 {
 	/* A constructor may come here before anything was allocated, hence before the search. */
 	rt_next_find();
-	if (ended == LEDGER_ENDED_EXEC)
-		(void)rt_grow_up();
 	if (!is_ours() || rt_load(&is_ending))
 		return;
 	/* exec may fail, and a handler may leave abort(). */
@@ -129,8 +191,6 @@ void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum led
 	    atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
 		return;
 	set_caller(registers);
-	if (ended == LEDGER_ENDED_EXIT)
-		rt_exit_find_late(registers);
 }
 
 /*

@@ -13,9 +13,7 @@ void rt_exit_start(bool first);
 
 /*
  * An end was called, by a caller with these @registers; behind them stands the return address. If
- * it is the first of those that do not come back, it is in rt_facts from now on. A young child that
- * calls exec has a ledger afterwards: the recorder tells of programs that were not recorded by the
- * ledgers of who called exec.
+ * it is the first of those that do not come back, it is in rt_facts from now on.
  */
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended);
 
@@ -24,7 +22,6 @@ struct rt_exit_point {
 	uint32_t tid;
 	uint64_t stack;
 	uint64_t registers[LEDGER_EXIT_REGISTERS];
-	uint32_t late_count;
 };
 
 /*
@@ -35,6 +32,15 @@ struct rt_exit_point {
 void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
 			   struct rt_exit_point *ret_before);
 void rt_exit_point_restore(const struct rt_exit_point *before);
+
+/* Once vfork() or clone() was called: whoever comes to an end may be another process. */
+extern RT_HIDDEN _Atomic uint32_t rt_exit_is_shared;
+
+/* This process is about to enter a sandbox; @strict: one that allows hardly any system call. */
+RT_COLD void rt_confine(bool strict);
+
+/* What it does if it is about to call prctl(@option, @argument): then, and where the clock goes. */
+RT_COLD void rt_before_prctl(long option, unsigned long argument);
 
 /* In a forked child: of its one thread, @before was the id. */
 void rt_exit_forked(uint32_t before);

@@ -4,7 +4,7 @@
 #include "runtime/sys/sys.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static uint64_t parse_start_ticks(const char *stat)
@@ -13,7 +13,6 @@ static uint64_t parse_start_ticks(const char *stat)
 	uint64_t value = 0;
 	int field = 2;
 
-	/* By hand: libc's functions lie in pages that a forked child would map for them. */
 	for (const char *c = stat; *c; c++)
 		at = *c == ')' ? c : at;
 	/* After the name: field 3 follows one space; 22 is nineteen further. */
@@ -42,32 +41,30 @@ static void parse_boot_id(const char *text, uint8_t *ret_id)
 	}
 }
 
-void rt_identify(struct rt_identity *id)
+void rt_identify(struct rt_identity *id, const struct ledger_header *parent)
 {
-	bool is_first = id->exe_bytes == 0;
-	uint32_t before = id->pid;
-	char text[1024];
+	char *text = id->text;
 	struct stat namespace;
 	long got;
 
+	memset(id, 0, offsetof(struct rt_identity, text));
 	id->pid = rt_getpid_or_tid();
 	id->ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
 	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
-	id->start_ticks = 0;
-	if (rt_read_file("/proc/self/stat", text, sizeof(text)) > 0)
+	if (rt_read_file("/proc/self/stat", text, sizeof(id->text)) > 0)
 		id->start_ticks = parse_start_ticks(text);
 	/* A child that sees its parent under the parent's own number is in the same namespace. */
-	if (before <= 1 || id->ppid != before) {
-		bool known = rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid",
-					 (long)&namespace, 0, 0, 0) == 0;
-
-		id->pid_namespace = known ? namespace.st_ino : 0;
-	}
-	if (!is_first)
+	if (parent && parent->pid > 1 && id->ppid == parent->pid)
+		id->pid_namespace = parent->pid_namespace;
+	else if (rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&namespace,
+			     0, 0, 0) == 0)
+		id->pid_namespace = namespace.st_ino;
+	if (parent)
 		return;
-	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
+	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(id->text)) > 0)
 		parse_boot_id(text, id->boot_id);
 	got = rt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)id->exe,
 			  sizeof(id->exe) - 1, 0, 0);
 	id->exe_bytes = got > 0 ? (size_t)got : 0;
+	id->exe[id->exe_bytes] = '\0';
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/layout.h"
 
+#include "core/bits.h"
 #include "core/cgroup.h"
+#include "runtime/life/rt_options.h"
 #include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 
 #include <sys/resource.h>
 #include <sys/vfs.h>
@@ -25,20 +28,17 @@ static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_MODULES] = { sizeof(struct ledger_module), 0, 0, 1 << 13 },
 	[LEDGER_TABLE_STRINGS] = { 1, 0, 0, 8 << 20 },
 	[LEDGER_TABLE_MARKS] = { sizeof(struct ledger_mark), 0, 0, 1 << 12 },
+	[LEDGER_TABLE_LOST] = { sizeof(struct ledger_lost), 0, 0, 1 << 13 },
 };
 
-static uint64_t limit_of(int resource)
+/*
+ * What the limits leave for the file. Exceeding RLIMIT_FSIZE is a fatal signal. Of the address
+ * space that RLIMIT_AS still allows, most is the program's; with too little there is no ledger.
+ */
+static uint64_t bytes_allowed(void)
 {
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-
-	(void)rt_syscall6(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur;
-}
-
-uint64_t rt_file_bytes_allowed(void)
-{
-	uint64_t limit = limit_of(RLIMIT_FSIZE);
-	uint64_t address_space = limit_of(RLIMIT_AS);
+	uint64_t limit = rt_limit_of(RLIMIT_FSIZE);
+	uint64_t address_space = rt_limit_of(RLIMIT_AS);
 	char statm[64];
 	uint64_t used = 0;
 
@@ -50,78 +50,64 @@ uint64_t rt_file_bytes_allowed(void)
 	used *= LEDGER_PAGE_BYTES;
 	if (address_space < used || address_space - used < LEDGER_ADDRESS_SPACE_MIN_BYTES)
 		return 0;
-	address_space = (address_space - used) / SHARE_OF_LIMIT;
-	return address_space < limit ? address_space : limit;
+	return core_smaller((address_space - used) / SHARE_OF_LIMIT, limit);
 }
 
-uint64_t rt_ledger_max_wanted(const struct rt_options *options)
+uint64_t rt_ledger_max_wanted(void)
 {
-	if (options->ledger_max && options->ledger_max < LEDGER_MAX_LEAST_BYTES)
-		return LEDGER_MAX_LEAST_BYTES;
-	return options->ledger_max;
+	return rt_options.ledger_max ? core_larger(rt_options.ledger_max, LEDGER_MAX_LEAST_BYTES)
+				     : 0;
 }
 
 /*
  * A part of the memory that the control groups leave: a ledger in a tmpfs is charged to them, and
- * so is our private memory, which grows with it. Of a forked child its parent's: reading it takes
- * time.
+ * so is our private memory, which grows with it.
  */
-static uint64_t group_max(bool is_fork)
+static uint64_t group_max(void)
 {
-	static RT_LARGE struct core_cgroup_buffers
-		buffers; /* too large for a stack that may be tiny */
-	static uint64_t room = UINT64_MAX;
+	struct core_cgroup_buffers *buffers = rt_mmap(sizeof(*buffers));
+	uint64_t room = UINT64_MAX;
 	struct core_cgroup group;
-	uint64_t least;
 
-	if (!is_fork) {
-		if (core_cgroup_memory(rt_read_file, "", "self", &buffers, &group))
-			room = group.room_bytes;
-		rt_give_back(&buffers, sizeof(buffers));
-	}
+	if (buffers && core_cgroup_memory(rt_read_file, "", "self", buffers, &group))
+		room = group.room_bytes;
+	rt_munmap(buffers, sizeof(*buffers));
 	if (room == UINT64_MAX)
 		return UINT64_MAX;
 	/* Very little is better than nothing, unless there is next to none. */
-	least = room / 4 < DEFAULT_MAX_LEAST_BYTES ? room / 4 : DEFAULT_MAX_LEAST_BYTES;
-	return room / SHARE_OF_GROUP > least ? room / SHARE_OF_GROUP : least;
+	return core_larger(room / SHARE_OF_GROUP, core_smaller(room / 4, DEFAULT_MAX_LEAST_BYTES));
 }
 
-uint64_t rt_ledger_max_default(long fd, bool is_fork)
+uint64_t rt_ledger_max_default(long fd)
 {
-	uint64_t max = group_max(is_fork);
+	uint64_t max = group_max();
 	struct statfs fs;
-	uint64_t quarter;
 
 	if (rt_syscall3(SYS_fstatfs, fd, (long)&fs, 0) != 0 || fs.f_blocks == 0)
 		return max;
-	quarter = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
-	if (quarter < DEFAULT_MAX_LEAST_BYTES)
-		quarter = DEFAULT_MAX_LEAST_BYTES;
-	return quarter < max ? quarter : max;
+	return core_smaller(max, core_larger((uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4,
+					     DEFAULT_MAX_LEAST_BYTES));
 }
 
 /* In about @limit bytes: headers and rounding to pages may come out above it. */
-static uint64_t lay_out_about(uint64_t wanted, uint64_t limit, struct ledger_table *tables)
+static uint64_t lay_out_about(uint64_t limit)
 {
-	uint64_t usual_bytes = 0;
-	uint64_t at = RT_HEADER_PAGES * LEDGER_PAGE_BYTES;
+	struct ledger_table *tables = rt_header.table;
+	uint64_t usual_bytes = 0, wanted;
+	uint64_t at = LEDGER_FIXED_BYTES;
 
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++)
 		usual_bytes += usual[i].item_bytes * usual[i].capacity;
-	if (wanted < usual_bytes)
-		wanted = usual_bytes;
 	/* No more than ids of rows can name. */
-	if (wanted > usual_bytes * ROWS_GROW)
-		wanted = usual_bytes * ROWS_GROW;
-	if (wanted > limit)
-		wanted = limit;
+	wanted = core_smaller(core_larger(rt_ledger_max_wanted(), usual_bytes),
+			      core_smaller(usual_bytes * ROWS_GROW, limit));
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		/* 23 bits by 33 at most. */
 		tables[i].item_bytes = usual[i].item_bytes;
 		tables[i].offset = at;
 		tables[i].capacity = usual[i].capacity * wanted / (usual_bytes + usual_bytes / 50);
-		if (tables[i].capacity * tables[i].item_bytes < LEDGER_PAGE_BYTES)
-			tables[i].capacity = LEDGER_PAGE_BYTES / tables[i].item_bytes;
+		tables[i].capacity = core_larger(tables[i].capacity,
+						 LEDGER_PAGE_BYTES / tables[i].item_bytes);
 		at = rt_page_up(at + tables[i].capacity * tables[i].item_bytes);
 	}
 	/* A number that another field can hold. */
@@ -130,10 +116,17 @@ static uint64_t lay_out_about(uint64_t wanted, uint64_t limit, struct ledger_tab
 	return at;
 }
 
-uint64_t rt_lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *ret_tables)
+bool rt_lay_out(void)
 {
-	const uint64_t rounding = (LEDGER_TABLE_COUNT + RT_HEADER_PAGES) * LEDGER_PAGE_BYTES;
-	uint64_t bytes = lay_out_about(wanted, limit, ret_tables);
+	const uint64_t rounding = LEDGER_TABLE_COUNT * LEDGER_PAGE_BYTES + LEDGER_FIXED_BYTES;
+	const uint64_t limit = bytes_allowed();
 
-	return bytes <= limit ? bytes : lay_out_about(wanted, limit - rounding, ret_tables);
+	if (rt_header.origin == LEDGER_ORIGIN_FORK && rt_header.file_bytes <= limit)
+		return true;
+	if (limit < LEDGER_FILE_MIN_BYTES)
+		return false;
+	rt_header.file_bytes = lay_out_about(limit);
+	if (rt_header.file_bytes > limit)
+		rt_header.file_bytes = lay_out_about(limit - rounding);
+	return rt_header.file_bytes <= limit;
 }

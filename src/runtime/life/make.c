@@ -3,7 +3,9 @@
 
 #include "runtime/life/identity.h"
 #include "runtime/life/layout.h"
+#include "runtime/life/rt_options.h"
 #include "runtime/sys/rt_facts.h"
+#include "runtime/sys/rt_scratch.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
@@ -17,6 +19,7 @@
 enum {
 	INSTANCES_MAX = 10000,
 	PATH_BYTES = 4096,
+	ROOT_BYTES = 64, /* of /dev/shm/seep-UID */
 	NAME_PART_MAX = 120,
 	ARGV_MAX = 64 << 10,
 };
@@ -24,6 +27,21 @@ enum {
 char rt_ledger_name[LEDGER_NAME_BYTES];
 const char *rt_ledger_dir = "";
 bool rt_ledger_moved;
+bool rt_ledger_is_named;
+static const char *wanted_dir;
+static size_t program_bytes; /* of rt_ledger_name: what it begins with */
+
+#define UNFINISHED ".new"
+static char unfinished_name[LEDGER_NAME_BYTES + sizeof(UNFINISHED)];
+
+/* Of rt_ledger_dir: a path may lead elsewhere by now. */
+static dev_t dir_device;
+static ino_t dir_inode;
+
+/* The strings of the header, as they stand at the beginning of the string table. */
+static char *first_strings;
+static size_t first_bytes;
+static uint32_t first_unseen;
 
 /* A bounded string under construction: text beyond the end is dropped. */
 struct text {
@@ -60,32 +78,36 @@ static struct text text_begin(char *buffer, size_t max)
 	return t;
 }
 
+static void close_it(long fd)
+{
+	(void)rt_syscall3(SYS_close, fd, 0, 0);
+}
+
 /* Open @path if it is a directory of ours that nobody else can enter. */
-static long open_private(const char *path, uint32_t uid)
+static long open_private(const char *path, uint32_t uid, struct stat *ret)
 {
 	long fd = rt_syscall6(SYS_openat, AT_FDCWD, (long)path,
 			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
-	struct stat st;
 
 	if (fd < 0)
 		return fd;
-	if (rt_syscall3(SYS_fstat, fd, (long)&st, 0) == 0 && st.st_uid == uid &&
-	    !(st.st_mode & 077))
+	if (rt_syscall3(SYS_fstat, fd, (long)ret, 0) == 0 && ret->st_uid == uid &&
+	    !(ret->st_mode & 077))
 		return fd;
-	(void)rt_syscall3(SYS_close, fd, 0, 0);
+	close_it(fd);
 	return -EACCES;
 }
 
-static long open_directory(const char *given, uint32_t uid)
+static long open_directory(uint32_t uid, struct stat *ret)
 {
 	static const char *const roots[] = { "/dev/shm", "/tmp" };
-	static RT_LARGE char path[PATH_BYTES]; /* not on a stack that may be tiny */
+	static char path[ROOT_BYTES];
 	long fd = -ENOENT;
 
-	if (given) {
-		if (rt_ledger_dir != given)
-			rt_ledger_dir = given;
-		fd = open_private(given, uid);
+	if (wanted_dir) {
+		if (rt_ledger_dir != wanted_dir)
+			rt_ledger_dir = wanted_dir;
+		fd = open_private(wanted_dir, uid, ret);
 		if (fd >= 0)
 			return fd;
 	}
@@ -99,56 +121,58 @@ static long open_directory(const char *given, uint32_t uid)
 		/* The program's umask may have taken our own access away. */
 		if (rt_syscall3(SYS_mkdir, (long)path, 0700, 0) == 0)
 			(void)rt_syscall3(SYS_chmod, (long)path, 0700, 0);
-		fd = open_private(path, uid);
+		fd = open_private(path, uid, ret);
 	}
 	return fd;
 }
 
 struct file {
 	long dir;
+	struct stat dir_is;
 	long fd;
-	uint32_t instance;
-	char name[LEDGER_NAME_BYTES];
-	char unfinished[LEDGER_NAME_BYTES + 8];
+	struct rt_identity id;
+	char cwd[PATH_BYTES];
 };
 
-static void name_file(struct file *file, const struct rt_identity *id)
+static void name_program(const char *exe)
 {
-	struct text t = text_begin(file->name, sizeof(file->name));
-	const char *base = NULL;
-	char exe[NAME_PART_MAX];
-	struct text e = text_begin(exe, sizeof(exe));
+	struct text t = text_begin(rt_ledger_name, NAME_PART_MAX);
+	const char *slash = strrchr(exe, '/');
 
-	for (const char *c = id->exe; *c; c++)
-		base = *c == '/' ? c : base;
-	put(&e, base ? base + 1 : "unknown");
-	for (char *c = exe; *c; c++)
+	put(&t, slash ? slash + 1 : "unknown");
+	for (char *c = rt_ledger_name; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
-	put(&t, exe);
+	program_bytes = t.used;
+}
+
+static void name_file(const struct rt_identity *id, uint32_t instance)
+{
+	struct text t = { rt_ledger_name, program_bytes, sizeof(rt_ledger_name) };
+
 	put(&t, ".");
 	put_number(&t, id->pid);
 	put(&t, ".");
 	put_number(&t, id->start_ticks);
 	put(&t, ".");
-	put_number(&t, file->instance);
+	put_number(&t, instance);
 	put(&t, ".ledger");
-	t = text_begin(file->unfinished, sizeof(file->unfinished));
-	put(&t, file->name);
-	put(&t, ".new");
+	t = text_begin(unfinished_name, sizeof(unfinished_name));
+	put(&t, rt_ledger_name);
+	put(&t, UNFINISHED);
 }
 
 /* exec keeps pid and start time: take the first number that is free. */
-static bool open_file(struct file *file, const struct rt_identity *id)
+static bool open_file(struct file *file)
 {
-	for (file->instance = 0; file->instance < INSTANCES_MAX; file->instance++) {
+	for (uint32_t instance = 0; instance < INSTANCES_MAX; instance++) {
 		struct stat st;
 
-		name_file(file, id);
-		if (rt_syscall6(SYS_newfstatat, file->dir, (long)file->name, (long)&st,
+		name_file(&file->id, instance);
+		if (rt_syscall6(SYS_newfstatat, file->dir, (long)rt_ledger_name, (long)&st,
 				AT_SYMLINK_NOFOLLOW, 0, 0) == 0)
 			continue;
-		file->fd = rt_syscall6(SYS_openat, file->dir, (long)file->unfinished,
+		file->fd = rt_syscall6(SYS_openat, file->dir, (long)unfinished_name,
 				       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600, 0,
 				       0);
 		if (file->fd >= 0)
@@ -159,28 +183,32 @@ static bool open_file(struct file *file, const struct rt_identity *id)
 	return false;
 }
 
-static bool give_name(const struct file *file)
+static bool give_name(long dir)
 {
 	enum { NOREPLACE = 1 };
-	long ret = rt_syscall6(SYS_renameat2, file->dir, (long)file->unfinished, file->dir,
-			       (long)file->name, NOREPLACE, 0);
+	const long from = (long)unfinished_name, to = (long)rt_ledger_name;
+	long ret = rt_syscall6(SYS_renameat2, dir, from, dir, to, NOREPLACE, 0);
 
 	if (ret == -EINVAL || ret == -ENOSYS)
-		ret = rt_syscall6(SYS_renameat, file->dir, (long)file->unfinished, file->dir,
-				  (long)file->name, 0, 0);
-	return ret == 0;
+		ret = rt_syscall6(SYS_renameat, dir, from, dir, to, 0, 0);
+	rt_ledger_is_named = ret == 0;
+	return rt_ledger_is_named;
+}
+
+static void remove_it(long dir)
+{
+	(void)rt_syscall3(SYS_unlinkat, dir, (long)unfinished_name, 0);
 }
 
 static void point_at(uint8_t *base, uint64_t bytes)
 {
-	struct ledger_header *header = (struct ledger_header *)base;
-	const struct ledger_table *tables = header->table;
+	const struct ledger_table *tables = rt_header.table;
 
 	rt_global.base = base;
 	rt_global.bytes = bytes;
-	rt_global.header = header;
 	rt_global.control = (struct ledger_control *)(base + LEDGER_PAGE_BYTES);
 	rt_global.state = (struct ledger_state *)(base + 2 * LEDGER_PAGE_BYTES);
+	rt_global.sums = (struct ledger_sums *)(base + 3 * LEDGER_PAGE_BYTES);
 	rt_global.caches = (struct ledger_cache *)(base + tables[LEDGER_TABLE_CACHES].offset);
 	rt_global.slots = (struct ledger_slot *)(base + tables[LEDGER_TABLE_SLOTS].offset);
 	rt_global.rows = (struct ledger_row *)(base + tables[LEDGER_TABLE_ROWS].offset);
@@ -207,161 +235,260 @@ static struct ledger_string put_arguments(char *const *arguments)
 	return rt_table_string(arguments[0], bytes);
 }
 
-static void fill_strings(struct ledger_header *header, const struct rt_make *make,
-			 const struct rt_identity *id)
+/* A forked child's are the same. */
+static void fill_strings(const struct rt_make *make, struct file *file)
 {
-	static RT_LARGE char cwd[PATH_BYTES]; /* not on a stack that may be tiny */
-	long got = rt_syscall3(SYS_getcwd, (long)cwd, sizeof(cwd), 0);
+	long got = rt_syscall3(SYS_getcwd, (long)file->cwd, sizeof(file->cwd), 0);
 
-	header->exe = rt_table_string(id->exe, id->exe_bytes);
-	header->cwd = rt_table_string(cwd, got > 1 ? (size_t)got - 1 : 0);
-	if (make->origin != LEDGER_ORIGIN_FORK)
-		rt_give_back(cwd, sizeof(cwd));
-	if (make->origin == LEDGER_ORIGIN_FORK)
-		header->argv = rt_table_string((const char *)make->argv, make->argv_bytes);
-	else if (make->options->argv && make->arguments && make->arguments[0])
-		header->argv = put_arguments(make->arguments);
-	if (make->options->text)
-		header->options = rt_table_string(make->options->text, strlen(make->options->text));
-	header->allocator_path = rt_table_string(make->allocator_path,
-						 strlen(make->allocator_path));
+	rt_header.exe = rt_table_string(file->id.exe, file->id.exe_bytes);
+	rt_header.cwd = rt_table_string(file->cwd, got > 1 ? (size_t)got - 1 : 0);
+	if (rt_options.argv && make->arguments && make->arguments[0])
+		rt_header.argv = put_arguments(make->arguments);
+	if (rt_options.text)
+		rt_header.options = rt_table_string(rt_options.text, strlen(rt_options.text));
+	rt_header.allocator_path = rt_table_string(make->allocator_path,
+						   strlen(make->allocator_path));
+	first_bytes = rt_load(&rt_tables[LEDGER_TABLE_STRINGS].reserved);
+	first_unseen = rt_load(&rt_global.state->unseen) & LEDGER_UNSEEN_ARGUMENTS;
+	first_strings = first_bytes <= rt_load(&rt_tables[LEDGER_TABLE_STRINGS].ready)
+				? rt_mmap(first_bytes)
+				: NULL;
+	if (first_strings)
+		memcpy(first_strings, rt_global.strings, first_bytes);
 }
 
-static void fill_header(struct ledger_header *header, const struct rt_make *make,
-			const struct rt_identity *id)
+static void copy_strings(void)
 {
-	struct text parent;
+	const struct ledger_string none = { 0, 0 };
 
-	memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
-	header->version = LEDGER_VERSION;
-	header->header_bytes = sizeof(*header);
-	memcpy(header->boot_id, id->boot_id, sizeof(header->boot_id));
-	header->pid_namespace = id->pid_namespace;
-	header->pid = id->pid;
-	header->ppid = id->ppid;
-	header->uid = id->uid;
-	header->start_ticks = id->start_ticks;
-	header->created_ns = rt_now_ns() - make->age_ns;
-	header->created_realtime_ns = rt_realtime_ns() - make->age_ns;
-	header->session = make->session;
-	header->first_row = make->first_row;
-	header->parent_rows_end = make->parent_rows_end;
-	header->allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
-	header->depth_max = (uint32_t)make->options->depth;
-	header->origin = make->origin;
-	header->blocks = (struct ledger_blocks){
+	if (first_strings && rt_table_string(first_strings, first_bytes).bytes)
+		return;
+	rt_header.exe = rt_header.cwd = rt_header.argv = none;
+	rt_header.options = rt_header.allocator_path = none;
+}
+
+static void identify(const struct rt_identity *id)
+{
+	rt_global.pid = rt_header.pid = id->pid;
+	rt_header.ppid = id->ppid;
+	rt_header.uid = id->uid;
+	rt_header.start_ticks = id->start_ticks;
+	rt_header.pid_namespace = id->pid_namespace;
+	rt_header.created_ns = rt_now_ns();
+	rt_header.created_realtime_ns = rt_realtime_ns();
+}
+
+static void fill_header(const struct rt_make *make, const struct rt_identity *id)
+{
+	memcpy(rt_header.magic, LEDGER_MAGIC, sizeof(rt_header.magic));
+	rt_header.version = LEDGER_VERSION;
+	rt_header.header_bytes = sizeof(rt_header);
+	memcpy(rt_header.boot_id, id->boot_id, sizeof(rt_header.boot_id));
+	identify(id);
+	rt_header.session = make->session;
+	rt_global.first_row = rt_header.first_row = 1;
+	rt_header.allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
+	rt_header.depth_max = (uint32_t)rt_options.depth;
+	rt_header.blocks = (struct ledger_blocks){
 		.leaves = (uintptr_t)rt_leaves,
 		.facts = (uintptr_t)&rt_facts,
 		.granule_shift = rt_global.granule_shift,
 	};
-	parent = text_begin(header->parent, sizeof(header->parent));
-	put(&parent, make->parent);
 }
 
-static void fill_control(struct ledger_control *control, const struct rt_options *options)
+static void fill_control(void)
 {
-	uint32_t filters = rt_options_filters(options);
+	struct ledger_control *control = rt_global.control;
+	uint32_t filters = rt_options_filters();
 
-	rt_store(&control->mode, (options->mode ? LEDGER_MODE_OFF : LEDGER_MODE_ALL) | filters);
-	rt_store(&control->size_min_bytes, options->size_min);
-	rt_store(&control->size_max_bytes, options->size_max);
-	rt_store(&control->exit_wait_ms, (uint32_t)options->exit_wait_ms);
+	rt_store(&control->mode, (rt_options.mode ? LEDGER_MODE_OFF : LEDGER_MODE_ALL) | filters);
+	rt_store(&control->size_min_bytes, rt_options.size_min);
+	rt_store(&control->size_max_bytes, rt_options.size_max);
+	rt_store(&control->exit_wait_ms, (uint32_t)rt_options.exit_wait_ms);
 	/* 0 is what a slot holds that never saw a turn. */
 	rt_store(&control->peak_turn, 1);
-	if (options->mode || filters)
+	if (rt_options.mode || filters)
 		rt_store(&control->filtered_once, 1);
+}
+
+/*
+ * Children have the page of sums, and nothing else: they may have other rights, or become another's.
+ * The guards go too.
+ */
+static bool keep_from_children(uintptr_t base, uint64_t bytes)
+{
+	const uintptr_t begin = base - RT_GUARD_BYTES;
+	const uintptr_t sums = base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
+	const uintptr_t behind = sums + LEDGER_PAGE_BYTES;
+	const uintptr_t end = base + rt_page_up(bytes) + RT_GUARD_BYTES;
+
+	return rt_syscall3(SYS_madvise, (long)begin, (long)(sums - begin), MADV_DONTFORK) == 0 &&
+	       rt_syscall3(SYS_madvise, (long)behind, (long)(end - behind), MADV_DONTFORK) == 0;
 }
 
 /* Map @file and make its first pages real; NULL on failure. */
 static uint8_t *map_file(const struct file *file, uint64_t bytes)
 {
-	long base;
+	uint8_t *base;
 
 	if (rt_syscall3(SYS_ftruncate, file->fd, (long)bytes, 0) != 0)
 		return NULL;
-	base = rt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd,
-			   0);
-	if (base < 0 && base > -4096)
+	base = rt_map_file((int)file->fd, bytes);
+	if (!base)
 		return NULL;
-	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_DONTDUMP);
+	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_DONTDUMP);
 	/* Or a disk's file system reads ahead into the holes: up to 8 MB of zeros for each page. */
-	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_RANDOM);
-	if (rt_syscall3(SYS_madvise, base, RT_HEADER_PAGES * LEDGER_PAGE_BYTES,
-			RT_MADV_POPULATE_WRITE) == 0) {
-		rt_facts_own((void *)base, rt_page_up(bytes));
-		return (uint8_t *)base;
-	}
-	(void)rt_syscall3(SYS_munmap, base, (long)bytes, 0);
+	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_RANDOM);
+	if (rt_syscall3(SYS_madvise, (long)base, LEDGER_FIXED_BYTES, RT_MADV_POPULATE_WRITE) == 0 &&
+	    keep_from_children((uintptr_t)base, bytes))
+		return base;
+	rt_unmap_file(base, bytes);
 	return NULL;
 }
 
-static bool make_file(struct file *file, const struct rt_make *make, const struct rt_identity *id)
+/* A ledger without contents. */
+static bool begin_file(struct file *file)
 {
-	struct ledger_table tables[LEDGER_TABLE_COUNT] = { 0 };
-	uint64_t wanted = rt_ledger_max_wanted(make->options);
-	uint64_t limit = rt_file_bytes_allowed();
-	uint64_t bytes;
-	uint8_t *base;
+	uint64_t private_bytes = rt_global.state ? rt_load(&rt_global.state->private_bytes) : 0;
+	uint8_t *base = rt_lay_out() ? map_file(file, rt_header.file_bytes) : NULL;
 
-	if (limit < LEDGER_FILE_MIN_BYTES)
-		return false;
-	bytes = rt_lay_out(wanted, limit, tables);
-	base = bytes <= limit ? map_file(file, bytes) : NULL;
 	if (!base)
 		return false;
-	memcpy(((struct ledger_header *)base)->table, tables, sizeof(tables));
-	point_at(base, bytes);
-	rt_global.header->file_bytes = bytes;
-	rt_global.header->ledger_max_bytes =
-		wanted ? wanted
-		       : rt_ledger_max_default(file->fd, make->origin == LEDGER_ORIGIN_FORK);
-	rt_global.header->instance = file->instance;
-	rt_store(&rt_global.state->real_bytes, RT_HEADER_PAGES * LEDGER_PAGE_BYTES);
-	rt_store(&rt_global.state->private_bytes, make->private_bytes);
-	fill_header(rt_global.header, make, id);
-	fill_strings(rt_global.header, make, id);
-	fill_control(rt_global.control, make->options);
-	rt_global.pid = id->pid;
-	rt_global.first_row = make->first_row;
-	return !make->fill || make->fill();
+	point_at(base, rt_header.file_bytes);
+	rt_tables_start();
+	rt_store(&rt_global.state->private_bytes, private_bytes);
+	fill_control();
+	return true;
 }
 
-static void note_directory(long fd)
+static bool is_directory(const struct stat *it)
 {
-	static struct stat last;
-	struct stat now = { 0 };
+	return it->st_dev == dir_device && it->st_ino == dir_inode;
+}
 
-	(void)rt_syscall3(SYS_fstat, fd, (long)&now, 0);
-	rt_ledger_moved = last.st_ino && (now.st_dev != last.st_dev || now.st_ino != last.st_ino);
-	last = now;
+static void note_directory(const struct stat *it)
+{
+	rt_ledger_moved = dir_inode && !is_directory(it);
+	dir_device = it->st_dev;
+	dir_inode = it->st_ino;
+}
+
+/* Its magic is what says that the rest of it is there. */
+static void publish_header(void)
+{
+	struct ledger_header *header = (struct ledger_header *)rt_global.base;
+
+	memcpy(header->magic + sizeof(header->magic), rt_header.magic + sizeof(rt_header.magic),
+	       sizeof(rt_header) - sizeof(rt_header.magic));
+	atomic_thread_fence(memory_order_release);
+	memcpy(header->magic, rt_header.magic, sizeof(rt_header.magic));
+}
+
+static bool fill_first(struct file *file, const struct rt_make *make)
+{
+	uint64_t max = rt_ledger_max_wanted();
+
+	rt_header.ledger_max_bytes = max ? max : rt_ledger_max_default(file->fd);
+	fill_header(make, &file->id);
+	fill_strings(make, file);
+	publish_header();
+	return give_name(file->dir);
+}
+
+static bool fill_fork(const struct file *file)
+{
+	identify(&file->id);
+	rt_global.first_row = rt_header.first_row = rt_load(&rt_mine.first_row);
+	copy_strings();
+	rt_note_unseen(first_unseen);
+	publish_header();
+	return true;
+}
+
+/* @first: NULL in a forked child. */
+static bool make_file(struct file *file, const struct rt_make *first)
+{
+	bool made = false;
+
+	rt_ledger_is_named = false;
+	file->dir = open_directory(file->id.uid, &file->dir_is);
+	if (file->dir < 0)
+		return false;
+	if (open_file(file)) {
+		made = begin_file(file) && (first ? fill_first(file, first) : fill_fork(file));
+		if (made)
+			note_directory(&file->dir_is);
+		else
+			remove_it(file->dir);
+		close_it(file->fd);
+	}
+	close_it(file->dir);
+	return made;
+}
+
+static bool make_ledger(const struct rt_make *first)
+{
+	const uint8_t *before = rt_global.base;
+	struct file *file = rt_scratch_take(sizeof(*file));
+	bool made = false;
+
+	if (!file)
+		return false;
+	rt_identify(&file->id, first ? NULL : &rt_header);
+	if (first)
+		name_program(file->id.exe);
+	if ((int32_t)file->id.pid > 0)
+		made = make_file(file, first);
+	rt_scratch_give(file);
+	if (made)
+		return true;
+	if (rt_global.base != before)
+		rt_unmap_file(rt_global.base, rt_global.bytes);
+	rt_global.base = NULL;
+	rt_global.state = NULL;
+	return false;
 }
 
 bool rt_ledger_make(const struct rt_make *make)
 {
-	static RT_LARGE struct rt_identity id; /* too large for a stack that may be a signal's */
-	struct rt_global before = rt_global;
-	struct file file = { .dir = -1, .fd = -1 };
-	bool made = false;
+	wanted_dir = make->dir;
+	return make_ledger(make);
+}
 
-	rt_identify(&id);
-	if ((int32_t)id.pid <= 0)
-		return false;
-	file.dir = open_directory(make->dir, id.uid);
-	if (file.dir < 0)
-		return false;
-	if (open_file(&file, &id)) {
-		made = make_file(&file, make, &id) && give_name(&file);
-		if (!made) {
-			(void)rt_syscall3(SYS_unlinkat, file.dir, (long)file.unfinished, 0);
-			if (rt_global.base != before.base)
-				rt_munmap_sparse(rt_global.base, rt_global.bytes);
-			rt_global = before;
-		} else {
-			memcpy(rt_ledger_name, file.name, sizeof(rt_ledger_name));
-			note_directory(file.dir);
-		}
-		(void)rt_syscall3(SYS_close, file.fd, 0, 0);
-	}
-	(void)rt_syscall3(SYS_close, file.dir, 0, 0);
-	return made;
+bool rt_ledger_make_fork(void)
+{
+	rt_header.origin = LEDGER_ORIGIN_FORK;
+	return make_ledger(NULL);
+}
+
+/* The directory of the ledger, if the path still leads there; else < 0. */
+static long open_again(void)
+{
+	struct stat now;
+	long fd = open_private(rt_ledger_dir, (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0), &now);
+
+	if (fd < 0 || is_directory(&now))
+		return fd;
+	close_it(fd);
+	return -ENOENT;
+}
+
+void rt_ledger_give_name(void)
+{
+	long dir = open_again();
+
+	if (dir < 0)
+		return;
+	(void)give_name(dir);
+	close_it(dir);
+}
+
+void rt_ledger_remove(void)
+{
+	long dir = open_again();
+
+	if (dir < 0)
+		return;
+	remove_it(dir);
+	close_it(dir);
 }

@@ -16,6 +16,8 @@ struct option {
 	char *text;		  /* TEXT_MAX bytes to keep any text in; the value points there */
 };
 
+struct rt_options rt_options;
+
 static RT_LARGE char modules[TEXT_MAX];
 
 static const char *const modes[] = { "all", "off", NULL };
@@ -33,13 +35,6 @@ static const struct option options[] = {
 
 enum { OPTION_COUNT = sizeof(options) / sizeof(options[0]) };
 
-static void say(const char *a, const char *b, const char *c, const char *d)
-{
-	const char *const parts[] = { "seep: ", a, b, c, d, NULL };
-
-	rt_say(parts);
-}
-
 /* The nearest key, should one be near. */
 static void say_unknown(const char *key)
 {
@@ -49,10 +44,10 @@ static void say_unknown(const char *key)
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		core_nearest_offer(&nearest, options[i].key);
 	if (core_nearest_word(&nearest))
-		say("SEEP_OPTIONS: unknown key ", key, "; did you mean ",
-		    core_nearest_word(&nearest));
+		rt_say("seep: SEEP_OPTIONS: unknown key ", key, "; did you mean ",
+		       core_nearest_word(&nearest));
 	else
-		say("SEEP_OPTIONS: unknown key ", key, "; SEEP_OPTIONS=help=1 lists all", "");
+		rt_say("seep: SEEP_OPTIONS: unknown key ", key, "; SEEP_OPTIONS=help=1 lists all");
 }
 
 static bool parse_number(const char *text, uint64_t *ret_value)
@@ -109,15 +104,15 @@ static const char *take(const char *from, char stop, char *into, size_t max)
 }
 
 /* Nothing: as if the option had not been given. */
-static void set_text(struct rt_options *into, const struct option *option, const char *value)
+static void set_text(const struct option *option, const char *value)
 {
 	const char *kept = *value ? option->text : NULL;
 
 	memcpy(option->text, value, strlen(value) + 1);
-	memcpy((char *)into + option->offset, &kept, sizeof(kept));
+	memcpy((char *)&rt_options + option->offset, &kept, sizeof(kept));
 }
 
-static bool set_one(struct rt_options *into, const char *key, const char *value)
+static bool set_one(const char *key, const char *value)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		uint64_t number;
@@ -125,22 +120,22 @@ static bool set_one(struct rt_options *into, const char *key, const char *value)
 		if (strcmp(key, options[i].key) != 0)
 			continue;
 		if (options[i].text) {
-			set_text(into, &options[i], value);
+			set_text(&options[i], value);
 			return true;
 		}
 		if (!parse_value(&options[i], value, &number)) {
-			say("SEEP_OPTIONS: bad value for ", key, ": ",
-			    *value ? value : "(nothing)");
+			rt_say("seep: SEEP_OPTIONS: bad value for ", key, ": ",
+			       *value ? value : "(nothing)");
 			return false;
 		}
-		memcpy((char *)into + options[i].offset, &number, sizeof(number));
+		memcpy((char *)&rt_options + options[i].offset, &number, sizeof(number));
 		return true;
 	}
 	say_unknown(key);
 	return false;
 }
 
-static bool parse(struct rt_options *into, const char *text)
+static bool parse(const char *text)
 {
 	static RT_LARGE char value[TEXT_MAX]; /* as long as all of them: never cut */
 
@@ -155,7 +150,7 @@ static bool parse(struct rt_options *into, const char *text)
 			text = take(text + 1, '\0', value, sizeof(value));
 		if (*text == ':')
 			text++;
-		if ((*key || assigned) && !set_one(into, key, value))
+		if ((*key || assigned) && !set_one(key, value))
 			return false;
 	}
 	return true;
@@ -163,34 +158,34 @@ static bool parse(struct rt_options *into, const char *text)
 
 static void print_help(void)
 {
-	say("SEEP_OPTIONS=key=value:key=value, with these keys:", "", "", "");
+	rt_say("seep: SEEP_OPTIONS=key=value:key=value, with these keys:");
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		say("  ", options[i].key, "=", options[i].meaning);
+		rt_say("seep:   ", options[i].key, "=", options[i].meaning);
 }
 
-bool rt_options_read(const char *text, struct rt_options *ret_options)
+bool rt_options_read(const char *text)
 {
 	static RT_LARGE char kept[TEXT_MAX];
 
-	*ret_options = (struct rt_options){
+	rt_options = (struct rt_options){
 		.size_max = UINT64_MAX,
 		.exit_wait_ms = LEDGER_EXIT_WAIT_MS,
 		.forks = LEDGER_FORK_ALLOCS,
 		.argv = 1,
 	};
 	if (text && strlen(text) >= sizeof(kept)) {
-		say("SEEP_OPTIONS has more than 4,095 bytes", "", "", "");
+		rt_say("seep: SEEP_OPTIONS has more than 4,095 bytes");
 		return false;
 	}
 	if (text) {
 		memcpy(kept, text, strlen(text) + 1);
-		ret_options->text = kept;
-		if (!parse(ret_options, kept))
+		rt_options.text = kept;
+		if (!parse(kept))
 			return false;
 	}
-	if (ret_options->size_max == 0)
-		ret_options->size_max = UINT64_MAX;
-	if (ret_options->help) {
+	if (rt_options.size_max == 0)
+		rt_options.size_max = UINT64_MAX;
+	if (rt_options.help) {
 		print_help();
 		return false;
 	}

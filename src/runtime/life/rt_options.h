@@ -13,28 +13,31 @@ struct rt_options {
 	uint64_t verify;
 	uint64_t ledger_max; /* 0 = by the file system */
 	uint64_t exit_wait_ms;
-	uint64_t start_wait; /* 1: wait at the start until a recorder is there */
-	uint64_t argv;	     /* 0: withhold the arguments */
-	uint64_t by_thread;  /* 1: contexts by their thread's name */
-	uint64_t forks;	     /* the allocation at which a forked child gets a ledger of its own */
+	uint64_t start_wait;	/* 1: wait at the start until a recorder is there */
+	uint64_t argv;		/* 0: withhold the arguments */
+	uint64_t by_thread;	/* 1: contexts by their thread's name */
+	uint64_t forks;		/* so many allocations, and a forked child is not small */
 	uint64_t leak_exitcode; /* of __lsan_do_leak_check(); 0: goes on */
 	uint64_t help;
 	const char *modules; /* globs with commas in between, or NULL */
 	const char *text;    /* all of them as given, or NULL */
 };
 
-/* The bits of enum ledger_mode for the filters that are asked for. */
-static inline uint32_t rt_options_filters(const struct rt_options *options)
-{
-	bool sizes = options->size_min || options->size_max != UINT64_MAX;
+/* Of this process, once rt_options_read() has given them. */
+extern RT_HIDDEN struct rt_options rt_options;
 
-	return (sizes ? LEDGER_MODE_SIZES : 0) | (options->modules ? LEDGER_MODE_MODULES : 0);
+/* The bits of enum ledger_mode for the filters that are asked for. */
+static inline uint32_t rt_options_filters(void)
+{
+	bool sizes = rt_options.size_min || rt_options.size_max != UINT64_MAX;
+
+	return (sizes ? LEDGER_MODE_SIZES : 0) | (rt_options.modules ? LEDGER_MODE_MODULES : 0);
 }
 
 /*
- * @text may be NULL, and may change afterwards. False when it has an error or asks for help: then
+ * Into rt_options. @text may be NULL, and may change afterwards. False when it has an error or asks for help: then
  * one line (or the list) was written to standard error, and the program is to run unrecorded.
  */
-bool rt_options_read(const char *text, struct rt_options *ret_options);
+bool rt_options_read(const char *text);
 
 #endif

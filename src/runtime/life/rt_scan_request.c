@@ -12,12 +12,17 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHECK_MS = 100, MEET_MS = 1000, MEET_CHECK_MS = 10, TURN_MS = 10, LIST_MAX = 1 << 16 };
+enum { CHECK_MS = 100, MEET_MS = 1000, MEET_CHECK_MS = 10, TURN_MS = 10, LIST_MAX = 1 << 12 };
+
+/* Sandboxes let getpgid() pass more often than kill(). */
+static bool is_gone(uint32_t pid)
+{
+	return rt_syscall3(SYS_getpgid, pid, 0, 0) == -ESRCH;
+}
 
 /*
  * A living recorder answers at once, so whether it lives is asked only when it has not: sandboxes
- * kill for system calls that a process of their kind does not make. They let getpgid() pass more
- * often than kill().
+ * kill for system calls that a process of their kind does not make.
  */
 bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns)
 {
@@ -31,7 +36,7 @@ bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns
 		if (!recorder || rt_now_ns() >= until_ns)
 			return false;
 		waited = rt_futex_wait(word, seen, CHECK_MS);
-		if (waited == -ETIMEDOUT && rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
+		if (waited == -ETIMEDOUT && is_gone(recorder))
 			return rt_load_acquire(word) == wanted;
 	}
 }
@@ -40,28 +45,22 @@ bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns
 void rt_recorder_meet(void)
 {
 	struct ledger_control *control = rt_mine.control;
-	const uint32_t recorder = (uint32_t)rt_global.header->session &
+	const uint32_t recorder = (uint32_t)rt_header.session &
 				  ((UINT32_C(1) << LEDGER_SESSION_PID_BITS) - 1);
 	const uint64_t until_ns = rt_now_ns() + MEET_MS * UINT64_C(1000000);
 
-	if (!recorder || rt_global.header->origin != LEDGER_ORIGIN_START)
+	if (!recorder || rt_header.origin != LEDGER_ORIGIN_START)
 		return;
 	while (!rt_load_acquire(&control->recorder_pid) && !rt_load_acquire(&control->exit_ack) &&
 	       (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
 	       rt_now_ns() < until_ns)
 		if (rt_futex_wait(&control->exit_ack, 0, MEET_CHECK_MS) == -ETIMEDOUT &&
-		    rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
+		    is_gone(recorder))
 			return;
 }
 
 /* The thread whose request it is. */
 static _Atomic uint32_t asker;
-/*
- * Mapped when it is needed first, and for good: a recorder that was thought dead may write
- * there.
- */
-static struct ledger_lost *list;
-
 /* False: this thread asks already, further out; unless a handler has left that by longjmp(). */
 static bool take_turn(const void *frame)
 {
@@ -95,7 +94,7 @@ static bool take_turn(const void *frame)
 void rt_scan_done(void)
 {
 	rt_store_release(&asker, 0);
-	(void)rt_futex_wake_one(&asker);
+	rt_futex_wake(&asker);
 }
 
 static const char *wait_for_recorder(uint32_t request)
@@ -113,34 +112,28 @@ static const char *ask(enum ledger_scan_kind kind, bool is_recorded, struct rt_l
 	struct ledger_state *state = rt_global.state;
 	uint32_t request = rt_load(&state->scan_request) + 1;
 	const char *why;
+	uint64_t real;
 
-	if (!list)
-		list = rt_mmap_sparse(LIST_MAX * sizeof(*list));
+	/* Whoever answers writes as many as are real. */
+	(void)rt_table_offer(LEDGER_TABLE_LOST, LIST_MAX);
 	rt_store(&state->scan_kind, kind);
-	rt_store(&state->scan_list, (uintptr_t)list);
-	rt_store(&state->scan_list_max, list ? LIST_MAX : 0);
 	rt_store_release(&state->scan_request, request);
 	why = is_recorded ? wait_for_recorder(request) : rt_tool_run();
 	if (rt_load_acquire(&control->scan_answer) != request)
 		return why;
 	if (rt_load(&control->scan_failed))
 		return "";
+	real = rt_load(&rt_tables[LEDGER_TABLE_LOST].ready);
 	*ret_lost = (struct rt_lost){
 		.blocks = rt_load(&control->scan_leaks),
 		.bytes = rt_load(&control->scan_leak_bytes),
 		.listed = rt_load(&control->scan_listed),
-		.list = list,
+		.list = (struct ledger_lost *)(rt_global.base +
+					       rt_header.table[LEDGER_TABLE_LOST].offset),
 	};
-	if (ret_lost->listed > LIST_MAX)
-		ret_lost->listed = LIST_MAX;
+	if (ret_lost->listed > real)
+		ret_lost->listed = (uint32_t)real;
 	return NULL;
-}
-
-static bool has_recorder(const struct ledger_control *control)
-{
-	const uint32_t pid = rt_load_acquire(&control->recorder_pid);
-
-	return pid && rt_syscall3(SYS_getpgid, pid, 0, 0) != -ESRCH;
 }
 
 const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
@@ -148,15 +141,15 @@ const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *register
 {
 	struct ledger_control *control = rt_control();
 	struct rt_exit_point before;
+	uint32_t recorder;
 	bool is_recorded;
 	const char *why;
 
-	if (!control)
-		control = rt_grow_up();
 	if (!control || rt_getpid_or_tid() != rt_global.pid)
 		return "this process is not recorded";
 	rt_recorder_meet();
-	is_recorded = has_recorder(control);
+	recorder = rt_load_acquire(&control->recorder_pid);
+	is_recorded = recorder && !is_gone(recorder);
 	if (is_recorded && !rt_load(&control->scan_ready))
 		return "its recorder does not look for leaks";
 	if (!take_turn(frame))
@@ -178,8 +171,7 @@ void rt_suppressions_note(void)
 
 	if (rt_load(&rt_global.state->suppressions))
 		return;
-	function =
-		(const char *(*)(void))(uintptr_t)rt_find_in_program("__lsan_default_suppressions");
+	function = (const char *(*)(void))rt_find_in_program("__lsan_default_suppressions");
 	said = function ? function() : NULL;
 	if (!said)
 		return;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The beginning of recording: at a preloaded process's first allocation, before any constructor;
- * when somebody who has loaded the library later says so; and in a forked child at its first
- * allocation or free.
+ * or when somebody who has loaded the library later says so.
  */
 #ifndef SEEP_RUNTIME_START_H
 #define SEEP_RUNTIME_START_H
@@ -17,7 +16,6 @@ struct rt_start {
 	const char *dir;	    /* where the ledger belongs; NULL: the usual place */
 	char *const *arguments; /* of the program, one after the other in memory; NULL: withheld */
 	uint64_t session;	/* of a recorder; 0: none */
-	enum ledger_origin origin;
 };
 
 /*
@@ -26,20 +24,17 @@ struct rt_start {
  */
 RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
 
+/* Contexts and names begin, in a ledger that is new; false: no memory. */
+bool rt_open_books(void);
+
 /*
- * The control line of this process's own ledger, NULL when it has none. A forked child is young
- * after the first call, or has a ledger of its own.
+ * The control line of this process's own ledger, which a forked child makes for that; NULL when it
+ * has none.
  */
 RT_COLD struct ledger_control *rt_control_cold(void);
 
-/* Nothing is recorded in this process, and nothing will be. */
-bool rt_is_off(void);
-
-/*
- * Give a young child its ledger; in another process there is nothing to do. Returns
- * rt_mine.control.
- */
-RT_COLD struct ledger_control *rt_grow_up(void);
+/* Asked without one: there will be a ledger. Until then what happens is counted early (track/early.h). */
+RT_COLD bool rt_is_early(void);
 
 static inline struct ledger_control *rt_control(void)
 {

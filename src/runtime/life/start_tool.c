@@ -31,7 +31,6 @@ enum { PLACES = sizeof(places) / sizeof(places[0]) };
 struct room {
 	_Alignas(16) uint8_t parent_stack[STACK_BYTES];
 	_Alignas(16) uint8_t tool_stack[STACK_BYTES];
-	char own[PATH_BYTES];
 	char tool[PLACES][PATH_BYTES];
 	char ledger[PATH_BYTES];
 	_Atomic uint32_t runs; /* futex: 0 when the parent has ended */
@@ -41,20 +40,16 @@ struct room {
 
 static struct room *room;
 
-static const char *own_path(void)
-{
-	const struct link_map *own = rt_own_map();
-
-	return own && own->l_name ? own->l_name : "";
-}
-
-/* The working directory at the start, where the library's own path is relative to it; else "". */
-static RT_LARGE char folder[PATH_BYTES];
+/* Of libseep.so; NULL: not known. */
+static const char *own_path;
 
 void rt_tool_find(void)
 {
-	if (*own_path() != '/' && rt_syscall3(SYS_getcwd, (long)folder, sizeof(folder), 0) <= 0)
-		folder[0] = '\0';
+	static RT_LARGE char path[PATH_BYTES];
+	const struct link_map *own = rt_own_map();
+
+	if (own && own->l_name && *own->l_name)
+		own_path = rt_absolute_path(own->l_name, path, sizeof(path));
 }
 
 /* Too long: "". */
@@ -70,24 +65,12 @@ static void join(char *path, const char *a, size_t a_bytes, const char *b)
 	memcpy(path + a_bytes + 1, b, b_bytes);
 }
 
+/* Without a path of our own nothing is run. */
 static void find_paths(void)
 {
-	const char *own = own_path();
-	const char *slash;
-
-	if (*own != '/') {
-		/* Not known, or out of reach: then nothing is run. */
-		room->own[0] = '\0';
-		if (*own && *folder == '/')
-			join(room->own, folder, strlen(folder), own);
-		own = room->own;
-	}
-	slash = strrchr(own, '/');
-	for (unsigned i = 0; i < PLACES; i++)
-		if (*own == '/')
-			join(room->tool[i], own, (size_t)(slash - own), places[i]);
-		else
-			room->tool[i][0] = '\0';
+	for (unsigned i = 0; own_path && i < PLACES; i++)
+		join(room->tool[i], own_path, (size_t)(strrchr(own_path, '/') - own_path),
+		     places[i]);
 	join(room->ledger, rt_ledger_dir, strlen(rt_ledger_dir), rt_ledger_name);
 }
 

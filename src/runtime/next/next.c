@@ -18,40 +18,31 @@ bool rt_paged_foreign;
  * What rt_next leads to at first: the search, which allocates nothing and may be made by several at
  * once, since all find the same.
  */
-#define EARLY(type, field, parameters, arguments) \
-	static type early_##field parameters      \
-	{                                         \
-		rt_next_find();                   \
-		return rt_next.field arguments;   \
+#define EARLY(type, symbol, parameters, arguments) \
+	static type early_##symbol parameters      \
+	{                                          \
+		rt_next_find();                    \
+		return rt_next.symbol arguments;   \
 	}
-
-EARLY(void *, malloc, (size_t size), (size))
-EARLY(void *, calloc, (size_t count, size_t size), (count, size))
-EARLY(void *, realloc, (void *block, size_t size), (block, size))
-EARLY(void *, reallocarray, (void *block, size_t count, size_t size), (block, count, size))
-EARLY(void, free, (void *block), (block))
-EARLY(void *, memalign, (size_t alignment, size_t size), (alignment, size))
-EARLY(int, posix_memalign, (void **ret, size_t alignment, size_t size), (ret, alignment, size))
-EARLY(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
-EARLY(void *, valloc, (size_t size), (size))
-EARLY(void *, pvalloc, (size_t size), (size))
-EARLY(size_t, malloc_usable_size, (void *block), (block))
+#define EARLY_FUNCTIONS(E)                                                                      \
+	E(void *, malloc, (size_t size), (size))                                                \
+	E(void *, calloc, (size_t count, size_t size), (count, size))                           \
+	E(void *, realloc, (void *block, size_t size), (block, size))                           \
+	E(void *, reallocarray, (void *block, size_t count, size_t size), (block, count, size)) \
+	E(void, free, (void *block), (block))                                                   \
+	E(void *, memalign, (size_t alignment, size_t size), (alignment, size))                 \
+	E(int, posix_memalign, (void **ret, size_t alignment, size_t size),                     \
+	  (ret, alignment, size))                                                               \
+	E(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))            \
+	E(void *, valloc, (size_t size), (size))                                                \
+	E(void *, pvalloc, (size_t size), (size))                                               \
+	E(size_t, malloc_usable_size, (void *block), (block))
+EARLY_FUNCTIONS(EARLY)
 
 static _Atomic bool is_found;
 
-struct rt_next rt_next = {
-	.malloc = early_malloc,
-	.calloc = early_calloc,
-	.realloc = early_realloc,
-	.reallocarray = early_reallocarray,
-	.free = early_free,
-	.memalign = early_memalign,
-	.posix_memalign = early_posix_memalign,
-	.aligned_alloc = early_aligned_alloc,
-	.valloc = early_valloc,
-	.pvalloc = early_pvalloc,
-	.malloc_usable_size = early_malloc_usable_size,
-};
+#define LEADS_TO(type, symbol, ...) .symbol = early_##symbol,
+struct rt_next rt_next = { EARLY_FUNCTIONS(LEADS_TO) };
 
 static const char *base_name(const char *path)
 {
@@ -218,23 +209,58 @@ const struct link_map *rt_own_map(void)
 	return object_of((uintptr_t)&rt_next);
 }
 
+static void *find_loaded(uintptr_t base, const ElfW(Phdr) * headers, size_t count,
+			 const char *symbol)
+{
+	struct link_map map = { .l_addr = base };
+
+	for (size_t i = 0; i < count; i++)
+		if (headers[i].p_type == PT_DYNAMIC)
+			map.l_ld = (ElfW(Dyn) *)(base + headers[i].p_vaddr);
+	return find_in(&map, symbol);
+}
+
+struct search {
+	const char *symbol;
+	void *found;
+};
+
+static int search_one(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct search *search = argument;
+	void *found = find_loaded(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum,
+				  search->symbol);
+
+	(void)bytes;
+	if (!found || object_of((uintptr_t)found) == rt_own_map())
+		return 0;
+	search->found = found;
+	return 1;
+}
+
 void *rt_find_elsewhere(const char *symbol)
 {
-	const struct link_map *own = rt_own_map();
+	struct search search = { .symbol = symbol };
 
-	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
-		void *found = map == own ? NULL : find_in(map, symbol);
+	(void)dl_iterate_phdr(search_one, &search);
+	return search.found;
+}
 
-		if (found)
-			return found;
-	}
-	return NULL;
+void *rt_find_in_vdso(const char *symbol)
+{
+	/* The kernel links it at 0, and maps it for as long as the process has its memory. */
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
+
+	return header ? find_loaded((uintptr_t)header,
+				    (const ElfW(Phdr) *)((uintptr_t)header + header->e_phoff),
+				    header->e_phnum, symbol)
+		      : NULL;
 }
 
 static bool is_next(const char *name, const void *function)
 {
-#define CORE_MALLOC(symbol, field, type, parameters)                                    \
-	if (function == (void *)(uintptr_t)rt_next.field && strcmp(name, #symbol) == 0) \
+#define CORE_MALLOC(symbol, type, parameters)                                            \
+	if (function == (void *)(uintptr_t)rt_next.symbol && strcmp(name, #symbol) == 0) \
 		return true;
 #include "core/allocation.def"
 	return false;
@@ -267,20 +293,6 @@ static bool is_replaced(const struct rt_next *next, const char *symbol)
 		if (found && !is_plain_provider(next, (uintptr_t)found))
 			return true;
 	}
-	return false;
-}
-
-static bool any_is_replaced(const struct rt_next *next)
-{
-#define RT_HOOK(symbol, field, type, parameters)
-#define RT_OPERATOR(symbol, field, type, parameters) \
-	if (is_replaced(next, #symbol))              \
-		return true;
-#define RT_WRAP(symbol)
-#include "runtime/next/hooks.def"
-#undef RT_HOOK
-#undef RT_OPERATOR
-#undef RT_WRAP
 	return false;
 }
 
@@ -348,36 +360,33 @@ bool rt_next_is_in_exit(uintptr_t pc)
 
 static void find_functions(struct rt_next *next)
 {
-#define RT_HOOK(symbol, field, type, parameters) \
-	next->field = (type(*) parameters)(uintptr_t)find_behind(#symbol);
+#define RT_HOOK(symbol, type, parameters) \
+	next->symbol = (type(*) parameters)(uintptr_t)find_behind(#symbol);
 #define RT_OPERATOR RT_HOOK
-#define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
-#undef RT_HOOK
-#undef RT_OPERATOR
-#undef RT_WRAP
 }
 
 /* Whose malloc it is decides whose operators count as replaced. */
 static void drop_plain_operators(struct rt_next *next)
 {
-	bool replaced = any_is_replaced(next);
+	bool replaced = false;
 
-#define RT_HOOK(symbol, field, type, parameters)
-#define RT_OPERATOR(symbol, field, type, parameters)                                     \
-	if (!replaced && next->field && is_plain_provider(next, (uintptr_t)next->field)) \
-		next->field = NULL;                                                      \
-	rt_operators_foreign |= next->field != NULL;
-#define RT_WRAP(symbol)
+#define RT_OPERATOR(symbol, ...) replaced = replaced || is_replaced(next, #symbol);
 #include "runtime/next/hooks.def"
-#undef RT_HOOK
-#undef RT_OPERATOR
-#undef RT_WRAP
+#define RT_OPERATOR(symbol, ...)                                                           \
+	if (!replaced && next->symbol && is_plain_provider(next, (uintptr_t)next->symbol)) \
+		next->symbol = NULL;                                                       \
+	rt_operators_foreign |= next->symbol != NULL;
+#include "runtime/next/hooks.def"
 }
 
 /* An allocator need not define every function: those it lacks are libc's, with libc's blocks. */
-static void find_foreign(const struct rt_next *next)
+static void settle_foreign(struct rt_next *next)
 {
+	if (!is_next_allocators(next, (uintptr_t)next->free_sized))
+		next->free_sized = NULL;
+	if (!is_next_allocators(next, (uintptr_t)next->free_aligned_sized))
+		next->free_aligned_sized = NULL;
 	rt_usable_unknown = !is_next_allocators(next, (uintptr_t)next->malloc_usable_size);
 	rt_aligned_foreign = !is_next_allocators(next, (uintptr_t)next->memalign) ||
 			     !is_next_allocators(next, (uintptr_t)next->aligned_alloc) ||
@@ -393,7 +402,7 @@ bool rt_next_use(const struct rt_next *given)
 	if (rt_load_acquire(&is_found))
 		return false;
 	drop_plain_operators(&next);
-	find_foreign(&next);
+	settle_foreign(&next);
 	rt_next = next;
 	if (!rt_next_is_glibc())
 		rt_min_request = 16;

@@ -13,13 +13,9 @@
 #include <stdint.h>
 
 struct rt_next {
-#define RT_HOOK(symbol, field, type, parameters) type(*field) parameters;
-#define RT_OPERATOR(symbol, field, type, parameters) type(*field) parameters;
-#define RT_WRAP(symbol)
+#define RT_HOOK(symbol, type, parameters) type(*symbol) parameters;
+#define RT_OPERATOR RT_HOOK
 #include "runtime/next/hooks.def"
-#undef RT_HOOK
-#undef RT_OPERATOR
-#undef RT_WRAP
 };
 
 extern RT_HIDDEN struct rt_next rt_next;
@@ -77,11 +73,13 @@ struct link_map;
 const struct link_map *rt_own_map(void);
 
 /*
- * A definition of @symbol in any loaded object but this library, the vDSO among them; for operators
- * whose provider came later or locally too. Reads the loader's list: for the out-of-memory path and
- * the start only.
+ * A definition of @symbol in any loaded object but this library; for operators whose provider came
+ * later or locally too. Takes the loader's lock: for the out-of-memory path only.
  */
 void *rt_find_elsewhere(const char *symbol);
+
+/* A function of the vDSO; NULL: the kernel gave none. */
+void *rt_find_in_vdso(const char *symbol);
 
 /*
  * Our hook @name if it forwards to @function, an allocation function, else NULL. Ours even

@@ -23,8 +23,7 @@ struct rt_memo_table {
 	uint64_t mask;
 	_Atomic uint64_t used;
 	_Atomic uint64_t generation; /* in which it was last empty */
-	uint64_t spare;
-	struct rt_memo_bucket buckets[];
+	_Alignas(16) struct rt_memo_bucket buckets[];
 };
 
 /* Zero: empty. */
@@ -71,13 +70,26 @@ RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 	return RT_LIKELY(value != 0) ? value : rt_memo_search(table, key);
 }
 
+/* The bucket of @key will be looked at. */
+static inline void rt_memo_prefetch(rt_memo *memo, uint64_t key)
+{
+	const struct rt_memo_table *table = rt_load_acquire(memo);
+
+	if (RT_LIKELY(table != NULL))
+		__builtin_prefetch(&table->buckets[(key >> 32) & table->mask]);
+}
+
 /*
  * Add @value, not 0, in place of what @key had. A table that is three quarters full becomes one of
  * twice the size; but one that was filled since before @generation, or is the largest of
- * @most_bytes, is emptied: keys of older generations are not asked for again.
+ * @most_bytes, is emptied: keys of older generations are not asked for again. Returns the table that
+ * a larger one took the place of, which others may still be reading; NULL: none.
  */
-RT_COLD void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generation,
-			 uint64_t most_bytes);
+RT_COLD struct rt_memo_table *rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value,
+					  uint64_t generation, uint64_t most_bytes);
+
+/* Of what rt_memo_put() returned: nobody reads it any more. */
+RT_COLD void rt_memo_unmap(struct rt_memo_table *table);
 
 /* Forget all. */
 RT_COLD void rt_memo_empty(rt_memo *memo);

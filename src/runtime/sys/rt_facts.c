@@ -45,9 +45,7 @@ static bool exchange(struct ledger_range *range, struct range from, struct range
 
 static uint32_t count_of(const struct list *list)
 {
-	uint32_t count = rt_load(list->count);
-
-	return count < list->max ? count : list->max;
+	return (uint32_t)core_smaller(rt_load(list->count), list->max);
 }
 
 /* One that @added continues, or that continues it, becomes longer. The latest first. */

@@ -10,24 +10,38 @@
 #include <signal.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /*
- * What is mapped is put side by side, from here on: far enough below the library that what the
- * program maps does not come between. The kernel copies less at a fork where it is one mapping, and
- * few tables of pages. So the first, the page map's upper level, of which the last pages are used
- * most, ends where others begin.
+ * What is mapped is put side by side in regions, far enough below the library that what the program
+ * maps does not come between. The kernel copies less at a fork where it is one mapping, and few
+ * tables of pages. A region is reserved without access: what is not in use of it keeps what the
+ * program writes beyond its own blocks out of our memory, at both ends.
  */
-#define BESIDE_BELOW (UINT64_C(64) << 30)
+#define REGION_BELOW (UINT64_C(64) << 30)
 enum {
-	BESIDE_BYTES_MAX = 64 << 20,
-	REGION_BYTES = 2 << 20, /* of one table of pages */
+	GUARD_BYTES = RT_GUARD_BYTES,
+	REGION_BYTES = 64 << 20, /* begins at a multiple of that */
+	REGION_PART_MAX = REGION_BYTES / 2,
 	CHUNK_BYTES = 256 << 10,
+	/* Of the page map's upper level, the first, the last pages are used most: a chunk's end. */
+	REGION_FRONT_BYTES = CHUNK_BYTES - LEDGER_LEAVES_PAGES,
 };
-#define BESIDE_FIRST_BYTES (LEDGER_LEAVES * sizeof(void *) + LEDGER_LEAVES_PAGES)
+_Static_assert((int)REGION_FRONT_BYTES >= (int)GUARD_BYTES, "a guard before each region");
+
+/* Where the next part of a region begins; at the edge of one there is no room left. */
+struct regions {
+	_Atomic uintptr_t next;
+	unsigned below; /* the library, in REGION_BELOW */
+};
+
+/* Leaves of the page map have no huge pages, so they are mappings apart. */
+static struct regions tables = { .below = 1 }, leaves = { .below = 2 };
 
 struct place {
-	uintptr_t begin; /* 0: anywhere */
+	uintptr_t begin; /* 0: none */
 	uintptr_t end;
 };
 
@@ -36,68 +50,196 @@ static uintptr_t align_up(uintptr_t address, size_t align)
 	return (address + align - 1) & ~(uintptr_t)(align - 1);
 }
 
-/* 0: the library lies elsewhere than usual. */
-static uintptr_t first_place(void)
+/* @flags: MAP_FIXED, where all of it is ours. 0: failed. */
+static uintptr_t map(uintptr_t at, size_t bytes, int protection, int flags)
 {
-	uintptr_t library = (uintptr_t)&rt_global;
+	long ret = rt_syscall6(SYS_mmap, (long)at, (long)bytes, protection,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
-	if (library < 2 * BESIDE_BELOW)
-		return 0;
-	return align_up(library - BESIDE_BELOW, REGION_BYTES) - BESIDE_FIRST_BYTES + CHUNK_BYTES;
+	return ret < 0 && ret > -4096 ? 0 : (uintptr_t)ret;
 }
 
-static _Atomic uintptr_t beside_next;
-
-/*
- * @bytes from an address that is likely to be free, next to the one before. Where it is not, the
- * kernel finds another. With @edge, up to the first multiple of it that leaves @bytes or more.
- */
-static struct place beside(size_t bytes, size_t edge)
+static void unmap(uintptr_t at, size_t bytes)
 {
-	uintptr_t before = rt_load(&beside_next);
+	if (bytes)
+		(void)rt_syscall3(SYS_munmap, (long)at, (long)bytes, 0);
+}
+
+uint64_t rt_limit_of(int resource)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	(void)rt_syscall6(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur;
+}
+
+/* Then nothing is reserved that may not be needed. Asked once: a filter may kill for it later. */
+static bool is_room_scarce(void)
+{
+	enum { UNKNOWN, SCARCE, AMPLE };
+	static _Atomic uint32_t known;
+	uint32_t answer = rt_load(&known);
+
+	if (answer == UNKNOWN) {
+		answer = rt_limit_of(RLIMIT_AS) == RLIM_INFINITY ? AMPLE : SCARCE;
+		rt_store(&known, answer);
+	}
+	return answer == SCARCE;
+}
+
+static uintptr_t first_region(unsigned below)
+{
+	uintptr_t library = align_up((uintptr_t)&rt_global, REGION_BYTES);
+
+	/* Else it lies elsewhere than usual. */
+	return library > 2 * below * REGION_BELOW ? library - below * REGION_BELOW : 0;
+}
+
+/* Another, behind the one before if that is free. 0: none. */
+static uintptr_t region_new(uintptr_t wanted)
+{
+	uintptr_t begin, at;
+
+	if (is_room_scarce())
+		return 0;
+	begin = map(wanted, REGION_BYTES, PROT_NONE, 0);
+	if (begin % REGION_BYTES) {
+		unmap(begin, REGION_BYTES);
+		at = map(0, (size_t)2 * REGION_BYTES, PROT_NONE, 0);
+		begin = align_up(at, REGION_BYTES);
+		if (at)
+			unmap(at, begin - at);
+		if (at)
+			unmap(begin + REGION_BYTES, at + REGION_BYTES - begin);
+	}
+	if (begin)
+		rt_facts_own((void *)begin, REGION_BYTES);
+	return begin;
+}
+
+/* @bytes of a region, without access yet. With @edge, up to the first multiple of it that leaves
+ * @bytes or more. */
+static struct place region_part(struct regions *regions, size_t bytes, size_t edge)
+{
+	const struct place none = { 0, 0 };
+	uintptr_t before = rt_load(&regions->next);
 	struct place place;
 
-	if (bytes > BESIDE_BYTES_MAX)
-		return (struct place){ 0, bytes };
-	do {
-		place.begin = before ? before : first_place();
-		place.end = align_up(place.begin + bytes, edge);
-		if (!place.begin)
+	if (bytes > REGION_PART_MAX)
+		return none;
+	for (;;) {
+		uintptr_t region = 0;
+
+		place.begin = before;
+		place.end = align_up(before + bytes, edge);
+		if (place.end + GUARD_BYTES > align_up(before, REGION_BYTES)) {
+			region = region_new(before ? align_up(before, REGION_BYTES)
+						   : first_region(regions->below));
+			if (!region)
+				return none;
+			place.begin = region + REGION_FRONT_BYTES;
+			place.end = align_up(place.begin + bytes, edge);
+		}
+		if (atomic_compare_exchange_strong_explicit(&regions->next, &before, place.end,
+							    memory_order_relaxed,
+							    memory_order_relaxed))
 			return place;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&beside_next, &before, place.end, memory_order_relaxed, memory_order_relaxed));
-	return place;
+		if (region) {
+			rt_facts_disown((void *)region, REGION_BYTES);
+			unmap(region, REGION_BYTES);
+		}
+	}
 }
 
-static void *map(struct place where)
+static bool open_place(struct place where)
 {
 	const size_t bytes = where.end - where.begin;
-	long ret = rt_syscall6(SYS_mmap, (long)where.begin, (long)bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (ret < 0 && ret > -4096)
-		return NULL;
-	(void)rt_syscall3(SYS_madvise, ret, (long)bytes, MADV_DONTDUMP);
-	return (void *)ret;
+	if (!map(where.begin, bytes, PROT_READ | PROT_WRITE, MAP_FIXED))
+		return false;
+	(void)rt_syscall3(SYS_madvise, (long)where.begin, (long)bytes, MADV_DONTDUMP);
+	return true;
 }
 
-static void *map_own(struct place where)
+static bool open_part(struct regions *regions, struct place part)
 {
-	void *start = map(where);
+	if (open_place(part))
+		return true;
+	/* Or who has no memory and asks for some all the time uses up addresses. */
+	(void)atomic_compare_exchange_strong_explicit(&regions->next, &part.end, part.begin,
+						      memory_order_relaxed, memory_order_relaxed);
+	return false;
+}
 
-	if (start)
-		rt_facts_own(start, rt_page_up(where.end - where.begin));
-	return start;
+/* Anywhere, between guards of its own, without access yet. 0: failed. */
+static uintptr_t alone(size_t bytes)
+{
+	const size_t whole = rt_page_up(bytes) + (size_t)2 * GUARD_BYTES;
+	uintptr_t begin = map(0, whole, PROT_NONE, 0);
+
+	if (!begin)
+		return 0;
+	rt_facts_own((void *)begin, whole);
+	return begin + GUARD_BYTES;
+}
+
+void rt_unmap_file(void *start, size_t bytes)
+{
+	const uintptr_t begin = (uintptr_t)start - GUARD_BYTES;
+	const size_t whole = rt_page_up(bytes) + (size_t)2 * GUARD_BYTES;
+
+	/* First: another thread may get the addresses at once. */
+	rt_facts_disown((void *)begin, whole);
+	unmap(begin, whole);
+}
+
+static uintptr_t map_alone(size_t bytes)
+{
+	uintptr_t begin = alone(bytes);
+
+	if (!begin || open_place((struct place){ begin, begin + rt_page_up(bytes) }))
+		return begin;
+	rt_unmap_file((void *)begin, bytes);
+	return 0;
+}
+
+static void *map_part(struct regions *regions, size_t bytes)
+{
+	struct place part = region_part(regions, bytes, LEDGER_PAGE_BYTES);
+
+	if (!part.begin)
+		return (void *)map_alone(bytes);
+	return open_part(regions, part) ? (void *)part.begin : NULL;
+}
+
+void *rt_map_file(int fd, size_t bytes)
+{
+	uintptr_t begin = alone(bytes);
+	long ret;
+
+	if (!begin)
+		return NULL;
+	ret = rt_syscall6(SYS_mmap, (long)begin, (long)bytes, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_FIXED, fd, 0);
+	if (ret == (long)begin)
+		return (void *)begin;
+	rt_unmap_file((void *)begin, bytes);
+	return NULL;
 }
 
 void *rt_mmap_leaf(size_t bytes)
 {
-	return map((struct place){ 0, bytes });
+	void *leaf = map_part(&leaves, bytes);
+
+	/* A huge page would cost 2 MB for the cell of a single block in a sparse area. */
+	if (leaf)
+		(void)rt_syscall3(SYS_madvise, (long)leaf, (long)bytes, MADV_NOHUGEPAGE);
+	return leaf;
 }
 
 void *rt_mmap_sparse(size_t bytes)
 {
-	return map_own(beside(bytes, LEDGER_PAGE_BYTES));
+	return map_part(&tables, bytes);
 }
 
 /*
@@ -117,37 +259,26 @@ static uintptr_t chunk_up(uintptr_t address)
 /* What can be taken from up to the next edge; 0: no memory. */
 static uintptr_t chunk_new(void)
 {
-	struct place where = beside(2 * PIECE_BYTES_MAX, CHUNK_BYTES);
-	uintptr_t begin = (uintptr_t)map_own(where);
-	uintptr_t end = where.end;
+	struct place where = region_part(&tables, (size_t)2 * PIECE_BYTES_MAX, CHUNK_BYTES);
+	uintptr_t end;
 
-	if (begin && begin != where.begin) {
-		/* Another place has edges elsewhere. */
-		rt_munmap_sparse((void *)begin, where.end - where.begin);
-		begin = (uintptr_t)map_own((struct place){ 0, (size_t)2 * CHUNK_BYTES });
-		end = (begin + (size_t)2 * CHUNK_BYTES) & ~(uintptr_t)(CHUNK_BYTES - 1);
-	}
-	return begin && end - begin > CHUNK_BYTES ? end - CHUNK_BYTES : begin;
-}
-
-/* Whole pages are not shared with others. */
-static uintptr_t piece_begin(uintptr_t at, size_t bytes)
-{
-	return bytes < LEDGER_PAGE_BYTES ? at : rt_page_up(at);
-}
-
-static size_t piece_bytes(size_t bytes)
-{
-	return bytes < LEDGER_PAGE_BYTES ? align_up(bytes, PIECE_ALIGN) : rt_page_up(bytes);
+	if (where.begin)
+		return open_part(&tables, where) ? where.begin : 0;
+	/* Another place has edges elsewhere. */
+	where.begin = map_alone((size_t)2 * CHUNK_BYTES);
+	end = (where.begin + (size_t)2 * CHUNK_BYTES) & ~(uintptr_t)(CHUNK_BYTES - 1);
+	return where.begin && end - where.begin > CHUNK_BYTES ? end - CHUNK_BYTES : where.begin;
 }
 
 static void *piece_new(size_t bytes)
 {
+	/* Whole pages are not shared with others. */
+	const size_t align = bytes < LEDGER_PAGE_BYTES ? PIECE_ALIGN : LEDGER_PAGE_BYTES;
 	uintptr_t at = rt_load(&pool);
 
-	bytes = piece_bytes(bytes);
+	bytes = align_up(bytes, align);
 	for (;;) {
-		uintptr_t begin = piece_begin(at, bytes);
+		uintptr_t begin = align_up(at, align);
 		uintptr_t chunk = 0;
 
 		if (chunk_up(begin + bytes) != chunk_up(at) || at == chunk_up(at)) {
@@ -164,13 +295,6 @@ static void *piece_new(size_t bytes)
 	}
 }
 
-/* Its place in the chunk is lost: few are given back. */
-static void piece_free(void *start, size_t bytes)
-{
-	if (bytes >= LEDGER_PAGE_BYTES)
-		rt_give_back(start, rt_page_up(bytes));
-}
-
 void *rt_mmap(size_t bytes)
 {
 	void *start = bytes <= PIECE_BYTES_MAX ? piece_new(bytes) : NULL;
@@ -179,7 +303,7 @@ void *rt_mmap(size_t bytes)
 		/* A table is read first, which would cost another page fault. */
 		*(volatile char *)start = 0;
 	if (!start) {
-		start = map_own(beside(bytes, LEDGER_PAGE_BYTES));
+		start = map_part(&tables, bytes);
 		if (!start)
 			return NULL;
 	}
@@ -190,19 +314,19 @@ void *rt_mmap(size_t bytes)
 
 void rt_munmap_sparse(void *start, size_t bytes)
 {
-	/* First: another thread may get the addresses at once. */
-	rt_facts_disown(start, rt_page_up(bytes));
-	(void)rt_syscall3(SYS_munmap, (long)start, (long)bytes, 0);
+	/* The place stays ours, as a guard of what lies beside it. */
+	(void)map((uintptr_t)start, rt_page_up(bytes), PROT_NONE, MAP_FIXED);
 }
 
 void rt_munmap(void *start, size_t bytes)
 {
 	if (!start)
 		return;
-	if (bytes <= PIECE_BYTES_MAX)
-		piece_free(start, bytes);
-	else
+	/* The place of a piece in its chunk is lost: few are given back. */
+	if (bytes > PIECE_BYTES_MAX)
 		rt_munmap_sparse(start, bytes);
+	else if (bytes >= LEDGER_PAGE_BYTES)
+		rt_give_back(start, rt_page_up(bytes));
 	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
 }
@@ -250,6 +374,23 @@ long rt_read_file(const char *path, char *buffer, size_t max)
 	return got < 0 && used == 0 ? got : (long)used;
 }
 
+const char *rt_absolute_path(const char *path, char *buffer, size_t max)
+{
+	const size_t bytes = strlen(path) + 1;
+	size_t before;
+
+	if (*path == '/')
+		return path;
+	if (rt_syscall3(SYS_getcwd, (long)buffer, (long)max, 0) <= 0 || *buffer != '/')
+		return NULL;
+	before = strlen(buffer);
+	if (before + 1 + bytes > max)
+		return NULL;
+	buffer[before] = '/';
+	memcpy(buffer + before + 1, path, bytes);
+	return buffer;
+}
+
 uint32_t rt_getpid(void)
 {
 	return (uint32_t)rt_syscall3(SYS_getpid, 0, 0, 0);
@@ -285,21 +426,17 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t rt_now_stands_ns;
+_Atomic bool rt_clock_is_coarse;
+_Atomic bool rt_is_strict;
 
 uint64_t rt_now_ns(void)
 {
-	return rt_now_stands_ns ? rt_now_stands_ns : clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t rt_now_about_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC_COARSE);
+	return clock_ns(rt_load(&rt_clock_is_coarse) ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC);
 }
 
 uint64_t rt_realtime_ns(void)
 {
-	return clock_ns(CLOCK_REALTIME);
+	return clock_ns(rt_load(&rt_clock_is_coarse) ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME);
 }
 
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms)
@@ -313,11 +450,6 @@ long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms)
 void rt_futex_wake(void *word)
 {
 	(void)rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX);
-}
-
-long rt_futex_wake_one(void *word)
-{
-	return rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, 1);
 }
 
 /* To standard error. It may be a pipe that nobody reads any more: no SIGPIPE shall come of it. */
@@ -339,7 +471,7 @@ static void write_line(const char *line, size_t bytes)
 	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
 }
 
-void rt_say(const char *const *parts)
+void rt_say_parts(const char *const *parts)
 {
 	char line[1024];
 	size_t used = 0;

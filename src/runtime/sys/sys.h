@@ -16,13 +16,18 @@
 /* Linux 5.14; the C library's headers may be older. */
 enum { RT_MADV_POPULATE_READ = 22, RT_MADV_POPULATE_WRITE = 23 };
 
+/* Any call that we made would kill: none is made, and all fail with EPERM. */
+extern RT_HIDDEN _Atomic bool rt_is_strict;
+
 static inline long rt_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
-	long ret;
+	long ret = -1; /* EPERM */
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
 	register long r9 __asm__("r9") = f;
 
+	if (RT_UNLIKELY(rt_load(&rt_is_strict)))
+		return ret;
 	__asm__ volatile("syscall"
 			 : "=a"(ret)
 			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
@@ -40,7 +45,9 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
  * is a page or more in pages of its own. Counted in private_bytes, and noted as the library's own
  * (rt_facts.h). What is small is taken from a pool, and what is less so lies side by side:
  * thousands of threads have some each, and it is to be few ranges, and few mappings of the kernel's
- * too.
+ * too. Between all of it and the program's own memory lies some that nobody can access, so that a
+ * program that writes beyond its blocks dies of that as it would without us. What is unmapped
+ * becomes such memory.
  */
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
@@ -49,8 +56,18 @@ void rt_munmap(void *start, size_t bytes);
 void *rt_mmap_sparse(size_t bytes);
 void rt_munmap_sparse(void *start, size_t bytes);
 
-/* The same for a leaf of the page map: not noted as the library's own. */
+/* The same for a leaf of the page map. */
 void *rt_mmap_leaf(size_t bytes);
+
+/* Without access, on both sides of what is mapped apart. */
+enum { RT_GUARD_BYTES = 64 << 10 };
+
+/* The same for the whole of a file, shared; unmapped, its place is free. */
+void *rt_map_file(int fd, size_t bytes);
+void rt_unmap_file(void *start, size_t bytes);
+
+/* Of this process: the soft limit, RLIM_INFINITY if there is none. */
+uint64_t rt_limit_of(int resource);
 
 /*
  * Of a mapped table all but the first @keep bytes read zero from now on, and whole pages of that
@@ -68,6 +85,12 @@ void rt_give_back(void *start, size_t bytes);
 /* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
 long rt_read_file(const char *path, char *buffer, size_t max);
 
+/*
+ * @path from the root on: itself, or in @buffer of @max bytes, where it is relative to the present
+ * working directory. NULL: too long, or that has no path, as one out of reach.
+ */
+const char *rt_absolute_path(const char *path, char *buffer, size_t max);
+
 uint32_t rt_getpid(void);
 uint32_t rt_gettid(void);
 
@@ -77,9 +100,6 @@ uint32_t rt_getpid_or_tid(void);
 /* No thread of the process @pid has the id @tid (any more). */
 bool rt_is_gone(uint32_t pid, uint32_t tid);
 
-/* While it is not 0, rt_now_ns() says this: what is recorded is of that time. */
-extern RT_HIDDEN uint64_t rt_now_stands_ns;
-
 /*
  * The vDSO's clock_gettime(), which makes no system call where the kernel has a clock for that. Set
  * at the start; NULL: there is none. libc's may be another library's, that says another time and
@@ -88,19 +108,19 @@ extern RT_HIDDEN uint64_t rt_now_stands_ns;
 typedef int rt_clock(clockid_t clock, struct timespec *ret);
 extern RT_HIDDEN rt_clock *rt_vdso_clock;
 
+/* Reading the processor's own counter is forbidden: times are up to some milliseconds late. */
+extern RT_HIDDEN _Atomic bool rt_clock_is_coarse;
+
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
 
-/* CLOCK_MONOTONIC up to some milliseconds late, for a part of the time that it takes. */
-uint64_t rt_now_about_ns(void);
-
-/* Wait on a futex shared between processes; wake all who do, or one. Return as the kernel does. */
+/* Wait on a futex shared between processes; wake all who do. Returns as the kernel does. */
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);
 void rt_futex_wake(void *word);
-long rt_futex_wake_one(void *word);
 
 /* For the one-line messages of a misconfiguration: write(2) to standard error, whole. */
-void rt_say(const char *const *parts);
+#define rt_say(...) rt_say_parts((const char *const[]){ __VA_ARGS__, NULL })
+void rt_say_parts(const char *const *parts);
 
 #endif

@@ -6,7 +6,17 @@
 #include <errno.h>
 #include <string.h>
 
-enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
+struct rt_table rt_tables[LEDGER_TABLE_COUNT];
+static _Atomic uint64_t real_bytes;
+
+void rt_tables_start(void)
+{
+	memset(rt_tables, 0, sizeof(rt_tables));
+	rt_store(&real_bytes, LEDGER_FIXED_BYTES);
+	rt_store(&rt_global.state->real_bytes, LEDGER_FIXED_BYTES);
+}
+
+enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20, RAISE_TRIES = 1000 };
 
 /*
  * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. A table
@@ -15,15 +25,10 @@ enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
  */
 static uint64_t next_step(uint64_t real, uint64_t needed)
 {
-	uint64_t step = real / 4;
+	const uint64_t least = real ? LEAST_STEP : LEDGER_PAGE_BYTES;
+	const uint64_t step = core_smaller(core_larger(real / 4, least), LAST_STEP);
 
-	if (step < LEAST_STEP)
-		step = real ? LEAST_STEP : LEDGER_PAGE_BYTES;
-	if (step > LAST_STEP)
-		step = LAST_STEP;
-	if (real + step < needed)
-		step = needed - real;
-	return rt_page_up(step);
+	return rt_page_up(core_larger(step, needed - real));
 }
 
 /* The kernel's answer to a page that cannot be had is that of a bad address. */
@@ -46,11 +51,25 @@ static RT_COLD void note_full(void)
 		rt_note_unseen(LEDGER_UNSEEN_FULL);
 }
 
+/*
+ * What the ledger says becomes at least @value. Somebody who changes it all the time may have his
+ * way: it is figures.
+ */
+static void raise(_Atomic uint64_t *word, uint64_t value)
+{
+	uint64_t said = rt_load(word);
+
+	for (unsigned i = 0; said < value && i < RAISE_TRIES; i++)
+		if (atomic_compare_exchange_weak_explicit(word, &said, value, memory_order_release,
+							  memory_order_relaxed))
+			return;
+}
+
 /* Make items real up to @end; false when there is no room, with the reason noted. */
 static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 {
-	const struct ledger_table *table = &rt_global.header->table[type];
-	struct ledger_table_state *at = &rt_global.state->table[type];
+	const struct ledger_table *table = &rt_header.table[type];
+	struct rt_table *at = &rt_tables[type];
 	uint64_t limit = rt_page_up(table->capacity * table->item_bytes);
 	uint64_t ready = rt_load_acquire(&at->ready);
 
@@ -60,10 +79,8 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 		uint64_t after;
 		long error;
 
-		if (real + step > limit)
-			step = limit - real;
-		if (rt_load(&rt_global.state->real_bytes) + step >
-		    rt_global.header->ledger_max_bytes) {
+		step = core_smaller(step, limit - real);
+		if (rt_load(&real_bytes) + step > rt_header.ledger_max_bytes) {
 			note_full();
 			return false;
 		}
@@ -73,23 +90,28 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 			rt_note_unseen(why_no_page(error));
 			return false;
 		}
-		after = (real + step) / table->item_bytes;
-		if (after > table->capacity)
-			after = table->capacity;
+		after = core_smaller((real + step) / table->item_bytes, table->capacity);
 		if (atomic_compare_exchange_strong_explicit(&at->ready, &ready, after,
 							    memory_order_acq_rel,
 							    memory_order_acquire)) {
+			rt_add(&real_bytes, step);
 			rt_add(&rt_global.state->real_bytes, step);
 			ready = after;
 		}
 	}
+	raise(&rt_global.state->table[type].ready, ready);
 	return true;
+}
+
+bool rt_table_offer(enum ledger_table_type type, uint64_t count)
+{
+	return grow(type, core_smaller(count, rt_header.table[type].capacity));
 }
 
 uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 {
-	struct ledger_table_state *at = &rt_global.state->table[type];
-	uint64_t capacity = rt_global.header->table[type].capacity;
+	struct rt_table *at = &rt_tables[type];
+	uint64_t capacity = rt_header.table[type].capacity;
 	uint64_t index;
 
 	/* Looked at first so that a full table's counter does not run away. */
@@ -100,6 +122,7 @@ uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 		goto full;
 	if (RT_UNLIKELY(index + count > rt_load_acquire(&at->ready)) && !grow(type, index + count))
 		return RT_NO_INDEX;
+	raise(&rt_global.state->table[type].reserved, index + count);
 	return index;
 full:
 	note_full();

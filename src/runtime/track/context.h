@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a walked path to its row. The hot part is one look-up in a table of raw path hashes; what
- * misses there is folded, added to the ledger's tree, and given a row under the slow lock.
+ * misses there is folded, added to the ledger's tree, and given a row.
  */
 #ifndef SEEP_RUNTIME_CONTEXT_H
 #define SEEP_RUNTIME_CONTEXT_H
@@ -14,7 +14,7 @@
 /* From a hash of path and key to a row: id in the low half, its epoch in the high half. */
 extern RT_HIDDEN rt_memo rt_raw_rows;
 
-/* Enter the path of @thread's last walk; never fails: at worst the "other" or "no stack" row. */
+/* Enter the path of @thread's last walk; never fails: at worst the "other" row. */
 RT_COLD uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key key,
 				 uint32_t epoch);
 

@@ -9,8 +9,7 @@ enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
 	GROW_FACTOR = 4,
 	SLOTS_MANY_THREADS = 1024, /* 64 KB per thread; more only for a few threads */
-	YIELDS = 50,		   /* at rows that other threads do not leave, */
-	SLEEPS = 10,		   /* of a millisecond */
+	SUMMED_ROWS_MAX = 4096,
 };
 
 void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, int64_t bytes)
@@ -30,8 +29,10 @@ void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t 
 
 void rt_slots_find(struct rt_thread *thread)
 {
-	uint64_t slots = rt_load(&thread->cache->slots);
+	uint64_t slots = rt_load(&thread->slots_at);
 
+	/* A move may have been left by longjmp in the middle. */
+	rt_store(&thread->cache->slots, slots);
 	thread->slots = &rt_global.slots[slots >> 8];
 	thread->slot_mask = (1u << (slots & 63)) - 1;
 	thread->conflicts = 0;
@@ -39,7 +40,7 @@ void rt_slots_find(struct rt_thread *thread)
 
 static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
 {
-	rt_store_release(&thread->cache->slots, index << 8 | log2);
+	rt_store(&thread->slots_at, index << 8 | log2);
 	rt_slots_find(thread);
 }
 
@@ -49,8 +50,8 @@ static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
  */
 static bool may_grow_by(uint64_t count)
 {
-	return rt_load(&rt_global.state->table[LEDGER_TABLE_SLOTS].reserved) + count <=
-	       rt_global.header->table[LEDGER_TABLE_SLOTS].capacity / 2;
+	return rt_load(&rt_tables[LEDGER_TABLE_SLOTS].reserved) + count <=
+	       rt_header.table[LEDGER_TABLE_SLOTS].capacity / 2;
 }
 
 /* More conflicts than slots: move to a run four times as long. The old one is given up. */
@@ -71,47 +72,49 @@ static void slots_grow(struct rt_thread *thread)
 		slots_use(thread, index, core_bit_width(count * GROW_FACTOR) - 1);
 }
 
-/* Wait for whoever is at a row: the first times let it run, then sleep. False: long enough. */
-static bool await_row(unsigned tries)
+/* The slot of @row, or an empty one, or one that can be emptied, among @count from @home on. */
+static struct ledger_slot *slot_among(struct rt_thread *thread, uint32_t row, uint32_t count)
 {
-	static const uint32_t never;
+	struct ledger_slot *empty = NULL;
 
-	if (tries < YIELDS)
-		(void)rt_syscall3(SYS_sched_yield, 0, 0, 0);
-	else
-		(void)rt_futex_wait((void *)(uintptr_t)&never, 0, 1);
-	return tries < YIELDS + SLEEPS;
+	for (uint32_t i = 0; i < count; i++) {
+		struct ledger_slot *slot = &thread->slots[(row ^ i) & thread->slot_mask];
+		uint32_t seen = rt_load(&slot->row);
+
+		if (seen == row)
+			return slot;
+		if (!seen && !empty)
+			empty = slot;
+	}
+	for (uint32_t i = 0; !empty && i < count; i++) {
+		struct ledger_slot *slot = &thread->slots[(row ^ i) & thread->slot_mask];
+
+		if (rt_slot_flush(thread, slot))
+			empty = slot;
+	}
+	return empty;
 }
 
+/*
+ * Rows that other threads are at are not waited for: such a thread may not run for long. A slot
+ * further away does as well, for it is looked for there only in the same case.
+ */
 struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 {
+	struct ledger_slot *slot;
+
+	if (RT_UNLIKELY(!rt_row(row)))
+		return NULL;
 	if (RT_UNLIKELY(thread->conflicts > thread->slot_mask * 2))
 		slots_grow(thread);
-	for (unsigned tries = 0;; tries++) {
-		uint32_t home = row & thread->slot_mask;
-		struct ledger_slot *empty = NULL;
-
-		for (uint32_t i = 0; i < GROUP; i++) {
-			struct ledger_slot *slot = &thread->slots[home ^ i];
-			uint32_t seen = rt_load(&slot->row);
-
-			if (seen == row)
-				return slot;
-			if (!seen && !empty)
-				empty = slot;
-		}
-		for (uint32_t i = 0; !empty && i < GROUP; i++)
-			if (rt_slot_flush(thread, &thread->slots[home ^ i]))
-				empty = &thread->slots[home ^ i];
+	slot = slot_among(thread, row, GROUP);
+	if (RT_UNLIKELY(!slot))
+		slot = slot_among(thread, row, thread->slot_mask + 1);
+	if (slot && rt_load(&slot->row) != row) {
 		thread->conflicts++;
-		if (RT_LIKELY(empty != NULL)) {
-			rt_store_release(&empty->row, row);
-			return empty;
-		}
-		/* Four rows, each under another thread's flush of a few stores: let them finish. */
-		if (!await_row(tries))
-			return NULL;
+		rt_store_release(&slot->row, row);
 	}
+	return slot;
 }
 
 void rt_row_alloc(uint64_t size)
@@ -124,8 +127,10 @@ void rt_row_alloc(uint64_t size)
 
 void rt_row_free(uint32_t row, uint64_t size)
 {
-	struct ledger_row *of = &rt_global.rows[rt_row_index(row)];
+	struct ledger_row *of = rt_row(row);
 
+	if (!of)
+		return;
 	rt_add(&of->direct_frees, 1);
 	rt_add(&of->direct_freed_bytes, size);
 }
@@ -136,6 +141,51 @@ void rt_direct_alloc(uint64_t size)
 		return;
 	rt_row_alloc(size);
 	rt_add(&rt_global.state->live_bytes, (int64_t)size);
+}
+
+void rt_direct_early(const struct rt_sum *sum)
+{
+	struct ledger_row *row = &rt_global.rows[0];
+
+	rt_add(&row->allocs, sum->allocs);
+	rt_add(&row->alloc_bytes, sum->alloc_bytes);
+	rt_add(&row->direct_frees, sum->frees);
+	rt_add(&row->direct_freed_bytes, sum->freed_bytes);
+	rt_add(&rt_global.state->live_bytes, (int64_t)(sum->alloc_bytes - sum->freed_bytes));
+}
+
+/*
+ * The sums over rows and slots, while no other thread counts and none is in a flush.
+ */
+bool rt_sum_all(struct rt_sum *ret_sum)
+{
+	const uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
+	const struct rt_thread *thread = rt_threads_only();
+
+	*ret_sum = (struct rt_sum){ 0 };
+	if (!thread || rt_load(&thread->flush.active) || rows > SUMMED_ROWS_MAX ||
+	    rows > rt_load(&rt_tables[LEDGER_TABLE_ROWS].ready))
+		return false;
+	for (uint64_t i = 0; i < rows; i++) {
+		const struct ledger_row *row = &rt_global.rows[i];
+
+		ret_sum->allocs += rt_load(&row->allocs);
+		ret_sum->alloc_bytes += rt_load(&row->alloc_bytes);
+		ret_sum->frees += rt_load(&row->frees) + rt_load(&row->direct_frees);
+		ret_sum->freed_bytes += rt_load(&row->freed_bytes) +
+					rt_load(&row->direct_freed_bytes);
+	}
+	for (uint32_t i = 0; i <= thread->slot_mask; i++) {
+		const struct ledger_slot *slot = &thread->slots[i];
+
+		ret_sum->allocs += rt_load(&slot->allocs);
+		ret_sum->alloc_bytes += rt_load(&slot->alloc_bytes);
+		ret_sum->frees += rt_load(&slot->frees);
+		ret_sum->freed_bytes += rt_load(&slot->freed_bytes);
+	}
+	ret_sum->inherited_frees = rt_load(&thread->cache->inherited_frees);
+	ret_sum->inherited_freed_bytes = rt_load(&thread->cache->inherited_freed_bytes);
+	return true;
 }
 
 void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting one operation: a thread's write-combining slots, their flush into rows, and the peak
- * by stack. docs/internals/ledger.md, "counters" and "peak", has the protocol and its guarantees.
+ * Counting one operation: a thread's write-combining slots, and what is counted without one.
+ * docs/internals/ledger.md, "counters" and "peak", has the protocol and its guarantees.
  */
 #ifndef SEEP_RUNTIME_COUNTERS_H
 #define SEEP_RUNTIME_COUNTERS_H
@@ -10,8 +10,8 @@
 #include "runtime/track/thread.h"
 
 /*
- * The slot of @row for @thread, emptied from another row if need be. NULL when none could be had in
- * some milliseconds: then the operation is counted without one, as below.
+ * The slot of @row for @thread, emptied from another row if need be. NULL when other threads are
+ * at the rows of all: then the operation is counted without one, as below.
  */
 RT_COLD struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row);
 
@@ -24,7 +24,7 @@ RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 	return rt_slot_make(thread, row);
 }
 
-/* Count in the slots that the cache says it has. */
+/* Count in the slots of thread->slots_at, and say so in the cache. */
 void rt_slots_find(struct rt_thread *thread);
 
 /* Of a cache's histogram. */
@@ -78,8 +78,8 @@ RT_INLINE void rt_slot_alloc(struct ledger_slot *slot, const struct ledger_contr
 {
 	uint64_t turn = rt_slot_begin(slot, control);
 
-	rt_add_own(&slot->allocs, 1);
-	rt_add_own(&slot->alloc_bytes, size);
+	rt_bump(&slot->allocs, 1);
+	rt_bump(&slot->alloc_bytes, size);
 	rt_slot_end(slot, control, turn, 1, (int64_t)size);
 }
 
@@ -88,8 +88,8 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
 {
 	uint64_t turn = rt_slot_begin(slot, control);
 
-	rt_add_own(&slot->frees, 1);
-	rt_add_own(&slot->freed_bytes, size);
+	rt_bump(&slot->frees, 1);
+	rt_bump(&slot->freed_bytes, size);
 	rt_slot_end(slot, control, turn, -1, -(int64_t)size);
 }
 
@@ -105,5 +105,19 @@ RT_COLD void rt_row_alloc(uint64_t size);
 RT_COLD void rt_row_free(uint32_t row, uint64_t size);
 RT_COLD void rt_direct_alloc(uint64_t size);
 RT_COLD void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable);
+struct rt_sum {
+	uint64_t allocs;
+	uint64_t alloc_bytes;
+	uint64_t frees;
+	uint64_t freed_bytes;
+	uint64_t inherited_frees;
+	uint64_t inherited_freed_bytes;
+};
+
+/* The same of many at once, which have no stack; of inherited blocks nothing. */
+RT_COLD void rt_direct_early(const struct rt_sum *sum);
+
+/* All that this process has done, if it is little and one thread has done it; else false. */
+RT_COLD bool rt_sum_all(struct rt_sum *ret_sum);
 
 #endif

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/flush.h"
 
+#include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
 
 #define SEQUENCE_MASK ((1ull << LEDGER_SEQ_COUNT_SHIFT) - 1)
-
-static struct ledger_row *row_of(const struct ledger_redo *redo)
-{
-	return &rt_global.rows[rt_row_index(rt_load(&redo->row))];
-}
 
 /* Even, with the count one higher. */
 static uint64_t sequence_after(uint64_t sequence)
@@ -41,14 +37,18 @@ static void slot_empty(struct ledger_slot *slot, uint64_t turn)
 	rt_store(&slot->turn, turn);
 }
 
-/* Store what the redo record says; may be repeated, as long as the row's sequence is odd. */
-static void apply(struct ledger_redo *redo)
+/*
+ * Store what the redo record says; may be repeated, as long as the row's sequence is odd. Which row
+ * and slot is the thread's own word: the record in the ledger is for readers.
+ */
+static void apply(struct rt_thread *thread, struct ledger_row *row)
 {
-	struct ledger_row *row = row_of(redo);
+	struct ledger_redo *redo = &thread->cache->redo;
 
 	row_store(row, &redo->values);
-	slot_empty(&rt_global.slots[rt_load(&redo->slot)], rt_load(&redo->turn_after));
+	slot_empty(thread->flush.slot, thread->flush.turn_after);
 	rt_store_release(&row->sequence, sequence_after(rt_load(&row->sequence)));
+	rt_store(&thread->flush.active, 0);
 	rt_store_release(&redo->active, 0);
 }
 
@@ -111,48 +111,57 @@ static bool take(struct ledger_row *row, uint64_t sequence, uint32_t cache_index
 bool rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot)
 {
 	uint32_t id = rt_load(&slot->row);
-	struct ledger_row *row = &rt_global.rows[rt_row_index(id)];
+	struct ledger_row *row = rt_row(id);
 	struct ledger_redo *redo = &thread->cache->redo;
-	uint64_t sequence = rt_load_acquire(&row->sequence);
-	uint64_t turn;
+	uint64_t sequence, turn;
 
+	if (RT_UNLIKELY(!row)) {
+		/* Somebody has written over it. */
+		slot_empty(slot, 0);
+		return true;
+	}
+	sequence = rt_load_acquire(&row->sequence);
 	if (sequence & LEDGER_SEQ_ODD)
 		return false;
 	/* Before the row is taken: whoever finds it taken by this cache knows by whom. */
 	rt_store(&redo->row, id);
+	rt_store(&thread->flush.row, id);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (!take(row, sequence, thread->cache_index))
 		return false;
 	turn = add_up(row, slot, &redo->values);
 	rt_store(&redo->slot, (uint64_t)(slot - rt_global.slots));
 	rt_store(&redo->turn_after, turn);
+	thread->flush.slot = slot;
+	thread->flush.turn_after = turn;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_store(&thread->flush.active, 1);
 	rt_store_release(&redo->active, 1);
-	apply(redo);
-	rt_add_own(&thread->cache->flushes, 1);
+	apply(thread, row);
 	return true;
 }
 
 /*
- * At most one row is taken by this cache, the one that the record names: a flush is not interrupted
+ * At most one row is taken by this cache, the one that the thread names: a flush is not interrupted
  * by another one. None is when the flush had not taken it yet, or was complete.
  */
-void rt_redo(struct ledger_cache *cache, uint32_t cache_index)
+void rt_redo(struct rt_thread *thread)
 {
-	struct ledger_redo *redo = &cache->redo;
-	struct ledger_row *row;
+	struct ledger_row *row = rt_row(rt_load(&thread->flush.row));
 	uint64_t sequence;
 
-	if (!rt_load(&redo->row))
+	if (!rt_load(&thread->flush.row) || !row)
 		return;
-	row = row_of(redo);
 	sequence = rt_load(&row->sequence);
-	if ((sequence & LEDGER_SEQ_ODD) && LEDGER_SEQ_CACHE(sequence) == cache_index) {
-		if (rt_load(&redo->active))
-			apply(redo);
+	if ((sequence & LEDGER_SEQ_ODD) && LEDGER_SEQ_CACHE(sequence) == thread->cache_index) {
+		if (rt_load(&thread->flush.active))
+			apply(thread, row);
 		else /* taken, but nothing was changed yet */
 			rt_store_release(&row->sequence, sequence_after(sequence));
 	}
-	rt_store(&redo->active, 0);
+	rt_store(&thread->flush.active, 0);
+	rt_store(&thread->cache->redo.active, 0);
 	atomic_signal_fence(memory_order_seq_cst);
-	rt_store(&redo->row, 0);
+	rt_store(&thread->cache->redo.row, 0);
+	rt_store(&thread->flush.row, 0);
 }

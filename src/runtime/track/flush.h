@@ -14,7 +14,10 @@
 /* Add @slot to its row and empty it. False, at once, when another thread is at that row. */
 RT_COLD bool rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot);
 
-/* Complete the flush that a hook left by longjmp, or a thread that is gone, had begun. */
-void rt_redo(struct ledger_cache *cache, uint32_t cache_index);
+/*
+ * Complete the flush that a hook left by longjmp, or a thread that is gone and had @thread's cache,
+ * had begun.
+ */
+void rt_redo(struct rt_thread *thread);
 
 #endif

@@ -26,7 +26,7 @@ RT_INLINE void rt_rise(struct rt_thread *thread, const struct ledger_control *co
 		       uint64_t bytes)
 {
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
-		rt_add_own(&thread->cache->first, (int64_t)bytes);
+		rt_bump((_Atomic uint64_t *)&thread->cache->first, bytes);
 		return;
 	}
 	int64_t sum = rt_load(&thread->cache->sum) + (int64_t)bytes;

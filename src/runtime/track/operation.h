@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hook says of its operation: what is allocated, or how a block is freed. Constants but for
- * sizes and alignments, so that where a hook is inlined nothing of it is left that nobody reads.
+ * What a hook says of its allocation. Constants but for alignments, so that where a hook is inlined
+ * nothing of it is left that nobody reads.
  */
 #ifndef SEEP_RUNTIME_OPERATION_H
 #define SEEP_RUNTIME_OPERATION_H
@@ -11,7 +11,7 @@
 
 /*
  * What makes a context beside its call stack. From the lowest bit: enum ledger_kind 8, log2 of the
- * alignment 8, the number of the thread's name 16 (thread_names.h); the rest is room for a scope.
+ * alignment 8, the number of the thread's name 16 (thread_names.h).
  * The first two are the hook's, the name is the thread's at that moment. One word: one compare says
  * all.
  */
@@ -41,7 +41,7 @@ static inline uint16_t rt_key_name(struct rt_key key)
 
 struct rt_alloc {
 	struct rt_key key; /* the hook's part */
-	uint32_t cell;	   /* enum ledger_family, ledger_cell_flags, and marks (pagemap.h) */
+	uint32_t flags;	   /* enum ledger_family, ledger_cell_flags, and marks (pagemap.h) */
 };
 
 RT_INLINE struct rt_alloc rt_alloc(enum ledger_kind kind, unsigned align_log2, uint32_t flags)
@@ -49,18 +49,5 @@ RT_INLINE struct rt_alloc rt_alloc(enum ledger_kind kind, unsigned align_log2, u
 	return (struct rt_alloc){ { kind | (uint64_t)align_log2 << 8 },
 				  ledger_kind_family(kind) | flags };
 }
-
-/* UNSEEN: a hook meets another block where this one was. */
-enum rt_free_by { RT_BY_UNSEEN, RT_BY_FREE, RT_BY_DELETE, RT_BY_DELETE_ARRAY };
-
-/* A realloc says so by rt_resize_begin() and rt_resize_end(). */
-struct rt_free {
-	uint8_t by;	 /* enum rt_free_by */
-	bool is_others;	 /* another definition frees it, and what lies under it comes to free() */
-	bool is_sized;	 /* the caller says size */
-	bool is_aligned; /* the caller says align_log2 */
-	uint32_t align_log2;
-	uint64_t size;
-};
 
 #endif

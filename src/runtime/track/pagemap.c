@@ -38,15 +38,13 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 		rt_note_unseen(LEDGER_UNSEEN_PAGE_MAP);
 		return NULL;
 	}
-	/* A huge page would cost 2 MB for the cell of a single block in a sparse area. */
-	(void)rt_syscall3(SYS_madvise, (long)leaf, (long)bytes, MADV_NOHUGEPAGE);
 	rt_store((_Atomic uint8_t *)&rt_leaves[LEDGER_LEAVES] +
 			 leaf_index * sizeof(rt_cell *) / LEDGER_PAGE_BYTES,
 		 1);
 	if (atomic_compare_exchange_strong_explicit(&rt_leaves[leaf_index], &expected, leaf,
 						    memory_order_acq_rel, memory_order_acquire))
 		return leaf;
-	(void)rt_syscall3(SYS_munmap, (long)leaf, (long)bytes, 0);
+	rt_munmap_sparse(leaf, bytes);
 	return expected;
 }
 

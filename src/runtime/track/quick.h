@@ -12,7 +12,6 @@
 #ifndef SEEP_RUNTIME_QUICK_H
 #define SEEP_RUNTIME_QUICK_H
 
-#include "runtime/parts.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/pagemap.h"
@@ -89,7 +88,7 @@ RT_INLINE uint64_t rt_quick_usable(enum rt_quick quick, uintptr_t address, uint6
  */
 RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 			      struct ledger_control *control, struct ledger_slot *slot,
-			      uint32_t row, void *block, size_t size, struct rt_alloc what)
+			      uint32_t row, void *block, size_t size, struct rt_alloc alloc)
 {
 	struct ledger_cache *cache = thread->cache;
 	_Atomic uint64_t *total = (_Atomic uint64_t *)&cache->first;
@@ -97,29 +96,23 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	rt_cell *cell;
 
 	if (RT_UNLIKELY(rt_load(&slot->row) != row) || RT_UNLIKELY(size >= LEDGER_LARGE_BYTES) ||
-	    RT_UNLIKELY(what.cell & LEDGER_CELL_FOREIGN) ||
-	    RT_UNLIKELY(!rt_quick_knows_usable(quick, size, what.cell)))
+	    RT_UNLIKELY(alloc.flags & LEDGER_CELL_FOREIGN) ||
+	    RT_UNLIKELY(!rt_quick_knows_usable(quick, size, alloc.flags)))
 		return false;
 	cell = rt_cell_real((uintptr_t)block, rt_quick_granule(quick));
 	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(ledger_cell_state(rt_load(cell)) == LEDGER_CELL_LIVE))
 		return false;
-	if (rt_does(RT_PART_TOTAL) && RT_UNLIKELY(rt_load(&control->caches) != 1))
+	if (RT_UNLIKELY(rt_load(&control->caches) != 1))
 		total = (_Atomic uint64_t *)&cache->sum;
 	turn = rt_load(&control->peak_turn);
-	if (rt_does(RT_PART_TOTAL))
-		rt_quick_capture(slot, turn);
+	rt_quick_capture(slot, turn);
 	atomic_signal_fence(memory_order_acq_rel);
-	if (rt_does(RT_PART_COUNTERS)) {
-		rt_bump(&slot->allocs, 1);
-		rt_bump(&slot->alloc_bytes, size);
-	}
-	if (rt_does(RT_PART_TOTAL))
-		rt_bump(total, size);
-	if (rt_does(RT_PART_HISTOGRAM))
-		rt_bump(&cache->histogram[core_bit_width_below(size)], 1);
-	rt_store(cell, rt_cell_value((uintptr_t)block, row, size, what.cell));
-	if (rt_does(RT_PART_HISTOGRAM))
-		rt_bump(&cache->usable_alloc_bytes, rt_quick_usable(quick, (uintptr_t)block, size));
+	rt_bump(&slot->allocs, 1);
+	rt_bump(&slot->alloc_bytes, size);
+	rt_bump(total, size);
+	rt_bump(&cache->histogram[core_bit_width_below(size)], 1);
+	rt_store(cell, rt_cell_value((uintptr_t)block, row, size, alloc.flags));
+	rt_bump(&cache->usable_alloc_bytes, rt_quick_usable(quick, (uintptr_t)block, size));
 	thread->last_block = (uintptr_t)block;
 	if (RT_UNLIKELY(total == (_Atomic uint64_t *)&cache->sum) &&
 	    RT_UNLIKELY(rt_load(&cache->sum) >= rt_load(&rt_global.threshold_bytes)))
@@ -131,33 +124,30 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 
 /* The same place, kind and epoch as the last walk's? Then its row is this one's too. */
 RT_INLINE bool rt_quick_repeats(enum rt_quick quick, const struct rt_thread *thread,
-				const struct ledger_control *control, struct rt_alloc what,
+				const struct ledger_control *control, struct rt_alloc alloc,
 				const void *frame)
 {
-	if (!rt_does(RT_PART_WALK))
-		return thread->last_row.slot;
-	return RT_LIKELY(thread->last_row.quick == rt_quick_key(quick, what.key)) &&
-	       RT_LIKELY(thread->last_row.when == rt_control_when(control)) &&
+	return RT_LIKELY(thread->last_row.quick == rt_quick_key(quick, alloc.key)) &&
+	       RT_LIKELY(thread->last_row.mode_and_epoch == rt_mode_and_epoch(control)) &&
 	       RT_LIKELY(rt_walk_repeats(&thread->walk, frame));
 }
 
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, struct rt_alloc what,
+RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, struct rt_alloc alloc,
 			       const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control;
 
 	/* From another place than the last: not worth entering. */
-	if (RT_UNLIKELY(!thread) ||
-	    (rt_does(RT_PART_WALK) && thread->walk.leaf != (uintptr_t)frame + sizeof(uintptr_t)))
+	if (RT_UNLIKELY(!thread) || thread->walk.leaf != (uintptr_t)frame + sizeof(uintptr_t))
 		return false;
 	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
 		return false;
-	if (!rt_quick_repeats(quick, thread, control, what, frame) ||
+	if (!rt_quick_repeats(quick, thread, control, alloc, frame) ||
 	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, thread->last_row.slot,
-					thread->last_row.row, block, size, what)))
+					thread->last_row.row, block, size, alloc)))
 		return rt_quick_give_up(thread);
 	return true;
 }
@@ -204,9 +194,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	total = (_Atomic uint64_t *)&cache->first;
-	if (!rt_does(RT_PART_TOTAL)) {
-		total = NULL;
-	} else if (RT_LIKELY(rt_load(&control->caches) == 1)) {
+	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		if (RT_UNLIKELY(rt_load(&cache->first) + rt_load(&rt_global.state->live_bytes) >
 				rt_load(&rt_global.state->peak_bytes)))
 			return rt_quick_give_up(thread);
@@ -218,21 +206,16 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 	}
 	turn = rt_load(&control->peak_turn);
 	rt_store(cell, rt_cell_freed(value));
-	if (rt_does(RT_PART_TOTAL)) {
-		rt_bump(total, -size);
-		atomic_signal_fence(memory_order_acq_rel);
-		rt_quick_capture(slot, turn);
-	}
-	if (rt_does(RT_PART_COUNTERS)) {
-		rt_bump(&slot->frees, 1);
-		rt_bump(&slot->freed_bytes, size);
-	}
+	rt_bump(total, -size);
+	atomic_signal_fence(memory_order_acq_rel);
+	rt_quick_capture(slot, turn);
+	rt_bump(&slot->frees, 1);
+	rt_bump(&slot->freed_bytes, size);
 	/* After the cell: what is no block of ours may have no readable word before it. */
-	if (rt_does(RT_PART_HISTOGRAM))
-		rt_bump(&cache->usable_freed_bytes, rt_quick_usable(quick, address, size));
+	rt_bump(&cache->usable_freed_bytes, rt_quick_usable(quick, address, size));
 	if (temporary) {
 		thread->last_block = 0;
-		rt_add_own(&slot->temporaries, 1);
+		rt_store(&slot->temporaries, rt_load(&slot->temporaries) + 1);
 		rt_bump(&cache->temporary_bytes, size);
 	}
 	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)size);

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Every case of one operation. What to know:
+ *
+ * - A block has a cell in the page map, which names its row; a row is a context in an epoch.
+ * - A thread counts in slots of its own, one for a row, which are added to rows now and then. A row's
+ *   figures are its own and those of all slots with its number.
+ * - An allocation: which row (place.h), then count in its slot, then write the cell. A free: read the
+ *   cell, then count in the slot of the row that it names. A realloc is both, as one change.
+ * - All of that between rt_enter() and rt_leave(). Whoever cannot enter, such as a handler that
+ *   interrupted this thread here, counts "directly": by atomic adds, without a stack.
+ * - quick.h does the same for what is common, and has looked at everything before it changes anything.
+ */
 #include "runtime/track/record.h"
 
 #include "runtime/track/counters.h"
@@ -9,7 +21,6 @@
 #include "runtime/track/place.h"
 #include "runtime/track/quick.h"
 #include "runtime/track/usable.h"
-#include "runtime/track/young.h"
 #include "runtime/unwind/modules.h"
 
 RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
@@ -78,7 +89,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
-		rt_forget_any(block, (struct rt_free){ .by = RT_BY_UNSEEN }, frame, control);
+		rt_forget_ready(block, false, frame, control);
 	/* What its cell says is about an earlier block that was freed unseen. */
 	rt_block_unknow((uintptr_t)block);
 }
@@ -111,13 +122,13 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 		return;
 	}
 	turn = rt_slot_begin(slot, control);
-	rt_add_own(&slot->allocs, -1ull);
-	rt_add_own(&slot->alloc_bytes, -block->size);
+	rt_bump(&slot->allocs, -1ull);
+	rt_bump(&slot->alloc_bytes, -block->size);
 	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
 	rt_rise(thread, control, -block->size);
-	rt_add_own(&thread->cache->histogram[rt_bucket(block->size)], -1ull);
+	rt_bump(&thread->cache->histogram[rt_bucket(block->size)], -1ull);
 	if (!(ledger_cell_flags(block->value) & LEDGER_CELL_FOREIGN))
-		rt_add_own(&thread->cache->usable_alloc_bytes, -usable_of(block));
+		rt_bump(&thread->cache->usable_alloc_bytes, -usable_of(block));
 }
 
 /* A block is noted as alive where a new one begins. */
@@ -132,7 +143,7 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 		take_back(thread, control, block);
 		return;
 	}
-	rt_add_own(&thread->cache->missed_frees, 1);
+	rt_bump(&thread->cache->missed_frees, 1);
 	count_free(thread, control, row, block->size);
 }
 
@@ -145,10 +156,10 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 	uint64_t usable = 0;
 
 	rt_slot_alloc(slot, control, size);
-	rt_add_own(&cache->histogram[rt_bucket(size)], 1);
+	rt_bump(&cache->histogram[rt_bucket(size)], 1);
 	if (RT_LIKELY(!(flags & LEDGER_CELL_FOREIGN)))
 		usable = rt_usable(address, size, flags & LEDGER_CELL_CLASSED);
-	rt_add_own(&cache->usable_alloc_bytes, usable);
+	rt_bump(&cache->usable_alloc_bytes, usable);
 	return RT_LIKELY(usable != 0) ? flags : flags | LEDGER_CELL_FOREIGN;
 }
 
@@ -157,8 +168,8 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
  * realloc changes by the difference. False: counted without a stack, and there the total is
  * included.
  */
-static bool record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-		       uintptr_t address, size_t size, uint32_t flags)
+RT_INLINE bool record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+			  uintptr_t address, size_t size, uint32_t flags)
 {
 	struct ledger_slot *slot = row != rt_global.first_row ? rt_slot(thread, row) : NULL;
 	struct rt_block stale;
@@ -183,28 +194,6 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 	return true;
 }
 
-/* False: nothing was done. */
-RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-			     void *block, size_t size, struct rt_alloc what)
-{
-	struct ledger_slot *slot = rt_slot(thread, row);
-
-	if (RT_UNLIKELY(!slot))
-		return false;
-	if (row == thread->last_row.row)
-		thread->last_row.slot = slot;
-	switch (rt_load(&rt_global.quick)) {
-	case RT_QUICK_GLIBC:
-		return rt_quick_count(RT_QUICK_GLIBC, thread, control, slot, row, block, size,
-				      what);
-	case RT_QUICK_CLASSED:
-		return rt_quick_count(RT_QUICK_CLASSED, thread, control, slot, row, block, size,
-				      what);
-	default:
-		return false;
-	}
-}
-
 static uint32_t marks_of_thread(void)
 {
 	return rt_tls.ignoring ? RT_CELL_IGNORED : 0;
@@ -219,32 +208,33 @@ static RT_COLD uint32_t look_twice(const void *frame)
 }
 
 /* A small block that rt_quick_count() takes, without marks, and threads have no names. */
-RT_INLINE bool is_usual(enum rt_quick quick, size_t size, struct rt_alloc what)
+RT_INLINE bool is_usual(enum rt_quick quick, size_t size, struct rt_alloc alloc)
 {
-	return RT_LIKELY(size < LEDGER_LARGE_BYTES) && !(what.cell & LEDGER_CELL_FOREIGN) &&
-	       rt_quick_knows_usable(quick, size, what.cell) && RT_LIKELY(!rt_load(&rt_unusual)) &&
-	       RT_LIKELY(!rt_load(&rt_names_generation));
+	return RT_LIKELY(size < LEDGER_LARGE_BYTES) && !(alloc.flags & LEDGER_CELL_FOREIGN) &&
+	       rt_quick_knows_usable(quick, size, alloc.flags) &&
+	       RT_LIKELY(!rt_load(&rt_unusual)) && RT_LIKELY(!rt_load(&rt_names_generation));
 }
 
-/* Everything is as usual, and the place was predicted. False: nothing was done. */
-RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size, struct rt_alloc what,
-				const void *frame)
+/* Everything is as usual, and the place was predicted. False: nothing was done; *@ret_tried: in vain. */
+RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size,
+				struct rt_alloc alloc, const void *frame, bool *ret_tried)
 {
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control = rt_quick_enter(thread, frame);
 	const struct rt_prediction *way;
 	struct ledger_slot *slot;
 	uint32_t previous;
-	uint64_t when;
+	uint64_t now;
 
 	if (RT_UNLIKELY(!control))
 		return false;
-	when = rt_control_when(control);
+	now = rt_mode_and_epoch(control);
 	/* Forked in a handler since: in a state of the parent's a slot could be made. */
-	if (RT_UNLIKELY(rt_tls.thread != thread) || RT_UNLIKELY((uint32_t)when != LEDGER_MODE_ALL))
+	if (RT_UNLIKELY(rt_tls.thread != thread) || RT_UNLIKELY((uint32_t)now != LEDGER_MODE_ALL))
 		return rt_quick_give_up(thread);
 	thread->walk.is_behind = true;
-	way = rt_predict(&thread->walk, frame, what.key.word, (uint32_t)(when >> 32));
+	way = rt_predict(&thread->walk, frame, alloc.key.word, (uint32_t)(now >> 32));
+	*ret_tried = true;
 	if (!way)
 		return rt_quick_give_up(thread);
 	slot = rt_slot(thread, way->outcome.row);
@@ -255,87 +245,81 @@ RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size, s
 	previous = thread->walk.previous;
 	thread->walk.previous = way->outcome.row;
 	if (RT_LIKELY(rt_quick_count(quick, thread, control, slot, way->outcome.row, block, size,
-				     what)))
+				     alloc)))
 		return true;
 	thread->walk.previous = previous;
 	return rt_quick_give_up(thread);
 }
 
-/*
- * What the hooks do themselves for glibc's blocks, and the above; *@ret_tried: that was done in
- * vain. False: nothing was done.
- */
-static RT_APART bool record_classed(void *block, size_t size, struct rt_alloc what,
+/* What the hooks do themselves for glibc's blocks, and the above. False: nothing was done. */
+static RT_APART bool record_classed(void *block, size_t size, struct rt_alloc alloc,
 				    const void *frame, bool *ret_tried)
 {
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK))
 		return false;
-	if (rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame))
-		return true;
-	*ret_tried = is_usual(RT_QUICK_CLASSED, size, what);
-	return *ret_tried && record_predicted(RT_QUICK_CLASSED, block, size, what, frame);
+	return rt_quick_record(RT_QUICK_CLASSED, block, size, alloc, frame) ||
+	       (is_usual(RT_QUICK_CLASSED, size, alloc) &&
+		record_predicted(RT_QUICK_CLASSED, block, size, alloc, frame, ret_tried));
 }
 
-/* @tried: see rt_place_row. */
-static RT_APART void record_fully(void *block, size_t size, struct rt_alloc what, const void *frame,
-				  struct ledger_control *control, bool tried)
+/* @tried: see rt_place_row. Gives @block, so that its caller's frame is gone before it begins. */
+static RT_APART void *record_walked(void *block, size_t size, struct rt_alloc alloc,
+				    const void *frame, bool tried)
 {
+	struct ledger_control *control = rt_mine.control;
 	struct rt_thread *thread;
 	uint32_t row;
 
-	if (RT_UNLIKELY(!block))
-		return;
+	/* Forked in a handler since the hook looked: the block is the parent's. */
+	if (RT_UNLIKELY(!block) || RT_UNLIKELY(!control))
+		return block;
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK)) {
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
-		return;
+		return block;
 	}
 	if (RT_UNLIKELY(rt_load(&rt_unusual)))
-		what.cell |= look_twice(frame);
+		alloc.flags |= look_twice(frame);
 	/* Some round a size up until it wraps, and give a small block. */
 	if (RT_UNLIKELY(size >> LEDGER_ADDRESS_BITS))
-		size = what.cell & LEDGER_CELL_FOREIGN ? 0
-						       : rt_usable((uintptr_t)block, size, false);
+		size = alloc.flags & LEDGER_CELL_FOREIGN ? 0
+							 : rt_usable((uintptr_t)block, size, false);
 	if (!wanted(control, size, frame)) {
 		record_unwanted(control, block, frame);
-		return;
+		return block;
 	}
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!rt_load(&rt_usable_met)))
-		rt_usable_meet((uintptr_t)block, size, what.cell);
+		rt_usable_meet((uintptr_t)block, size, alloc.flags);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
-		record_no_stack(block, size, what.cell);
-		return;
+		record_no_stack(block, size, alloc.flags);
+		return block;
 	}
-	row = rt_place_row(thread, control, what.key, !(what.cell & RT_CELL_IGNORED), tried, frame);
-	if (rt_row_is_context(row) &&
-	    RT_LIKELY(count_quickly(thread, control, row, block, size, what)))
-		return;
-	if (record_row(thread, control, row, (uintptr_t)block, size, what.cell))
+	row = rt_place_row(thread, control, alloc.key, !(alloc.flags & RT_CELL_IGNORED), tried,
+			   frame);
+	if (record_row(thread, control, row, (uintptr_t)block, size, alloc.flags))
 		rt_rise(thread, control, size);
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
+	return block;
 }
 
-void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
-		    struct ledger_control *control)
+void *rt_record_ready(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	bool done = false, tried = false;
 
 	switch (rt_load(&rt_global.quick)) {
 	case RT_QUICK_GLIBC:
-		tried = is_usual(RT_QUICK_GLIBC, size, what);
-		done = tried && record_predicted(RT_QUICK_GLIBC, block, size, what, frame);
+		done = is_usual(RT_QUICK_GLIBC, size, alloc) &&
+		       record_predicted(RT_QUICK_GLIBC, block, size, alloc, frame, &tried);
 		break;
 	case RT_QUICK_CLASSED:
-		done = record_classed(block, size, what, frame, &tried);
+		done = record_classed(block, size, alloc, frame, &tried);
 		break;
 	default:
 		break;
 	}
-	if (RT_UNLIKELY(!done))
-		record_fully(block, size, what, frame, control, tried);
-	return block;
+	return RT_LIKELY(done) ? block : record_walked(block, size, alloc, frame, tried);
 }
 
 uint64_t rt_record_mark(void)
@@ -343,7 +327,7 @@ uint64_t rt_record_mark(void)
 	struct rt_thread *thread;
 
 	if (!rt_mine.control)
-		return rt_mine.young ? rt_load(&rt_young.op_count) : 0;
+		return 0;
 	thread = rt_thread_self();
 	return thread ? core_hash_step(rt_load(&thread->cache->usable_alloc_bytes),
 				       thread->last_block)
@@ -359,8 +343,8 @@ bool rt_record_is_new(const void *block, uint64_t mark)
 static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot *slot,
 				    uint64_t size)
 {
-	rt_add_own(&slot->temporaries, 1);
-	rt_add_own(&thread->cache->temporary_bytes, size);
+	rt_store(&slot->temporaries, rt_load(&slot->temporaries) + 1);
+	rt_bump(&thread->cache->temporary_bytes, size);
 	/* 32 bits: long before they are full, and again until the row is free. */
 	if (RT_UNLIKELY(rt_load(&slot->temporaries) >> 31))
 		(void)rt_slot_flush(thread, slot);
@@ -380,8 +364,7 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 	return rt_cell_freed(cell);
 }
 
-void rt_forget_any(void *block, struct rt_free how, const void *frame,
-		   struct ledger_control *control)
+void rt_forget_ready(void *block, bool is_others, const void *frame, struct ledger_control *control)
 {
 	struct ledger_slot *slot;
 	struct rt_thread *thread;
@@ -391,7 +374,7 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 	if (rt_quick_forget(RT_QUICK_CLASSED, block, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
-	if (RT_UNLIKELY(how.is_others) &&
+	if (RT_UNLIKELY(is_others) &&
 	    (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
 		return;
 	thread = rt_thread_self();
@@ -417,7 +400,7 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 	rt_fall(thread, control, at.size);
 	slot = count_row_free(thread, control, row, at.size);
 	if (RT_LIKELY(!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN)))
-		rt_add_own(&thread->cache->usable_freed_bytes, usable_of(&at));
+		rt_bump(&thread->cache->usable_freed_bytes, usable_of(&at));
 	if (thread->last_block == at.address) {
 		thread->last_block = 0;
 		if (RT_LIKELY(slot != NULL))
@@ -439,8 +422,7 @@ static RT_COLD uint64_t ask_usable(uintptr_t address, const void *frame)
 	return bytes;
 }
 
-void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
-		     struct rt_resize *ret_resize)
+void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize)
 {
 	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 
@@ -453,14 +435,13 @@ void rt_resize_begin(struct ledger_control *control, void *block, const void *fr
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
 	}
-	rt_store(at.cell, freed_value(control, at.value));
+	rt_store(at.cell, rt_mine.control ? freed_value(rt_mine.control, at.value) : 0);
 }
 
-/* The next allocator kept the block: the cell is as it was. */
-static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
+void rt_resize_restore(const struct rt_resize *resize, void *before)
 {
 	if (resize->cell)
-		rt_block_note(address, ledger_cell_row(resize->cell), resize->size,
+		rt_block_note((uintptr_t)before, ledger_cell_row(resize->cell), resize->size,
 			      rt_cell_flags(resize->cell));
 }
 
@@ -476,7 +457,7 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 		count_free_directly(thread, row, resize->size, 0);
 	} else {
 		(void)count_row_free(thread, control, row, resize->size);
-		rt_add_own(&thread->cache->usable_freed_bytes, resize->usable);
+		rt_bump(&thread->cache->usable_freed_bytes, resize->usable);
 	}
 }
 
@@ -494,13 +475,13 @@ static void change(struct rt_thread *thread, struct ledger_control *control,
 {
 	bool old_counts = resize->cell && rt_row_is_own(ledger_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0,
-					      rt_marks_after_resize(resize));
-	uint32_t row = rt_place_row(thread, control, what.key, !rt_tls.ignoring, false, frame);
+	const struct rt_alloc alloc = rt_alloc(LEDGER_KIND_REALLOC, 0,
+					       rt_marks_after_resize(resize));
+	uint32_t row = rt_place_row(thread, control, alloc.key, !rt_tls.ignoring, false, frame);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
-	if (!record_row(thread, control, row, (uintptr_t)after, size, what.cell))
+	if (!record_row(thread, control, row, (uintptr_t)after, size, alloc.flags))
 		rt_rise(thread, control, -(uint64_t)size);
 	close_old(thread, control, resize);
 	if (size > old_size)
@@ -555,7 +536,7 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 	else if (after && !record)
 		record_unwanted(control, after, frame);
 	if (!after && size > 0)
-		restore(resize, (uintptr_t)before);
+		rt_resize_restore(resize, before);
 	else if (!thread || !replace(thread, resize, record ? after : NULL, size, frame))
 		replace_directly(thread, resize, record ? after : NULL, size);
 }

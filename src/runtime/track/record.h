@@ -17,8 +17,7 @@ enum { RT_BLOCK_MASK = 15 };
  * @block, of @size requested bytes or NULL, was allocated by a hook with frame address @frame.
  * Gives @block.
  */
-RT_HOT void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
-			   struct ledger_control *control);
+RT_HOT void *rt_record_ready(void *block, size_t size, struct rt_alloc alloc, const void *frame);
 
 /*
  * A block came from another definition of the operator. When that called malloc, the books have its
@@ -29,24 +28,30 @@ RT_COLD bool rt_record_is_new(const void *block, uint64_t mark);
 RT_COLD uint64_t rt_record_mark(void);
 
 /*
- * @block is about to be freed by a hook with frame address @frame. Of one whose free is_others only
- * an operator's block is taken notice of.
+ * @block is about to be freed by a hook with frame address @frame. @is_others: by another definition
+ * of the operator, from which what lies under the block may come to free(): then only an operator's
+ * block is taken notice of.
  */
-RT_HOT void rt_forget_any(void *block, struct rt_free how, const void *frame,
-			  struct ledger_control *control);
+RT_HOT void rt_forget_ready(void *block, bool is_others, const void *frame,
+			    struct ledger_control *control);
 
-/* A realloc of a live block, begun before the next allocator is called, ended after. */
+/*
+ * A realloc of a live block, begun before the next allocator is called, with or without a ledger,
+ * ended after.
+ */
 struct rt_resize {
 	uint64_t cell; /* value before; 0: the block was not known */
 	uint64_t size;
 	uint64_t usable;
 };
 
-void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
-		     struct rt_resize *ret_resize);
+void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize);
 /* @size: as requested. @after = NULL: it failed, or freed the block when @size is 0. */
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame);
+
+/* The next allocator kept the block @before. */
+RT_COLD void rt_resize_restore(const struct rt_resize *resize, void *before);
 
 /*
  * The marks of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one

@@ -8,12 +8,15 @@
 
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
+#include "runtime/unwind/peek.h"
 #include "runtime/unwind/verify.h"
 #include "runtime/unwind/walk.h"
 
 struct rt_thread {
-	_Atomic uint64_t busy; /* frame address of the hook in its bookkeeping, else 0 */
+	_Atomic uint64_t busy;	/* frame address of the hook in its bookkeeping, else 0 */
+	_Atomic uint32_t owner; /* kernel thread id, of a thread that may have ended meanwhile */
 	struct ledger_cache *cache;
+	_Atomic uint64_t slots_at; /* as ledger_cache.slots */
 	struct ledger_slot *slots;
 	uint32_t slot_mask;
 	uint32_t conflicts;   /* since the slots last grew */
@@ -25,20 +28,27 @@ struct rt_thread {
 	struct rt_last_row {
 		/* rt_quick_key() of the allocation that may be counted at once; UINT64_MAX: none */
 		uint64_t quick;
-		uint64_t when; /* rt_control_when() */
+		uint64_t mode_and_epoch;
 		struct ledger_slot *slot;
 		uint32_t row;
-		uint32_t spare;
 		uint64_t hash;
 		struct rt_key key; /* the hook's part; RT_KEY_NONE: it had no row of its own */
 		uint64_t hidden;   /* quick, while the thread's blocks are ignored */
 	} last_row;
+	/* Of the flush that goes on, or was left: what ledger_redo says, but for figures. */
+	struct {
+		_Atomic uint32_t active;
+		_Atomic uint32_t row;
+		struct ledger_slot *slot;
+		uint64_t turn_after;
+	} flush;
 	uint32_t cache_index;
 	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
 	uint32_t name;
 	_Atomic uint32_t name_generation;
 	struct rt_walk walk;
-	struct rt_proof proof; /* with verify only */
+	struct rt_peek peek;	/* the present one: a stack may be tiny */
+	struct rt_proof *proof; /* with verify only */
 };
 
 #define RT_LAST_ROW_NONE \
@@ -51,7 +61,7 @@ RT_INLINE uint64_t rt_quick_key(enum rt_quick quick, struct rt_key key)
 }
 
 /* Mode and epoch in one load. */
-RT_INLINE uint64_t rt_control_when(const struct ledger_control *control)
+RT_INLINE uint64_t rt_mode_and_epoch(const struct ledger_control *control)
 {
 	typedef uint64_t __attribute__((may_alias)) both;
 
@@ -69,9 +79,6 @@ _Static_assert(offsetof(struct ledger_control, epoch) ==
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
 
-/* The same while this process's ledger is only being filled. */
-RT_COLD struct rt_thread *rt_thread_make(void);
-
 RT_INLINE struct rt_thread *rt_thread_self(void)
 {
 	struct rt_thread *thread = rt_tls.thread;
@@ -80,20 +87,24 @@ RT_INLINE struct rt_thread *rt_thread_self(void)
 }
 
 /*
- * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter gives the control
- * line; NULL when this thread is already in its bookkeeping further out, i.e. a signal handler
- * interrupted it, or the next allocator answers a question of ours. And when a handler has forked
- * since the hook looked, and this is the child. Then nothing but what needs no slot is allowed
- * (counters.h), and rt_leave is not called.
+ * The busy word is set. False: the hook that set it still runs. True: it was left by longjmp, and
+ * what it left half done is mended.
  */
 RT_COLD bool rt_enter_again(struct rt_thread *thread, uintptr_t frame);
 
+/* The end of bookkeeping. */
 RT_INLINE void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_store(&thread->busy, 0);
 }
 
+/*
+ * Begin bookkeeping in a hook with frame address @frame. Returns the control line. NULL: this thread
+ * is in its bookkeeping further out, because a signal handler interrupted it or the next allocator
+ * answers a question of ours; or this is a child that a handler forked after the hook began. Then
+ * only what needs no slot is allowed (counters.h), and rt_leave is not called.
+ */
 RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *frame)
 {
 	if (RT_UNLIKELY(rt_load(&thread->busy) != 0) && !rt_enter_again(thread, (uintptr_t)frame))
@@ -122,10 +133,7 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 	__atomic_store_n(&thread->last_row.quick, UINT64_MAX, __ATOMIC_RELAXED);
 }
 
-/*
- * No allocation of the calling thread counts as one from the same place as the last walk, since the
- * quick way does not know of marks, until it shows quick again.
- */
+/* Turn the common case off for this thread until rt_last_row_show(): it writes no marks. */
 static inline void rt_last_row_hide(struct rt_thread *thread)
 {
 	thread->last_row.hidden = thread->last_row.quick;
@@ -137,10 +145,16 @@ static inline void rt_last_row_show(struct rt_thread *thread)
 	thread->last_row.quick = thread->last_row.hidden;
 }
 
+/* The state of the only thread that ever counted here; NULL: none has, or several. */
+struct rt_thread *rt_threads_only(void);
+
 /* Call @each for the state of every thread, and of those that are gone. Any thread, any signal. */
 RT_COLD void rt_threads_each(void (*each)(struct rt_thread *thread));
 
-/* In a forked child: no thread has a cache yet. */
-void rt_threads_forked(void);
+/*
+ * In a forked child: no thread has a cache yet. @is_first: the calling thread came out of the fork,
+ * and has forgotten its state; if not, the one that did will.
+ */
+void rt_threads_forked(bool is_first);
 
 #endif

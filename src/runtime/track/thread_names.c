@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/thread_names.h"
 
-#include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 
@@ -15,19 +14,27 @@ static const char other_name[] = "(all other threads)";
 
 _Atomic uint32_t rt_names_generation;
 
-/* Under the slow lock, append only. The first two have no key: none, and beyond the limit. */
+enum { NAMES = RT_NAMES_MAX + OTHER_NAME + 1 };
+
+/*
+ * Append only. The first two have no key: none, and beyond the limit. One that two threads meet at
+ * once may be there twice: readers take it for one.
+ */
 static RT_LARGE struct {
 	char key[NAME_BYTES]; /* zero-padded */
 	struct ledger_string text;
-} names[RT_NAMES_MAX + OTHER_NAME + 1];
-static uint32_t name_count;
+	_Atomic uint32_t ready;
+} names[NAMES];
+static _Atomic uint32_t name_count; /* may exceed NAMES */
 
 void rt_names_start(bool by_name)
 {
 	if (!by_name)
 		return;
 	names[OTHER_NAME].text = rt_table_string(other_name, sizeof(other_name) - 1);
-	name_count = OTHER_NAME + 1;
+	rt_store(&name_count, OTHER_NAME + 1);
+	for (uint32_t i = OTHER_NAME + 1; i < NAMES; i++)
+		rt_store(&names[i].ready, 0);
 	/* Not 0, also after four billion. */
 	if (atomic_fetch_add_explicit(&rt_names_generation, 1, memory_order_relaxed) == UINT32_MAX)
 		rt_store(&rt_names_generation, 1);
@@ -38,24 +45,26 @@ struct ledger_string rt_name_text(uint32_t number)
 	return number ? names[number].text : (struct ledger_string){ 0, 0 };
 }
 
-/* Under the slow lock. */
 static uint32_t find(const char *key)
 {
+	const uint32_t count = rt_load(&name_count);
 	struct ledger_string text;
+	uint32_t i;
 
-	for (uint32_t i = OTHER_NAME + 1; i < name_count; i++)
-		if (memcmp(names[i].key, key, NAME_BYTES) == 0)
+	for (i = OTHER_NAME + 1; i < count && i < NAMES; i++)
+		if (rt_load_acquire(&names[i].ready) && memcmp(names[i].key, key, NAME_BYTES) == 0)
 			return i;
-	if (name_count == sizeof(names) / sizeof(names[0])) {
+	text = count < NAMES ? rt_table_string(key, strlen(key)) : (struct ledger_string){ 0, 0 };
+	if (text.bytes)
+		i = atomic_fetch_add_explicit(&name_count, 1, memory_order_relaxed);
+	if (count >= NAMES || (text.bytes && i >= NAMES))
 		rt_note_unseen(LEDGER_UNSEEN_THREAD_NAMES);
+	if (!text.bytes || i >= NAMES)
 		return OTHER_NAME;
-	}
-	text = rt_table_string(key, strlen(key));
-	if (text.bytes == 0)
-		return OTHER_NAME;
-	memcpy(names[name_count].key, key, NAME_BYTES);
-	names[name_count].text = text;
-	return name_count++;
+	memcpy(names[i].key, key, NAME_BYTES);
+	names[i].text = text;
+	rt_store_release(&names[i].ready, 1);
+	return i;
 }
 
 /*
@@ -84,13 +93,7 @@ static RT_COLD void ask(struct rt_thread *thread, uint32_t generation)
 	read_name(key);
 	if (!key[0])
 		key[0] = '?';
-	if (rt_lock_slow(rt_tls.tid)) {
-		thread->name = find(key);
-		rt_unlock_slow(rt_tls.tid);
-	} else {
-		thread->name = OTHER_NAME;
-		rt_store(&thread->name_generation, 0);
-	}
+	thread->name = find(key);
 }
 
 uint32_t rt_name_now(struct rt_thread *thread)

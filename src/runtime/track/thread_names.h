@@ -20,7 +20,7 @@ extern RT_HIDDEN _Atomic uint32_t rt_names_generation;
 /* Names are to be told apart from now on, or are not, in a ledger that has none yet. */
 void rt_names_start(bool by_name);
 
-/* The number of this thread's name, never 0. In bookkeeping, without the slow lock. */
+/* The number of this thread's name, never 0. In bookkeeping. */
 RT_COLD uint32_t rt_name_now(struct rt_thread *thread);
 
 /* After last_row was set: void it if the name has changed since rt_name_now(). */

@@ -3,7 +3,7 @@
 
 #include "core/notes.h"
 
-#include "runtime/sys/lock.h"
+#include "runtime/sys/rt_scratch.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/rules.h"
@@ -19,16 +19,10 @@
 enum { MODULES_MAX = 8192, MODULE_PAGES_LOG2 = 8 };
 enum { PATH_MAX_BYTES = 4096, NOTES_MAX_BYTES = 1 << 16 };
 
-/* An object met in this generation: what must still be true for its rules to hold. */
-struct seen {
-	uintptr_t start, end;
-	const void *link_map;
-	const void *eh_frame;
-};
-
 /*
- * An object that a ledger names; kept over generations, so that a plugin loaded again is the same,
- * and over forks, so that a child need not read its header again.
+ * An object that was met; kept over generations, so that a plugin loaded again is the same, and over
+ * forks, so that a child need not read its header again. Two threads that meet one at once may each
+ * add it, here and to the ledger: readers take these for one.
  */
 struct listed {
 	uintptr_t start, end, bias;
@@ -36,15 +30,17 @@ struct listed {
 	uint32_t path_bytes;
 	uint32_t build_id_bytes;
 	uint8_t build_id[LEDGER_BUILD_ID_BYTES];
-	uint32_t index; /* + 1, in the ledger of this number; 0: in none */
-	uint32_t ledger;
+	_Atomic uint32_t ready; /* the above does not change any more */
+	/* The generation in which it was met last, plus 1; its rules hold if this is still true: */
+	_Atomic uint32_t met;
+	_Atomic uintptr_t link_map;
+	_Atomic uintptr_t eh_frame;
+	_Atomic uint64_t index; /* number of a ledger << 32 | index there + 1 */
 };
 
-static struct seen *seen;
-static uint32_t seen_count;
-static struct listed *listed;
-static uint32_t listed_count;
-static uint32_t ledger; /* how many this process and its ancestors filled before */
+static struct listed *_Atomic listed;
+static _Atomic uint32_t listed_count; /* may exceed MODULES_MAX */
+static uint32_t ledger;		      /* how many this process and its ancestors filled before */
 
 /* All of the program, from its first segment to its last. */
 static uintptr_t program_start, program_end;
@@ -99,7 +95,6 @@ void rt_modules_advance(void)
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
 	if (next == 0)
 		rt_memo_empty(&rt_rules);
-	seen_count = 0;
 }
 
 void rt_modules_check_load(const uintptr_t *frame)
@@ -109,67 +104,44 @@ void rt_modules_check_load(const uintptr_t *frame)
 		rt_modules_advance();
 }
 
-static bool still_there(const struct seen *s)
+static uint32_t entries(void)
 {
-	struct dl_find_object now;
+	uint32_t count = rt_load_acquire(&listed_count);
 
-	return loader_find(s->start, &now) && now.dlfo_link_map == s->link_map &&
-	       (uintptr_t)now.dlfo_map_end == s->end && now.dlfo_eh_frame == s->eh_frame;
+	if (!rt_load_acquire(&listed))
+		return 0;
+	return count < MODULES_MAX ? count : MODULES_MAX;
 }
 
-/* Who takes the slow lock. A vfork child is its parent's thread, which waits for it. */
-static uint32_t own_tid(void)
+/* The @i-th entry, if it was met in @generation; else NULL. */
+static struct listed *met_in(uint32_t generation, uint32_t i)
 {
-	return rt_tls.tid ? rt_tls.tid : rt_gettid();
+	struct listed *entry = &rt_load_acquire(&listed)[i];
+
+	return rt_load_acquire(&entry->met) == generation + 1 ? entry : NULL;
+}
+
+static bool is_same_load(const struct listed *entry, const struct dl_find_object *now)
+{
+	return (uintptr_t)now->dlfo_map_start == entry->start &&
+	       (uintptr_t)now->dlfo_map_end == entry->end &&
+	       (uintptr_t)now->dlfo_link_map == rt_load(&entry->link_map) &&
+	       (uintptr_t)now->dlfo_eh_frame == rt_load(&entry->eh_frame);
 }
 
 void rt_modules_check(void)
 {
-	uint32_t tid = own_tid();
+	const uint32_t generation = rt_load(&rt_generation);
+	struct dl_find_object now;
 
-	if (!rt_lock_slow(tid)) {
-		/* Better one generation too many than rules of an object that has gone. */
-		rt_modules_advance();
-		return;
-	}
-	for (uint32_t i = 0; i < seen_count; i++)
-		if (!still_there(&seen[i])) {
+	for (uint32_t i = 0; i < entries(); i++) {
+		const struct listed *entry = met_in(generation, i);
+
+		if (entry && (!loader_find(entry->start, &now) || !is_same_load(entry, &now))) {
 			rt_modules_advance();
-			break;
+			return;
 		}
-	rt_unlock_slow(tid);
-}
-
-static void remember(const struct dl_find_object *object)
-{
-	struct seen now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
-			    object->dlfo_link_map, object->dlfo_eh_frame };
-	uint32_t tid = own_tid();
-
-	if (!rt_lock_slow(tid))
-		return;
-	if (!seen)
-		seen = rt_mmap_sparse(MODULES_MAX * sizeof(*seen));
-	for (uint32_t i = 0; seen && i < seen_count; i++) {
-		if (seen[i].start >= now.end || now.start >= seen[i].end)
-			continue;
-		if (seen[i].link_map == now.link_map && seen[i].end == now.end)
-			goto unlock;
-		rt_modules_advance();
-		break;
 	}
-	if (seen && seen_count < MODULES_MAX)
-		seen[seen_count++] = now;
-unlock:
-	rt_unlock_slow(tid);
-}
-
-void rt_module_remember(uintptr_t pc)
-{
-	struct dl_find_object object;
-
-	if (loader_find(pc, &object))
-		remember(&object);
 }
 
 size_t rt_module_name(uintptr_t pc, const char **ret_name)
@@ -183,8 +155,8 @@ size_t rt_module_name(uintptr_t pc, const char **ret_name)
 	bytes = strlen(path);
 	/* The program itself has no name there. */
 	if (bytes == 0 && object.dlfo_link_map == _r_debug.r_map) {
-		path = (const char *)rt_global.strings + rt_global.header->exe.offset;
-		bytes = rt_global.header->exe.bytes;
+		path = (const char *)rt_global.strings + rt_header.exe.offset;
+		bytes = rt_header.exe.bytes;
 	}
 	for (base = bytes; base > 0 && path[base - 1] != '/'; base--)
 		;
@@ -281,92 +253,165 @@ static bool same_module(const struct listed *a, const struct listed *b)
 	       (!a->path_bytes || memcmp(a->path, b->path, a->path_bytes) == 0);
 }
 
-/* Its place in listed, plus 1; 0: there is no room. */
-static RT_COLD uint32_t list_module(const struct dl_find_object *object)
+/* NULL: there is no room. */
+static struct listed *entry_new(const struct listed *from)
 {
-	static RT_LARGE char path[PATH_MAX_BYTES]; /* under the slow lock */
+	struct listed *map = rt_load_acquire(&listed), *none = NULL, *entry;
+	char *path = NULL;
+	uint32_t i;
+
+	if (!map) {
+		map = rt_mmap_sparse(MODULES_MAX * sizeof(*map));
+		if (map && !atomic_compare_exchange_strong_explicit(&listed, &none, map,
+								    memory_order_acq_rel,
+								    memory_order_acquire)) {
+			rt_munmap_sparse(map, MODULES_MAX * sizeof(*map));
+			map = none;
+		}
+	}
+	if (!map || rt_load(&listed_count) >= MODULES_MAX)
+		return NULL;
+	if (from->path_bytes)
+		path = rt_mmap(from->path_bytes);
+	if (from->path_bytes && !path)
+		return NULL;
+	i = atomic_fetch_add_explicit(&listed_count, 1, memory_order_acq_rel);
+	if (i >= MODULES_MAX)
+		return NULL;
+	entry = &map[i];
+	if (path)
+		memcpy(path, from->path, from->path_bytes);
+	*entry = *from;
+	entry->path = path;
+	rt_store_release(&entry->ready, 1);
+	return entry;
+}
+
+/* To work in: too much for a stack that may be tiny. */
+struct work {
+	struct listed now;
+	char path[PATH_MAX_BYTES];
+};
+
+/* NULL: there is no room. */
+static RT_COLD struct listed *list_module(const struct dl_find_object *object, struct work *work)
+{
 	const struct link_map *map = object->dlfo_link_map;
-	struct listed now = {
+	struct listed *now = &work->now, *entry;
+
+	*now = (struct listed){
 		.start = (uintptr_t)object->dlfo_map_start,
 		.end = (uintptr_t)object->dlfo_map_end,
 		.bias = map->l_addr,
-		.path = path,
-		.path_bytes = (uint32_t)module_path(map, path),
+		.path = work->path,
+		.path_bytes = (uint32_t)module_path(map, work->path),
 	};
-	char *kept = NULL;
-
-	now.build_id_bytes = module_build_id(object, map->l_addr, now.build_id);
-	for (uint32_t i = 0; i < listed_count; i++)
-		if (same_module(&listed[i], &now))
-			return i + 1;
-	if (now.path_bytes && listed_count < MODULES_MAX)
-		kept = rt_mmap(now.path_bytes);
-	if (listed_count == MODULES_MAX || (now.path_bytes && !kept)) {
-		rt_note_unseen(LEDGER_UNSEEN_MODULES_FULL);
-		return 0;
+	now->build_id_bytes = module_build_id(object, map->l_addr, now->build_id);
+	for (uint32_t i = 0; i < entries(); i++) {
+		entry = &rt_load_acquire(&listed)[i];
+		if (rt_load_acquire(&entry->ready) && same_module(entry, now))
+			return entry;
 	}
-	if (kept)
-		memcpy(kept, path, now.path_bytes);
-	now.path = kept;
-	listed[listed_count++] = now;
-	return listed_count;
+	entry = entry_new(now);
+	if (!entry)
+		rt_note_unseen(LEDGER_UNSEEN_MODULES_FULL);
+	return entry;
+}
+
+/*
+ * The entry of the object around @pc, which is in use from now on. If another one was met in this
+ * generation where it lies, that has gone.
+ */
+static RT_COLD struct listed *meet(uintptr_t pc)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	struct dl_find_object object;
+	struct listed *entry;
+	struct work *work;
+
+	if (!loader_find(pc, &object))
+		return NULL;
+	for (uint32_t i = 0; i < entries(); i++) {
+		entry = met_in(generation, i);
+		if (!entry || entry->start >= (uintptr_t)object.dlfo_map_end ||
+		    (uintptr_t)object.dlfo_map_start >= entry->end)
+			continue;
+		if (is_same_load(entry, &object))
+			return entry;
+		rt_modules_advance();
+		generation = rt_load(&rt_generation);
+		break;
+	}
+	work = rt_scratch_take(sizeof(*work));
+	entry = work ? list_module(&object, work) : NULL;
+	rt_scratch_give(work);
+	if (entry) {
+		rt_store(&entry->link_map, (uintptr_t)object.dlfo_link_map);
+		rt_store(&entry->eh_frame, (uintptr_t)object.dlfo_eh_frame);
+		rt_store_release(&entry->met, generation + 1);
+	}
+	return entry;
+}
+
+void rt_module_remember(uintptr_t pc)
+{
+	(void)meet(pc);
 }
 
 /* Into our ledger; its index there, plus 1, or 0: there is no room. */
 static RT_COLD uint32_t publish(struct listed *which)
 {
 	uint64_t index = rt_table_take(LEDGER_TABLE_MODULES, 1);
-	struct ledger_module *module = &rt_global.modules[index];
+	struct ledger_module *module;
 
 	if (index == RT_NO_INDEX || index >= UINT16_MAX - 1) {
 		rt_note_unseen(LEDGER_UNSEEN_MODULES_FULL);
 		return 0;
 	}
+	module = &rt_global.modules[index];
 	module->generation = rt_load(&rt_generation);
 	module->bias = which->bias;
 	module->start = which->start;
 	module->end = which->end;
 	module->path = which->path_bytes ? rt_table_string(which->path, which->path_bytes)
-					 : rt_global.header->exe;
+					 : rt_header.exe;
 	module->build_id_bytes = which->build_id_bytes;
 	memcpy(module->build_id, which->build_id, which->build_id_bytes);
 	rt_store_release(&module->ready, 1);
-	which->index = (uint32_t)index + 1;
-	which->ledger = ledger;
-	return which->index;
+	rt_store(&which->index, (uint64_t)ledger << 32 | (index + 1));
+	return (uint32_t)index + 1;
 }
 
-/* For pages of 4 KB that share a place: in which module one of them was. Under the slow lock. */
-static RT_LARGE struct {
-	uint32_t module; /* in listed, plus 1; 0: none */
-	uint32_t generation;
-} module_of_page[1 << MODULE_PAGES_LOG2];
+/* For pages of 4 KB that share a place: in which entry one of them was; generation << 32 | i + 1 */
+static RT_LARGE _Atomic uint64_t entry_of_page[1 << MODULE_PAGES_LOG2];
+
+static struct listed *entry_around(uintptr_t pc)
+{
+	_Atomic uint64_t *place = &entry_of_page[pc >> 12 & ((1u << MODULE_PAGES_LOG2) - 1)];
+	const uint64_t known = rt_load(place);
+	struct listed *entry = NULL;
+
+	if (known && known >> 32 == rt_load(&rt_generation))
+		entry = &rt_load_acquire(&listed)[(uint32_t)known - 1];
+	if (entry && pc - entry->start < entry->end - entry->start)
+		return entry;
+	entry = meet(pc);
+	if (entry)
+		rt_store(place, (uint64_t)rt_load(&rt_generation) << 32 |
+					(uint64_t)(entry - rt_load_acquire(&listed) + 1));
+	return entry;
+}
 
 uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias)
 {
-	uint32_t place = pc >> 12 & ((1u << MODULE_PAGES_LOG2) - 1);
-	uint32_t generation = rt_load(&rt_generation);
-	uint32_t found = module_of_page[place].module;
-	struct dl_find_object object;
+	struct listed *entry = entry_around(pc);
+	uint64_t index;
 
-	if (!listed)
-		listed = rt_mmap_sparse(MODULES_MAX * sizeof(*listed));
-	if (!listed)
+	if (!entry)
 		return 0;
-	if (!found || found > listed_count || module_of_page[place].generation != generation ||
-	    pc - listed[found - 1].start >= listed[found - 1].end - listed[found - 1].start) {
-		if (!loader_find(pc, &object))
-			return 0;
-		found = list_module(&object);
-		if (!found)
-			return 0;
-		module_of_page[place].module = found;
-		module_of_page[place].generation = generation;
-	}
-	*ret_bias = listed[found - 1].bias;
-	if (RT_LIKELY(listed[found - 1].index != 0) && listed[found - 1].ledger == ledger)
-		return listed[found - 1].index;
-	return publish(&listed[found - 1]);
+	*ret_bias = entry->bias;
+	index = rt_load(&entry->index);
+	return RT_LIKELY(index != 0) && index >> 32 == ledger ? (uint32_t)index : publish(entry);
 }
 
 void rt_modules_start(void)

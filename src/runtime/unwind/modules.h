@@ -15,7 +15,10 @@
 #include "cfi/cfi.h"
 #include "runtime/rt.h"
 
-/* The object around @pc is in use from now on: rules are made from it. Takes the slow lock. */
+/*
+ * The object around @pc, a return address on the calling thread's stack, is in use from now on: rules
+ * are made from it.
+ */
 void rt_module_remember(uintptr_t pc);
 
 /* The last component of its path, not terminated; the bytes. "", 0: @pc is in no object. */
@@ -25,8 +28,7 @@ size_t rt_module_name(uintptr_t pc, const char **ret_name);
 bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module);
 
 /*
- * Compare every remembered object with the loader's present list; on a difference advance. By a
- * thread that is in bookkeeping, so that a lock left by longjmp is found, or has no state.
+ * Compare every object of this generation with the loader's present list; on a difference advance.
  */
 RT_COLD void rt_modules_check(void);
 
@@ -34,16 +36,15 @@ RT_COLD void rt_modules_check(void);
 RT_COLD void rt_modules_advance(void);
 
 /*
- * After RT_GENERATED_MET: an allocation with hook frame address @frame: if the dynamic linker makes
- * it while it loads an object, after having mapped it, advance; it may stand where that code was. A
- * remembered walk would not meet it: its words may all hold. Of those allocations there is one at
- * least, for the list of what the object depends on.
+ * Advance if the loader allocates, in a hook with frame address @frame, while it loads an object: it
+ * has mapped that by then, perhaps where generated code was (RT_GENERATED_MET), and the words of a
+ * remembered walk may all hold. It allocates at least once, for what the object depends on.
  */
 RT_COLD void rt_modules_check_load(const uintptr_t *frame);
 
 /*
  * The ledger's index + 1 for the object around @pc and its bias; 0 when @pc lies in none, or the
- * table is full. Only with the slow lock held.
+ * table is full.
  */
 uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias);
 

@@ -13,7 +13,7 @@ enum {
 /* Where there are many threads: twice as many, and a table has at most half as many entries. */
 static unsigned log2_most(void)
 {
-	uint32_t threads = rt_load(&rt_global.control->caches);
+	uint32_t threads = rt_load(&rt_threads);
 	unsigned less = core_bit_width((threads - 1) / RT_FEW_THREADS);
 
 	return less < LOG2_LAST - LOG2_FIRST ? LOG2_LAST - less : LOG2_FIRST;

@@ -85,7 +85,7 @@ RT_INLINE const uintptr_t *rt_from_leaf(uintptr_t leaf, int32_t at)
 }
 
 /* Would a walk from @leaf go this way now? Looks at nothing that the walk would not look at. */
-RT_INLINE bool rt_prediction_holds(const struct rt_prediction *way, const struct rt_memory *now,
+RT_INLINE bool rt_prediction_holds(const struct rt_prediction *way, const struct rt_remembered *now,
 				   uintptr_t leaf, uint32_t generation)
 {
 	const struct rt_frame *landing =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/rules.h"
 
+#include "runtime/sys/rt_scratch.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
-#include "runtime/unwind/wanted.h"
 
 rt_memo rt_rules;
 _Atomic uint32_t rt_generation;
@@ -70,15 +70,16 @@ static rt_rule pack(cfi_rule rule)
  * makecontext() gives its function a return address that is the first byte of a stub behind a
  * gap: nobody called from there, so the gap has no rule, and the stack ends.
  */
-static rt_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact)
+static rt_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact,
+		       struct cfi_work *work)
 {
 	cfi_rule rule, at_pc;
 
-	switch (cfi_compile(module, pc, exact, &rule)) {
+	switch (cfi_compile(module, pc, exact, work, &rule)) {
 	case CFI_FOUND:
 		return pack(rule);
 	case CFI_MISS_PC:
-		if (!exact && cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
+		if (!exact && cfi_compile(module, pc, true, work, &at_pc) == CFI_FOUND)
 			return rt_rule_pack(CFI_STOP, 0, 0, 0);
 		return RULE_NO_TABLE;
 	case CFI_MISS_TABLE:
@@ -97,16 +98,20 @@ rt_rule rt_rule_compile(uintptr_t pc, bool exact)
 {
 	struct cfi_module module;
 	rt_rule rule = RULE_NO_TABLE;
+	struct cfi_work *work;
 	uint32_t flags = 0;
 	bool loaded;
 
 	if (!is_code_address(pc))
 		return RT_RULE_NONE;
 	loaded = rt_module_find(exact ? pc : pc - 1, &module);
-	if (loaded)
-		rule = compile(&module, pc, exact);
-	else
+	if (loaded) {
+		work = rt_scratch_take(sizeof(*work));
+		rule = work ? compile(&module, pc, exact, work) : RT_RULE_NONE;
+		rt_scratch_give(work);
+	} else {
 		flags |= RT_RULE_NO_MODULE;
+	}
 	if (!exact && follows_call(pc, loaded))
 		flags |= RT_RULE_AFTER_CALL;
 	if (rule != RULE_NO_TABLE)
@@ -132,9 +137,7 @@ rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 	rule = rt_rule_compile(pc, exact);
 	if (rule & RT_RULE_NO_MODULE)
 		(void)atomic_fetch_or_explicit(&rt_unusual, RT_GENERATED_MET, memory_order_relaxed);
-	rt_memo_put(&rt_rules, rt_rule_key(pc, exact, generation), rule, rt_load(&rt_generation),
-		    RULES_MOST_BYTES);
-	if (RT_UNLIKELY(rt_wanted != NULL) && !exact && !(rule & RT_RULE_NO_MODULE))
-		rt_wanted_note(pc);
+	(void)rt_memo_put(&rt_rules, rt_rule_key(pc, exact, generation), rule,
+			  rt_load(&rt_generation), RULES_MOST_BYTES);
 	return rule;
 }

@@ -79,7 +79,7 @@ static inline uintptr_t rt_rule_fp_offset(rt_rule rule)
 /* Compile the rule for @pc and add it. */
 RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 
-/* The same without adding it anywhere: for code that interrupted our own. */
+/* The same without adding it anywhere. */
 RT_COLD rt_rule rt_rule_compile(uintptr_t pc, bool exact);
 
 /* The rule for @pc in @generation. Any thread. */
@@ -88,13 +88,6 @@ RT_INLINE rt_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
 	rt_rule rule = rt_memo_find(&rt_rules, rt_rule_key(pc, exact, generation));
 
 	return RT_LIKELY(rule != 0) ? rule : rt_rule_make(pc, exact, generation);
-}
-
-static inline rt_rule rt_rule_known(uintptr_t pc, bool exact, uint32_t generation)
-{
-	rt_rule rule = rt_memo_find(&rt_rules, rt_rule_key(pc, exact, generation));
-
-	return rule ? rule : rt_rule_compile(pc, exact);
 }
 
 #endif

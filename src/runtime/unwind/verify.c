@@ -2,7 +2,7 @@
 #include "runtime/unwind/verify.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/memory.h"
+#include "runtime/unwind/remembered.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -49,7 +49,7 @@ static void show_address(const char *whose, uintptr_t pc)
 	const char *const parts[] = { "seep: verify:   ",     whose, name, " + ",
 				      hex(pc - bias, offset), NULL };
 
-	rt_say(parts);
+	rt_say_parts(parts);
 }
 
 /* The first few, unsymbolised, on standard error: whoever asks for verify wants to report them. */
@@ -66,7 +66,7 @@ static RT_COLD void show(const struct comparison *c)
 
 	if (atomic_fetch_add_explicit(&shown, 1, memory_order_relaxed) >= SHOWN_MAX)
 		return;
-	rt_say(title);
+	rt_say_parts(title);
 	for (uint32_t i = from; i < length && i <= c->at; i++)
 		show_address(i == c->at ? "ours   " : "common ",
 			     rt_walk_address(c->walk, length - 1 - i, &exact));
@@ -113,8 +113,14 @@ static bool equals_libgcc(const struct rt_walk *walk, const void *frame)
 }
 
 /* The remembered walks apart from the thread's own; NULL: no memory. */
-static struct rt_walk *walk_apart(struct rt_proof *proof)
+static struct rt_walk *walk_apart(struct rt_proof **ret_proof)
 {
+	struct rt_proof *proof = *ret_proof;
+
+	if (!proof)
+		proof = *ret_proof = rt_mmap(sizeof(*proof));
+	if (!proof)
+		return NULL;
 	if (!proof->started && !rt_walk_start(&proof->walk, NULL))
 		return NULL;
 	proof->walk.full_walks = &proof->full_walks;
@@ -122,7 +128,7 @@ static struct rt_walk *walk_apart(struct rt_proof *proof)
 	return &proof->walk;
 }
 
-void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
+void rt_verify_walk(struct rt_proof **proof, struct rt_walk *walk, const void *frame,
 		    const uint64_t *hash)
 {
 	struct ledger_state *state = rt_global.state;
@@ -146,7 +152,7 @@ void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *fr
 		const char *const text[] = { "seep: verify: a walk that was not kept led elsewhere",
 					     NULL };
 
-		rt_say(text);
+		rt_say_parts(text);
 	}
 	same &= equals_libgcc(walk, frame);
 	rt_add(&state->verify_walks, 1);

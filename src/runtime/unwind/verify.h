@@ -12,19 +12,19 @@
 
 /* A thread's part in it: remembered walks apart from its own, for those that were not kept. */
 struct rt_proof {
-	bool started;
+	bool started; /* begins anew if not */
 	struct rt_walk walk;
 	_Atomic uint64_t full_walks; /* of these, which are none of the program's */
 };
 
 /*
  * Compare @walk, which this thread has just made from hook frame @frame, @hash NULL. Or the path
- * with *@hash, which was found without keeping the walk.
+ * with *@hash, which was found without keeping the walk. *@proof is made when it is needed.
  */
-RT_COLD void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
+RT_COLD void rt_verify_walk(struct rt_proof **proof, struct rt_walk *walk, const void *frame,
 			    const uint64_t *hash);
 
-static inline void rt_verify(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
+static inline void rt_verify(struct rt_proof **proof, struct rt_walk *walk, const void *frame,
 			     const uint64_t *hash)
 {
 	if (RT_UNLIKELY(rt_global.verify_every != 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/walk.h"
 
-#include "runtime/unwind/memory.h"
+#include "runtime/unwind/remembered.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/peek.h"
 #include "runtime/unwind/step.h"
@@ -40,7 +40,7 @@ RT_INLINE rt_rule need_here(rt_rule rule, rt_rule needed_outside)
 }
 
 /* The hash of no frames. Mixed: two generations differ in a few bits, as two addresses do. */
-static inline uint64_t first_hash(const struct rt_memory *now)
+static inline uint64_t first_hash(const struct rt_remembered *now)
 {
 	return core_hash_step(rt_global.seed, now->generation);
 }
@@ -51,7 +51,7 @@ static inline uint64_t first_hash(const struct rt_memory *now)
  */
 RT_INLINE uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *word)
 {
-	struct rt_memory *now = walk->now;
+	struct rt_remembered *now = walk->now;
 	const struct rt_fresh *fresh = walk->fresh + walk->fresh_count;
 	struct rt_frame *into = now->frames + base;
 	rt_rule needed = 0;
@@ -87,7 +87,7 @@ RT_INLINE uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *w
 /* The hash only: the walk is not kept. */
 static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base)
 {
-	struct rt_memory *now = walk->now;
+	struct rt_remembered *now = walk->now;
 	uint64_t hash = base ? now->frames[base - 1].hash : first_hash(now);
 
 	for (uint32_t i = walk->fresh_count; i-- > 0;) {
@@ -108,7 +108,7 @@ static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_wor
 
 	walk->base = base;
 	walk->stored = !forget && (RT_LIKELY(count <= walk->now->capacity) ||
-				   rt_memory_grow(walk, count, base));
+				   rt_remembered_grow(walk, count, base));
 	if (RT_LIKELY(walk->stored))
 		return append(walk, base, walk->now->words + at);
 	return hash_only(walk, base);
@@ -122,10 +122,10 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 	uint64_t hash;
 
 	if (!walk->landed)
-		rt_add_own(walk->full_walks, 1);
+		rt_bump(walk->full_walks, 1);
 	walk->truncated = s.truncated;
 	if (!s.forget && walk->now->root && walk->now->root != root)
-		rt_memory_take_oldest(walk);
+		rt_remembered_take_oldest(walk);
 	word = walk->now->words;
 	if (!s.forget && s.ra == 0)
 		/* The word beyond the outermost frame ended the walk by being zero. */
@@ -134,31 +134,27 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 	if (walk->stored) {
 		walk->now->root = root;
 		walk->now->truncated = s.truncated;
-		rt_memory_find_floor(walk);
+		rt_remembered_find_floor(walk);
 	} else if (!s.forget) {
 		/* No room, and the first word may be overwritten. */
-		rt_memory_drop(walk->now);
+		rt_remembered_drop(walk->now);
 	}
 	return hash;
 }
 
 /*
  * The new walk is in the state of @mem, reached on another way. The words of @mem are those of
- * that way now, they end at *@ret_word, and what lies inward is no walk any more. Returns the index
- * of the first word further out that does not hold; -1 when all do.
+ * that way now, and what lies inward is no walk any more. Returns where they end.
  */
-RT_INLINE int64_t land(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp,
-		       struct rt_word **ret_word)
+RT_INLINE struct rt_word *land(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp)
 {
-	struct rt_memory *now = walk->now;
-	int64_t differs = rt_walk_reread(now->words, (int64_t)mem->words - 1);
+	struct rt_remembered *now = walk->now;
 
 	walk->landed = true;
 	now->count = (uint32_t)(mem - now->frames) + 1;
 	mem->fp = fp;
-	*ret_word = put_words(now->words + mem->words, mem,
-			      walk->fresh[(int64_t)walk->fresh_count - 1].rule);
-	return differs;
+	return put_words(now->words + mem->words, mem,
+			 walk->fresh[(int64_t)walk->fresh_count - 1].rule);
 }
 
 /* The place of the next new frame; NULL when there is no room. */
@@ -169,39 +165,79 @@ RT_INLINE struct rt_fresh *next_fresh(struct rt_walk *walk)
 	return &walk->fresh[walk->fresh_count++];
 }
 
-/* Field by field, out of registers: words stored apart and loaded together stall every step. */
-RT_INLINE void put_fresh(struct rt_fresh *fresh, uintptr_t ra_at, uintptr_t ra, uintptr_t fp,
-			 rt_rule rule)
+/* Where the loop of a walk is: the new frames up to @next, and the last one's fields. */
+struct cursor {
+	struct rt_fresh *next, *end;
+	uintptr_t ra_at, ra, fp, fp_at; /* fp_at: where the frame pointer was read */
+	rt_rule rule;
+	uint32_t words; /* that a peek has noted; more than RT_PEEK_WORDS: not all */
+};
+
+/* Goes on behind the walk's last new frame. */
+RT_INLINE void resume(struct cursor *at, const struct rt_walk *walk, bool peeks)
 {
-	fresh->ra_at = ra_at;
-	fresh->ra = ra;
-	fresh->fp = fp;
-	fresh->rule = rule;
+	uintptr_t most = walk->fresh[-1].ra_at;
+
+	if (peeks && most > RT_PEEK_STEPS)
+		most = RT_PEEK_STEPS;
+	at->next = walk->fresh + walk->fresh_count;
+	at->end = walk->fresh + most;
+}
+
+/* For who looks at the walk beside the loop. */
+RT_INLINE void settle(struct rt_walk *walk, const struct cursor *at)
+{
+	walk->fresh_count = (uint32_t)(at->next - walk->fresh);
+}
+
+/* False: there is no room for a new frame, or it would be too many for a peek. */
+RT_INLINE bool has_room(struct cursor *at, struct rt_walk *walk, bool peeks)
+{
+	if (at->next != at->end)
+		return true;
+	settle(walk, at);
+	if (peeks || !rt_fresh_grow(walk))
+		return false;
+	resume(at, walk, peeks);
+	return true;
+}
+
+/* Field by field, out of registers: words stored apart and loaded together stall every step. */
+RT_INLINE void put_fresh(struct cursor *at)
+{
+	at->next->ra_at = at->ra_at;
+	at->next->ra = at->ra;
+	at->next->fp = at->fp;
+	at->next->rule = at->rule;
+	at->next++;
 }
 
 /*
- * The walk has landed on @mem, where the frame pointer is @fp, and word @differs is the first
- * further out that does not hold. The frames before it become part of the new walk. The frame
- * pointer is followed along, since the rules from there on may need it where the old ones did
- * not. *@limit is that of the state to go on from. Returns the remembered frame whose word it is;
- * NULL when there is no room.
+ * The walk has landed on @mem, and word @differs is the first further out that does not hold. The
+ * frames before it become part of the new walk. The frame pointer is followed along, since the
+ * rules from there on may need it where the old ones did not. *@limit is that of the state to go on
+ * from. Returns the remembered frame whose word it is; NULL when there is no room, or when who
+ * peeks has to walk in full.
  */
-static inline struct rt_frame *keep(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp,
-				    int64_t differs, uintptr_t *limit)
+RT_INLINE struct rt_frame *keep(struct cursor *at, struct rt_walk *walk, struct rt_frame *mem,
+				int64_t differs, bool peeks, uintptr_t *limit)
 {
-	struct rt_fresh *fresh;
-	rt_rule way = 0;
-
+	at->rule = 0;
 	for (; mem->words > differs; mem--) {
-		if (way & RT_RULE_SAVES_FP)
-			fp = rt_word_at(mem->ra_at + 8 + rt_rule_fp_offset(way));
-		if (RT_UNLIKELY(rt_rule_kind(way) == RT_RULE_FOLLOWS_FP) && !(way & RT_RULE_GO))
-			*limit = walk->stack.end;
-		way = mem->rule & ~(rt_rule)RT_RULE_NEEDS_FP;
-		fresh = next_fresh(walk);
-		if (!fresh)
+		if (at->rule & RT_RULE_SAVES_FP)
+			at->fp = rt_word_at(mem->ra_at + 8 + rt_rule_fp_offset(at->rule));
+		if (rt_rule_kind(at->rule) == RT_RULE_FOLLOWS_FP) {
+			if (peeks)
+				return NULL;
+			if (!(at->rule & RT_RULE_GO))
+				*limit = walk->stack.end;
+		}
+		if (!has_room(at, walk, peeks))
 			return NULL;
-		put_fresh(fresh, mem->ra_at, mem->ra, fp, way);
+		at->rule = mem->rule & ~(rt_rule)RT_RULE_NEEDS_FP;
+		at->ra_at = mem->ra_at;
+		at->ra = mem->ra;
+		put_fresh(at);
 	}
 	return mem;
 }
@@ -243,7 +279,7 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 			break;
 		}
 		rule = rt_rule_find(s->ra, true, generation);
-		put_fresh(from, s->ra_at, s->ra, s->fp, rule | RT_RULE_EXACT);
+		*from = (struct rt_fresh){ s->ra_at, s->ra, s->fp, rule | RT_RULE_EXACT };
 		*s = rt_step(*s, rule, &walk->stack);
 		s->moved = true;
 	}
@@ -251,7 +287,7 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 }
 
 /* Where to look for a frame to land on: the innermost one from @s outward on the same stack. */
-static RT_APART struct rt_frame *first_on_stack(struct rt_memory *now, const struct rt_state *s)
+static RT_APART struct rt_frame *first_on_stack(struct rt_remembered *now, const struct rt_state *s)
 {
 	struct rt_frame *mem = now->frames + now->count - 1;
 
@@ -276,7 +312,7 @@ bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && (uintptr_t)fp != outer; i++) {
 		uintptr_t ra_at = s.ra_at, pc = s.ra;
 
-		s = rt_step(s, rt_rule_known(s.ra, s.exact, generation), NULL);
+		s = rt_step(s, rt_rule_find(s.ra, s.exact, generation), NULL);
 		if (s.ended)
 			return s.truncated;
 		/* What was interrupted has left @outer behind: go on, there may be another. */
@@ -300,9 +336,22 @@ uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc))
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !found && !s.ended; i++) {
 		/* It may call as its last instruction: what it would return to is behind it. */
 		found = is_in(s.exact ? s.ra : s.ra - 1);
-		s = rt_step(s, rt_rule_known(s.ra, s.exact, generation), NULL);
+		s = rt_step(s, rt_rule_find(s.ra, s.exact, generation), NULL);
 	}
 	return found && !s.truncated ? s.ra_at : 0;
+}
+
+bool rt_walk_is_from_us(const uintptr_t *fp)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	struct rt_state s = rt_state_begin(fp);
+
+	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !s.ended; i++) {
+		if (is_own_code(s.ra))
+			return true;
+		s = rt_step(s, rt_rule_find(s.ra, s.exact, generation), NULL);
+	}
+	return !s.ended || s.truncated;
 }
 
 /* Go promises frame pointers; other code without rules does not. */
@@ -324,80 +373,179 @@ bool rt_walk_follows_fp(const struct rt_walk *walk)
 	return false;
 }
 
-uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
+RT_INLINE void note(struct cursor *at, struct rt_peek *peek, uintptr_t where, uintptr_t value)
 {
-	uintptr_t ra_at = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
-	struct rt_state s = { .limit = UINTPTR_MAX };
-	struct rt_memory *now;
-	struct rt_frame *mem;
+	if (at->words < RT_PEEK_WORDS)
+		peek->word[at->words] = (struct rt_word){ where, value };
+	at->words++;
+}
 
-	if (RT_UNLIKELY(ra_at > walk->now->root || ra_at <= walk->floor))
-		rt_memory_choose(walk, ra_at);
-	if (RT_UNLIKELY(walk->now->generation != generation))
-		rt_memory_renew(walk, generation);
-	now = walk->now;
+RT_INLINE void end_peek(struct cursor *at, const struct rt_walk *walk, const struct rt_frame *mem,
+			struct rt_peek *peek)
+{
+	uint64_t hash = mem->hash;
+
+	if (mem->rule & RT_RULE_NEEDS_FP)
+		note(at, peek, at->fp_at, at->fp);
+	for (const struct rt_fresh *fresh = at->next; fresh-- != walk->fresh;)
+		hash = core_hash_step(hash, fresh->ra);
+	peek->hash = hash;
+	peek->steps = (uint32_t)(at->next - walk->fresh);
+	peek->landing = (uint32_t)(mem - walk->now->frames);
+	peek->words = at->words;
+}
+
+/*
+ * The walk is in the state of @mem. Returns the first word further out that does not hold; -1: all
+ * hold, and the walk has ended.
+ */
+RT_INLINE int64_t meet(struct cursor *at, struct rt_walk *walk, struct rt_frame *mem, bool forget,
+		       bool peeks, struct rt_peek *peek, uint64_t *ret_hash)
+{
+	struct rt_remembered *now = walk->now;
+	int64_t differs = rt_walk_reread(now->words, (int64_t)mem->words - 1);
+	struct rt_word *word = NULL;
+
+	if (!peeks) {
+		settle(walk, at);
+		word = land(walk, mem, at->fp);
+	}
+	if (differs >= 0)
+		return differs;
+	if (peeks) {
+		end_peek(at, walk, mem, peek);
+	} else {
+		walk->truncated = now->truncated;
+		*ret_hash = finish(walk, now->count, word, forget);
+	}
+	return -1;
+}
+
+/* A frame that no remembered one is like. False: no room. */
+RT_INLINE bool put_new(struct cursor *at, struct rt_walk *walk, uint32_t generation, bool peeks)
+{
+	if (!has_room(at, walk, peeks))
+		return false;
+	at->rule = peeks ? rt_memo_find(&rt_rules, rt_rule_key(at->ra, false, generation))
+			 : rt_rule_find(at->ra, false, generation);
+	put_fresh(at);
+	return true;
+}
+
+/*
+ * The loop of every walk from frame @hook. One that @peeks, constant where this is inlined, notes in
+ * @peek what was read, leaves the remembered walk as it is, and ends at anything that is not common:
+ * false then, and nothing is known. Otherwise true, and *@ret_hash is that of the path.
+ */
+RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation,
+			 bool peeks, struct rt_peek *peek, uint64_t *ret_hash)
+{
+	struct cursor at = { .ra_at = (uintptr_t)(hook + 1),
+			     .ra = hook[1],
+			     .fp = hook[0],
+			     .fp_at = (uintptr_t)hook };
+	struct rt_state s = { .limit = UINTPTR_MAX };
+	struct rt_remembered *now = walk->now;
+	struct rt_frame *mem = now->frames + (int64_t)now->count - 1;
+
 	walk->fresh_count = 0;
-	walk->landed = false;
-	mem = now->frames + now->count - 1;
+	resume(&at, walk, peeks);
 	for (;;) {
-		struct rt_fresh *fresh;
-		rt_rule rule;
 		uintptr_t cfa;
 
-		while (mem->ra_at < ra_at)
+		if (peeks)
+			note(&at, peek, at.ra_at, at.ra);
+		while (mem->ra_at < at.ra_at)
 			mem--;
-		if (rt_frame_is(mem, ra_at, ra, fp)) {
-			struct rt_word *word;
-			int64_t differs = land(walk, mem, fp, &word);
+		if (rt_frame_is(mem, at.ra_at, at.ra, at.fp)) {
+			int64_t differs = meet(&at, walk, mem, s.forget, peeks, peek, ret_hash);
 
-			if (RT_LIKELY(differs < 0)) {
-				walk->truncated = now->truncated;
-				return finish(walk, now->count, word, s.forget);
-			}
-			mem = keep(walk, mem, fp, differs, &s.limit);
-			if (RT_UNLIKELY(!mem))
+			if (differs < 0)
+				return true;
+			/* As far as words hold, the frames of then are those of now. */
+			at.words = RT_PEEK_WORDS + 1;
+			mem = keep(&at, walk, mem, differs, peeks, &s.limit);
+			if (!mem)
 				break;
-			fresh = &walk->fresh[walk->fresh_count - 1];
-			ra_at = fresh->ra_at;
-			fp = fresh->fp;
-			rule = fresh->rule;
-		} else {
-			fresh = next_fresh(walk);
-			if (RT_UNLIKELY(!fresh))
-				break;
-			rule = rt_rule_find(ra, false, generation);
-			put_fresh(fresh, ra_at, ra, fp, rule);
+		} else if (!put_new(&at, walk, generation, peeks)) {
+			break;
 		}
-		cfa = ra_at + 8 + rt_rule_cfa_offset(rule);
-		if (RT_UNLIKELY(!(rule & RT_RULE_FAST))) {
-			cfa = fp + rt_rule_cfa_offset(rule);
-			if (rt_rule_kind(rule) != CFI_FP || !rt_step_is_plausible(ra_at + 8, cfa)) {
-				if (!step_rare(walk, &s, generation))
-					return finish_root(walk, s);
+		cfa = at.ra_at + 8 + rt_rule_cfa_offset(at.rule);
+		if (!(at.rule & RT_RULE_FAST)) {
+			cfa = at.fp + rt_rule_cfa_offset(at.rule);
+			if (rt_rule_kind(at.rule) != CFI_FP ||
+			    !rt_step_is_plausible(at.ra_at + 8, cfa)) {
+				if (peeks)
+					return false;
+				settle(walk, &at);
+				if (!step_rare(walk, &s, generation)) {
+					*ret_hash = finish_root(walk, s);
+					return true;
+				}
+				resume(&at, walk, peeks);
 				if (s.moved)
 					mem = first_on_stack(now, &s);
-				ra_at = s.ra_at;
-				ra = s.ra;
-				fp = s.fp;
+				at.ra_at = s.ra_at;
+				at.ra = s.ra;
+				at.fp = s.fp;
 				continue;
 			}
+			if (peeks)
+				note(&at, peek, at.fp_at, at.fp);
 		}
-		if (RT_UNLIKELY(cfa > s.limit)) {
+		if (!peeks && RT_UNLIKELY(cfa > s.limit)) {
 			s.truncated = s.forget = true;
 			break;
 		}
-		if (rule & RT_RULE_SAVES_FP)
-			fp = rt_word_at(cfa + rt_rule_fp_offset(rule));
-		ra_at = cfa - 8;
-		ra = rt_word_at(ra_at);
-		if (RT_UNLIKELY(ra == 0)) {
-			s.ra_at = ra_at;
+		if (at.rule & RT_RULE_SAVES_FP) {
+			at.fp_at = cfa + rt_rule_fp_offset(at.rule);
+			at.fp = rt_word_at(at.fp_at);
+		}
+		at.ra_at = cfa - 8;
+		at.ra = rt_word_at(at.ra_at);
+		if (!peeks && RT_UNLIKELY(at.ra == 0)) {
+			s.ra_at = at.ra_at;
 			s.ra = 0;
-			return finish_root(walk, s);
+			settle(walk, &at);
+			*ret_hash = finish_root(walk, s);
+			return true;
 		}
 	}
+	if (peeks)
+		return false;
 	/* Deeper than can be remembered, or beyond the stack. */
-	s.ra = ra;
+	settle(walk, &at);
+	s.ra = at.ra;
 	s.truncated = true;
-	return finish_root(walk, s);
+	*ret_hash = finish_root(walk, s);
+	return true;
+}
+
+uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
+{
+	uintptr_t ra_at = (uintptr_t)(hook + 1);
+	uint64_t hash;
+
+	if (RT_UNLIKELY(ra_at > walk->now->root || ra_at <= walk->floor))
+		rt_remembered_choose(walk, ra_at);
+	if (RT_UNLIKELY(walk->now->generation != generation))
+		rt_remembered_renew(walk, generation);
+	walk->landed = false;
+	(void)walk_from(walk, hook, generation, false, NULL, &hash);
+	return hash;
+}
+
+bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct rt_peek *peek)
+{
+	const uint32_t generation = rt_load(&rt_generation), length = walk->fresh_count;
+	const uintptr_t ra_at = (uintptr_t)(hook + 1);
+	bool found;
+
+	/* On another stack, no frame is found, or its words do not follow from this walk's. */
+	if (RT_UNLIKELY(ra_at > walk->now->root) || RT_UNLIKELY(ra_at <= walk->floor) ||
+	    RT_UNLIKELY(walk->now->generation != generation) || RT_UNLIKELY(walk->now->truncated))
+		return false;
+	found = walk_from(walk, hook, generation, true, peek, NULL);
+	walk->fresh_count = length;
+	return found;
 }

@@ -51,7 +51,7 @@ struct rt_word {
  * A walk to be landed on, in a mapping of its own that is made whole and then pointed at: a hook
  * may be left by longjmp at any place.
  */
-struct rt_memory {
+struct rt_remembered {
 	uint32_t capacity; /* in frames; twice that in words */
 	uint32_t count;	   /* of frames */
 	uint32_t generation;
@@ -79,16 +79,16 @@ struct rt_walk {
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
 	uint32_t base;
 	uint32_t fresh_count;
-	struct rt_fresh *fresh;	      /* of the walk in progress, innermost first; see memory.c */
-	struct rt_memory *now;	      /* of the stack that was walked last */
-	uintptr_t floor;	      /* the next remembered root below the present one; 0: none */
+	struct rt_fresh *fresh;	   /* of the walk in progress, innermost first; see remembered.c */
+	struct rt_remembered *now; /* of the stack that was walked last */
+	uintptr_t floor;	   /* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
 	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
 	uint32_t previous;  /* row of the last place that was predicted, peeked at or walked from */
-	uint32_t oldest;    /* of memories: to be replaced next */
+	uint32_t oldest;    /* of those remembered: to be replaced next */
 	uint32_t not_noted; /* walks that could have been, had there been predictions */
-	struct rt_memory *memories[RT_STACKS];
+	struct rt_remembered *remembered[RT_STACKS];
 };
 
 enum { RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 8 };
@@ -117,6 +117,11 @@ RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
  * rt_walk_step - the general walk; see rt_walk
  */
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation);
+
+struct rt_peek;
+
+/* A walk from frame @hook that is not kept: peek.h. False: it is no common one, and nothing is known. */
+bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct rt_peek *peek);
 
 /*
  * From the same place as the last walk, whose words all hold? Then no step is needed at all and
@@ -156,6 +161,12 @@ RT_COLD bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer);
  * thread's state and takes no lock.
  */
 RT_COLD uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc));
+
+/*
+ * Has code of ours called, or been interrupted by what called, the function of ours with frame
+ * address @fp? When in doubt it has. As above.
+ */
+RT_COLD bool rt_walk_is_from_us(const uintptr_t *fp);
 
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 {

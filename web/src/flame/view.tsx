@@ -32,8 +32,8 @@ export function FlameView() {
 	return <Whole weights={weights} takesFocus={returns.current} />;
 }
 
-function emptyWords({ thread, scope, module, epochs }: State): string {
-	return thread !== null || scope !== null || module !== null || epochs
+function emptyWords({ thread, module, epochs }: State): string {
+	return thread !== null || module !== null || epochs
 		? "no call stack passes the filters."
 		: "no call stack has anything of this measure.";
 }

@@ -66,9 +66,7 @@ export class Contexts {
 	/** By context 0, or the node that stands between it and the root: NO_STACK ... */
 	readonly special: Int8Array;
 	readonly threads = new Names();
-	readonly scopes = new Names();
 	readonly threadOf: Int32Array;
-	readonly scopeOf: Int32Array;
 	/** Of leaks whose context is not in the document. */
 	readonly lostElsewhere = { value: 0, blocks: 0 };
 	/** Of a diff, by context. */
@@ -102,7 +100,6 @@ export class Contexts {
 		this.outer = new Int32Array(this.count);
 		this.special = new Int8Array(this.count);
 		this.threadOf = new Int32Array(this.count);
-		this.scopeOf = new Int32Array(this.count);
 		this.before = new Float64Array(diff ? this.count : 0);
 		this.after = new Float64Array(diff ? this.count : 0);
 		this.#readTrim(array(view.trim), damage);
@@ -144,7 +141,6 @@ export class Contexts {
 			const other = this.#others[i];
 			const flags = array(other?.flags);
 			this.threadOf[i] = this.threads.number(text(other?.thread));
-			this.scopeOf[i] = this.scopes.number(text(other?.scope));
 			if (flags.includes("no-stack")) this.special[i] = NO_STACK;
 			else if (flags.includes("other")) this.special[i] = OTHER;
 			else if (other?.truncated === true) this.special[i] = TRUNCATED;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What the document has beside memory: the recording itself, what was not seen, processes, scopes,
-// findings. Views that have nothing to show are not offered.
+// What the document has beside memory: the recording itself, what was not seen, processes.
+// Views that have nothing to show are not offered.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Facts, said, saidOf } from "../facts";
 import { basename, bytes, count, digits, duration, moment, things, visible } from "../format";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
-import { counts, main, named, numbers, sizes, times, words } from "./columns";
-import { Figures, Stack, Unknown } from "./parts";
+import { counts, main, named, numbers, sizes, times } from "./columns";
+import { Figures, Unknown } from "./parts";
 import { type Column, Table } from "./table";
 
 const SIGNALS = ["", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"].map(
@@ -190,60 +190,5 @@ export function Processes({ facts }: { facts: Facts }) {
 			</p>
 			<Table label="Other processes of the run" columns={columns} rows={rows} sort="live_bytes" empty="No other process has a recording." />
 		</>
-	);
-}
-
-export function Scopes({ facts }: { facts: Facts }) {
-	const { set } = useSeep();
-	const scopes = useMemo(() => array(facts.doc.scopes).map(object), [facts]);
-	const rows = useMemo(() => scopes.map((_, i) => i), [scopes]);
-	const columns = useMemo((): Column[] => {
-		const f = (key: string) => (i: number) => figure(scopes[i][key]);
-		return [
-			named("Scope", (i) => said(scopes[i].tag) ?? "", (i) => said(scopes[i].parent) ?? ""),
-			numbers("entries", "Entries", f("entries"), { wide: false }),
-			main(sizes("held_bytes", "Held", f("held_bytes"))),
-			sizes("allocated_bytes", "Allocated", f("allocated_bytes")),
-			sizes("peak_bytes", "Peak", f("peak_bytes")),
-			sizes("freed_own_bytes", "Freed in it", f("freed_own_bytes"), { width: "104px" }),
-			sizes("freed_foreign_bytes", "Freed outside", f("freed_foreign_bytes"), { width: "112px" }),
-			times("duration_ns", "Time", f("duration_ns")),
-			times("max_ns", "Longest", f("max_ns")),
-		];
-	}, [scopes]);
-
-	return (
-		<Table label="Scopes" columns={columns} rows={rows} sort="held_bytes" empty="There are no scopes."
-			detail={(i) => (
-				<p class="detail row-buttons"><button onClick={() => set({ scope: String(scopes[i].tag), tab: "stacks" })}>Its call stacks</button></p>
-			)} />
-	);
-}
-
-export function Findings({ facts }: { facts: Facts }) {
-	const findings = useMemo(() => array(facts.doc.findings).map(object), [facts]);
-	const rows = useMemo(() => findings.map((_, i) => i), [findings]);
-	const columns = useMemo((): Column[] => [
-		{ key: "kind", title: "Finding", width: "minmax(160px,1fr)", value: (i) => said(findings[i].kind) ?? "", cell: (i) => <b>▲ {said(findings[i].kind)}</b> },
-		numbers("count", "Times", (i) => figure(findings[i].count), { wide: false }),
-		words("thread", "Thread", (i) => said(findings[i].thread) ?? "", { width: "120px" }),
-		times("at", "First after", (i) => Math.max(0, figure(findings[i].at_ns) - facts.startNs)),
-	], [findings]);
-
-	return (
-		<Table label="Findings" columns={columns} rows={rows} sort="count" empty="There are no findings."
-			detail={(i) => {
-				const one = findings[i];
-				const stack = (name: string, key: string) =>
-					array(one[key]).length > 0 && <div><h3>{name}</h3><Stack context={-1} frames={array(one[key]) as number[]} /></div>;
-				return (
-					<div class="detail">
-						{stack("Here", "here_frames")}
-						{stack("Allocated", "alloc_frames")}
-						{stack("Freed", "free_frames")}
-						<Figures of={[["Expected", said(one.expected) ?? "–"], ["Actual", said(one.actual) ?? "–"], ["Block", object(one.block).size == null ? "–" : bytes(figure(object(one.block).size))]]} />
-					</div>
-				);
-			}} />
 	);
 }

@@ -35,7 +35,7 @@ export const words = (key: string, title: string, of: Of<string>, more: More = {
 /** The column that a table is about, which narrow screens show too. */
 export const main = (column: Column): Column => ({ ...column, wide: false, cell: (row) => <b>{column.cell(row)}</b> });
 
-/** A program, scope or the like with what it belongs to. */
+/** A program or the like with what it belongs to. */
 export const named = (title: string, of: Of<string>, beside: Of<string>): Column => ({
 	key: "name", title, width: "minmax(180px,1fr)", value: of,
 	cell: (row) => (

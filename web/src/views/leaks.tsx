@@ -35,7 +35,6 @@ const RULES: Record<string, string> = {
 	"thread-vector": "a pointer of a thread whose vector of thread-local storage the block is",
 	interior: "the pointer is into the middle of the block",
 	"low-tag": "the pointer is to its start, with low bits set",
-	"late-frame": "the pointer is in the frame of a function that was called after the last allocation, and that ended the program",
 	"high-tag": "the pointer is to its start but for the uppermost 16 bits",
 	unaligned: "the pointer is to its start, at an address that is no multiple of 8",
 };
@@ -233,7 +232,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 	const answer = answerOf(facts, model);
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
 	const weighed = model.weigh({ ...state, measure: "live" });
-	const filtered = state.thread !== null || state.scope !== null || state.module !== null || state.epochs !== null;
+	const filtered = state.thread !== null || state.module !== null || state.epochs !== null;
 	const rows = useMemo(
 		() => facts.leaks
 			.filter((leak) =>

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/suppression_rule.h"
+
+#include "analysis/function_name.h"
+#include "base/path.h"
+#include "base/strbuf.h"
+#include "base/xalloc.h"
+#include "profile/verdict.h"
+#include "symbol/demangle.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- does it match? --------------------------------------------------------------------------- */
+
+/* What valgrind puts between a program and its malloc. */
+static const char valgrind_object[] = "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so";
+
+/* Those of core/allocation.def that allocate, the most usual one first. */
+static const char *const by_kind[LEDGER_KIND_COUNT][6] = {
+	[LEDGER_KIND_MALLOC] = { "malloc" },
+	[LEDGER_KIND_CALLOC] = { "calloc" },
+	[LEDGER_KIND_REALLOC] = { "realloc", "reallocarray" },
+	[LEDGER_KIND_MEMALIGN] = { "memalign", "posix_memalign", "aligned_alloc", "valloc",
+				   "pvalloc" },
+	[LEDGER_KIND_NEW] = { "_Znwm", "_ZnwmRKSt9nothrow_t", "operator new(unsigned long)" },
+	[LEDGER_KIND_NEW_ARRAY] = { "_Znam", "_ZnamRKSt9nothrow_t",
+				    "operator new[](unsigned long)" },
+	[LEDGER_KIND_NEW_ALIGNED] = { "_ZnwmSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
+				      "operator new(unsigned long, std::align_val_t)" },
+	[LEDGER_KIND_NEW_ARRAY_ALIGNED] = { "_ZnamSt11align_val_t",
+					    "_ZnamSt11align_val_tRKSt9nothrow_t",
+					    "operator new[](unsigned long, std::align_val_t)" },
+};
+
+static bool fits(struct core_glob pattern, const char *text)
+{
+	return core_glob_match(pattern, text, strlen(text));
+}
+
+/* Does @pattern match a function that allocates blocks of this @kind; LEDGER_KIND_COUNT: of any? */
+static bool is_allocation(struct core_glob pattern, unsigned kind)
+{
+	for (unsigned i = 0; i < LEDGER_KIND_COUNT; i++)
+		for (const char *const *name = by_kind[i]; *name; name++)
+			if ((kind == i || kind == LEDGER_KIND_COUNT) && fits(pattern, *name))
+				return true;
+	return false;
+}
+
+const char *seep_suppression_allocation(unsigned kind)
+{
+	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC][0];
+}
+
+static bool fits_function(struct core_glob pattern, const char *function)
+{
+	const struct seep_name_part name = seep_function_name(function);
+
+	return fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes);
+}
+
+bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
+				 const struct seep_profile *profile,
+				 const struct seep_profile_frame *frame)
+{
+	const char *module = seep_profile_frame_path(profile, frame);
+
+	/* LeakSanitizer's name for code of which nothing is known. */
+	return fits(rule->pattern, module ? module : "<unknown module>") ||
+	       (frame->function && fits_function(rule->pattern, frame->function)) ||
+	       (frame->file && fits(rule->pattern, frame->file));
+}
+
+/* "src:load.c", "src:load.c:12", with the path or without. */
+static bool fits_source(struct core_glob pattern, const struct seep_profile_frame *frame)
+{
+	char place[4096];
+
+	if (!frame->file)
+		return false;
+	snprintf(place, sizeof(place), "%s:%u", frame->file, frame->line);
+	return fits(pattern, frame->file) || fits(pattern, seep_path_base(frame->file)) ||
+	       fits(pattern, place) || fits(pattern, seep_path_base(place));
+}
+
+/* valgrind calls what it does not know "???". */
+static bool fits_line(const struct seep_suppression_line *line, const struct seep_profile *profile,
+		      const struct seep_profile_frame *frame)
+{
+	const char *module = seep_profile_frame_path(profile, frame);
+
+	if (line->what == SEEP_LINE_OBJ)
+		return fits(line->pattern, module ? module : "???");
+	if (line->what == SEEP_LINE_SRC)
+		return fits_source(line->pattern, frame);
+	if (!frame->function)
+		return fits(line->pattern, "???");
+	return fits_function(line->pattern, frame->function) ||
+	       (line->demangled && strcmp(line->demangled, frame->function) == 0);
+}
+
+/* @at: 0 is the allocation function, 1 the stack's innermost frame. */
+static bool fits_at(const struct seep_suppression_line *line, const struct seep_profile *profile,
+		    const struct seep_profile_context *context, size_t at)
+{
+	if (at > 0)
+		return fits_line(line, profile, &profile->frames[context->stack[at - 1].frame]);
+	if (line->what == SEEP_LINE_OBJ)
+		return fits(line->pattern, valgrind_object);
+	return line->what == SEEP_LINE_FUN && is_allocation(line->pattern, context->kind);
+}
+
+/* As a glob, with "..." for its '*'; frames further out than the last line may be any. */
+static bool fits_from(const struct seep_suppression_rule *rule, const struct seep_profile *profile,
+		      const struct seep_profile_context *context, size_t at)
+{
+	size_t line = 0, any = SIZE_MAX, retry = 0;
+
+	while (line < rule->line_count) {
+		if (rule->lines[line].what == SEEP_LINE_ANY) {
+			any = ++line;
+			retry = at;
+		} else if (at > context->stack_count) {
+			return false;
+		} else if (fits_at(&rule->lines[line], profile, context, at)) {
+			line++;
+			at++;
+		} else if (any != SIZE_MAX) {
+			line = any;
+			at = ++retry;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool seep_suppression_fits_stack(const struct seep_suppression_rule *rule,
+				 const struct seep_profile *profile,
+				 const struct seep_profile_context *context)
+{
+	return fits_from(rule, profile, context, 0) || fits_from(rule, profile, context, 1);
+}
+
+/* ---- from text ------------------------------------------------------------------------------- */
+
+enum { LINE_MAX_BYTES = 8 << 10, HASH_DIGITS = 16 };
+
+struct reader {
+	struct seep_arena *arena;
+	const char *name;
+	const char *at;
+	const char *end;
+	unsigned line; /* of the text in @now */
+	char *now;     /* without white space around it */
+	struct seep_suppression_rules *rules;
+	struct seep_suppression_line *lines; /* of the present block */
+	size_t line_capacity;
+	struct seep_error *err;
+};
+
+static int complain(const struct reader *r, const char *what)
+{
+	const char *now = r->now ? r->now : "";
+
+	return seep_fail(r->err, SEEP_ECORRUPT, "%s, line %u: %s%s%.80s%s%s", r->name, r->line,
+			 what, *now ? ": \"" : "", now, strlen(now) > 80 ? "..." : "",
+			 *now ? "\"" : "");
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* The next line with something on it but a comment: 1, or 0 at the end, or an error. */
+static int next_line(struct reader *r)
+{
+	while (r->at < r->end) {
+		const char *begin = r->at;
+		const char *newline = memchr(begin, '\n', (size_t)(r->end - begin));
+		const char *end = newline ? newline : r->end;
+
+		r->at = newline ? newline + 1 : r->end;
+		r->line++;
+		r->now = NULL;
+		if (end - begin > LINE_MAX_BYTES)
+			return complain(r, "longer than 8 KB");
+		if (memchr(begin, '\0', (size_t)(end - begin)))
+			return complain(r, "a zero byte: this is no text");
+		while (begin < end && is_space(*begin))
+			begin++;
+		while (begin < end && is_space(end[-1]))
+			end--;
+		if (begin == end || *begin == '#')
+			continue;
+		r->now = seep_arena_strndup(r->arena, begin, (size_t)(end - begin));
+		return 1;
+	}
+	return 0;
+}
+
+static struct seep_suppression_rule *add_rule(struct reader *r, const char *text)
+{
+	struct seep_suppression_rule *rule;
+
+	r->rules->items = seep_xgrow(r->rules->items, &r->rules->capacity, r->rules->count + 1,
+				     sizeof(*rule));
+	rule = &r->rules->items[r->rules->count++];
+	*rule = (struct seep_suppression_rule){
+		.text = text,
+		.file = seep_arena_strndup(r->arena, r->name, strlen(r->name)),
+		.verdicts = SEEP_VERDICTS_ALL,
+	};
+	return rule;
+}
+
+/* What is no wildcard here but is one in a glob becomes a class of its own. */
+static struct core_glob to_glob(struct reader *r, const char *text, bool question)
+{
+	SEEP_STRBUF(glob, 4 * LINE_MAX_BYTES);
+	struct core_glob result;
+
+	for (; *text; text++)
+		if (*text == '[' || (*text == '?' && !question))
+			seep_strbuf_addf(&glob, "[%c]", *text);
+		else
+			seep_strbuf_addc(&glob, *text);
+	result.text = seep_arena_strndup(r->arena, glob.text, glob.length);
+	result.bytes = glob.length;
+	return result;
+}
+
+/* LeakSanitizer looks for the pattern anywhere, unless '^' or '$' says where. */
+static int read_leak(struct reader *r)
+{
+	struct seep_suppression_rule *rule;
+	const char *pattern = r->now + strlen("leak:");
+	size_t bytes = strlen(pattern);
+	const bool at_begin = *pattern == '^';
+	const bool at_end = bytes > (size_t)at_begin && pattern[bytes - 1] == '$';
+	SEEP_FREED char *text = NULL;
+
+	pattern += at_begin;
+	bytes -= (size_t)at_begin + at_end;
+	if (strspn(pattern, "*") >= bytes)
+		return complain(r, "would match every leak");
+	rule = add_rule(r, r->now);
+	rule->syntax = SEEP_RULE_LEAK;
+	text = seep_xasprintf("%s%.*s%s", at_begin ? "" : "*", (int)bytes, pattern,
+			      at_end ? "" : "*");
+	rule->pattern = to_glob(r, text, false);
+	return 0;
+}
+
+static int read_hash(struct reader *r)
+{
+	const char *digits = r->now + strlen("hash:");
+	struct seep_suppression_rule *rule;
+
+	if (strlen(digits) != HASH_DIGITS ||
+	    strspn(digits, "0123456789abcdefABCDEF") != HASH_DIGITS)
+		return complain(r, "a hash has 16 hexadecimal digits");
+	rule = add_rule(r, r->now);
+	rule->syntax = SEEP_RULE_HASH;
+	rule->hash = strtoull(digits, NULL, 16);
+	return 0;
+}
+
+/* "match-leak-kinds: definite,indirect" */
+static int read_kinds(struct reader *r, uint32_t *ret_verdicts)
+{
+	const char *at = r->now + strlen("match-leak-kinds:");
+
+	*ret_verdicts = 0;
+	while (*at) {
+		const char *word = at + strspn(at, " \t,");
+		const size_t bytes = strcspn(word, " \t,");
+		const uint32_t verdicts = seep_verdicts_called(word, bytes);
+
+		if (bytes > 0 && verdicts == 0 && !(bytes == 4 && memcmp(word, "none", 4) == 0))
+			return complain(r, "kinds are definite, indirect, possible, reachable, "
+					   "all and none");
+		*ret_verdicts |= verdicts;
+		at = word + bytes;
+	}
+	return 0;
+}
+
+/* One line of a block; @count: how many came before. */
+static int read_frame(struct reader *r, size_t count)
+{
+	struct seep_suppression_line line = { .what = SEEP_LINE_ANY };
+	const char *pattern = r->now + 4;
+
+	if (seep_begins_with(r->now, "fun:"))
+		line.what = SEEP_LINE_FUN;
+	else if (seep_begins_with(r->now, "obj:"))
+		line.what = SEEP_LINE_OBJ;
+	else if (seep_begins_with(r->now, "src:"))
+		line.what = SEEP_LINE_SRC;
+	else if (strcmp(r->now, "...") != 0)
+		return complain(r, "a line of a block is fun:NAME, obj:PATH, src:FILE or \"...\"");
+	if (line.what != SEEP_LINE_ANY && !*pattern)
+		return complain(r, "nothing behind the colon");
+	if (line.what != SEEP_LINE_ANY)
+		line.pattern = to_glob(r, pattern, true);
+	if (line.what == SEEP_LINE_FUN && !strpbrk(pattern, "*?"))
+		line.demangled = seep_demangle(r->arena, pattern);
+	r->lines = seep_xgrow(r->lines, &r->line_capacity, count + 1, sizeof(line));
+	r->lines[count] = line;
+	return 0;
+}
+
+/* Wildcards say nothing, nor does an allocation function: each leak has one. */
+static bool says_something(const struct seep_suppression_line *lines, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct core_glob pattern = lines[i].pattern;
+
+		if (lines[i].what == SEEP_LINE_ANY || strspn(pattern.text, "*?") == pattern.bytes ||
+		    (i == 0 && lines[i].what == SEEP_LINE_FUN &&
+		     is_allocation(pattern, LEDGER_KIND_COUNT)))
+			continue;
+		return true;
+	}
+	return false;
+}
+
+/* "Memcheck,Helgrind:Leak" is for us, "Memcheck:Cond" is not. */
+static bool is_leak_block(const char *line)
+{
+	const char *colon = strchr(line, ':'), *tool = strstr(line, "Memcheck");
+
+	return colon && strcmp(colon, ":Leak") == 0 && tool && tool < colon &&
+	       (tool == line || tool[-1] == ',') && strchr(",:", tool[strlen("Memcheck")]);
+}
+
+/* The next line of a block that begins in line @first: 1, or 0 at its '}', or an error. */
+static int block_line(struct reader *r, unsigned first)
+{
+	const int got = next_line(r);
+
+	if (got < 0)
+		return got;
+	if (got == 0) {
+		r->line = first;
+		r->now = NULL;
+		return complain(r, "a block that is not closed by a line \"}\"");
+	}
+	return strcmp(r->now, "}") != 0;
+}
+
+static int read_block(struct reader *r)
+{
+	const unsigned first = r->line;
+	struct seep_suppression_rule *rule;
+	uint32_t verdicts = SEEP_VERDICTS_ALL;
+	size_t count = 0;
+	char *name;
+	bool is_ours;
+	int got = block_line(r, first);
+
+	if (got == 0)
+		return complain(r, "a block without a name");
+	name = r->now;
+	if (got > 0)
+		got = block_line(r, first);
+	if (got < 0)
+		return got;
+	if (got == 0 || !strchr(r->now, ':'))
+		return complain(r, "a block's second line is TOOL:KIND, as in Memcheck:Leak");
+	is_ours = is_leak_block(r->now);
+	while ((got = block_line(r, first)) > 0) {
+		if (!is_ours)
+			continue;
+		if (count == 0 && seep_begins_with(r->now, "match-leak-kinds:"))
+			got = read_kinds(r, &verdicts);
+		else
+			got = read_frame(r, count++);
+		if (got < 0)
+			return got;
+	}
+	if (got < 0 || !is_ours)
+		return got;
+	if (!says_something(r->lines, count)) {
+		r->line = first;
+		r->now = name;
+		return complain(r, "a block of wildcards alone would match every leak");
+	}
+	rule = add_rule(r, name);
+	rule->syntax = SEEP_RULE_STACK;
+	rule->verdicts = verdicts;
+	rule->lines = seep_arena_calloc(r->arena, count, sizeof(*rule->lines));
+	memcpy(rule->lines, r->lines, count * sizeof(*rule->lines));
+	rule->line_count = count;
+	return 0;
+}
+
+static int read_rule(struct reader *r)
+{
+	if (strcmp(r->now, "{") == 0)
+		return read_block(r);
+	if (seep_begins_with(r->now, "leak:"))
+		return read_leak(r);
+	if (seep_begins_with(r->now, "hash:"))
+		return read_hash(r);
+	return complain(r, "not understood; suppressions are leak:PATTERN, hash:16 DIGITS, and "
+			   "valgrind's blocks in lines \"{\" and \"}\"");
+}
+
+int seep_suppression_read(struct seep_suppression_rules *rules, struct seep_arena *arena,
+			  const char *text, size_t bytes, const char *name, struct seep_error *err)
+{
+	struct reader r = { .arena = arena,
+			    .name = name,
+			    .at = text,
+			    .end = text + bytes,
+			    .rules = rules,
+			    .err = err };
+	const size_t before = rules->count;
+	int got;
+
+	while ((got = next_line(&r)) > 0 && (got = read_rule(&r)) == 0)
+		;
+	if (got < 0)
+		rules->count = before;
+	free(r.lines);
+	return got;
+}

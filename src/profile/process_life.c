@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/process_life.h"
+
+#include "base/maps.h"
+#include "base/procfs.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static bool is_this_boot(const struct ledger_header *header)
+{
+	static const uint8_t unknown[16];
+	uint8_t id[16];
+
+	if (memcmp(header->boot_id, unknown, sizeof(unknown)) == 0)
+		return true; /* the start time decides */
+	seep_procfs_boot_id(id);
+	return memcmp(header->boot_id, id, sizeof(id)) == 0;
+}
+
+static bool has_file(const struct seep_maps *maps, uint64_t inode, unsigned major, unsigned minor)
+{
+	for (size_t i = 0; i < maps->count; i++)
+		if (maps->items[i].inode == inode && maps->items[i].device_major == major &&
+		    maps->items[i].device_minor == minor)
+			return true;
+	return false;
+}
+
+/* On some file systems (btrfs, overlays) maps name another device than fstat() does. */
+static bool has_as_we_have(const struct seep_maps *maps, const struct seep_ledger *ledger)
+{
+	const struct seep_mapping *mapping;
+	struct seep_maps ours;
+	bool has;
+
+	if (seep_maps_read((pid_t)seep_procfs_self(), &ours, NULL) < 0)
+		return true;
+	mapping = seep_maps_find(&ours, (uint64_t)(uintptr_t)ledger->map.at);
+	has = mapping && mapping->inode &&
+	      has_file(maps, mapping->inode, mapping->device_major, mapping->device_minor);
+	seep_maps_done(&ours);
+	return has;
+}
+
+static bool has_mapped(const struct seep_maps *maps, const struct seep_ledger *ledger)
+{
+	struct stat st;
+
+	if (fstat(ledger->fd, &st) < 0)
+		return false;
+	return has_file(maps, st.st_ino, major(st.st_dev), minor(st.st_dev)) ||
+	       has_as_we_have(maps, ledger);
+}
+
+/* Of the process that is @pid here. */
+static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t pid)
+{
+	const struct ledger_header *header = &ledger->view.header;
+	const uint64_t namespace = seep_procfs_pid_namespace(pid);
+	struct seep_procfs_status status;
+	struct seep_maps maps;
+	bool has;
+	int rc;
+
+	/* A forked child may have its parent's ledger mapped. */
+	if ((seep_procfs_status(pid, &status) && status.own_pid && status.own_pid != header->pid) ||
+	    (namespace && header->pid_namespace && namespace != header->pid_namespace) ||
+	    !seep_procfs_alive(pid, 0))
+		return SEEP_PROCESS_DEAD;
+	rc = seep_maps_read((pid_t)pid, &maps, NULL);
+	if (rc == -SEEP_ENOTFOUND)
+		return SEEP_PROCESS_DEAD;
+	if (rc == 0) {
+		has = has_mapped(&maps, ledger);
+		seep_maps_done(&maps);
+		if (has)
+			return SEEP_PROCESS_RUNNING;
+		return seep_procfs_alive(pid, header->start_ticks) ? SEEP_PROCESS_REPLACED
+								   : SEEP_PROCESS_DEAD;
+	}
+	if (!seep_procfs_alive(pid, header->start_ticks))
+		return SEEP_PROCESS_DEAD;
+	/* An exec may still fail. */
+	return LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_EXEC ? SEEP_PROCESS_UNKNOWN
+								     : SEEP_PROCESS_RUNNING;
+}
+
+/* In a namespace below ours it has another number here; beside ours it is not to be seen. */
+static enum seep_process_life search(const struct seep_ledger *ledger, uint32_t *ret_pid)
+{
+	enum seep_process_life best = SEEP_PROCESS_UNKNOWN, life;
+	DIR *processes = seep_procfs_processes();
+	uint32_t pid;
+
+	while (best != SEEP_PROCESS_RUNNING &&
+	       (pid = seep_procfs_process(processes, ledger->view.header.pid))) {
+		life = judge(ledger, pid);
+		if (life == SEEP_PROCESS_RUNNING || life == SEEP_PROCESS_REPLACED)
+			best = life;
+		*ret_pid = pid;
+	}
+	seep_procfs_threads_done(processes);
+	return best;
+}
+
+bool seep_process_is_elsewhere(const struct ledger_header *header)
+{
+	const uint64_t ours = seep_procfs_pid_namespace(0);
+
+	return (header->pid_namespace != 0 && ours != 0 && header->pid_namespace != ours) ||
+	       seep_procfs_self() != (uint32_t)getpid();
+}
+
+enum seep_process_life seep_process_life(const struct seep_ledger *ledger, uint32_t *ret_pid)
+{
+	const struct ledger_header *header = &ledger->view.header;
+	uint32_t pid = header->pid;
+	enum seep_process_life life;
+
+	if (header->pid == 0 || !is_this_boot(header))
+		return SEEP_PROCESS_DEAD;
+	life = seep_process_is_elsewhere(header) ? search(ledger, &pid) : judge(ledger, pid);
+	if (life == SEEP_PROCESS_RUNNING && ret_pid)
+		*ret_pid = pid;
+	return life;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/fork.h"
+
+#include "runtime/life/exit.h"
+#include "runtime/life/make.h"
+#include "runtime/life/phase.h"
+#include "runtime/life/rt_options.h"
+#include "runtime/life/start.h"
+#include "runtime/sys/rt_facts.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
+#include "runtime/track/context.h"
+#include "runtime/track/counters.h"
+#include "runtime/track/early.h"
+#include "runtime/track/thread.h"
+#include "runtime/unwind/modules.h"
+#include "runtime/unwind/walk.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { INTERRUPTED_ROWS = 16 }; /* that a hook may still take in a child, of the parent's */
+
+/* Whose sums this process's are added to, if it is small: a page of a parent's ledger. */
+static struct ledger_sums *above;
+
+/*
+ * What this process leaves to its children, as of its last fork. In a child: what its parent left,
+ * until it has a ledger of its own.
+ */
+static struct {
+	bool ledger_stays; /* it is named: they name it as their parent's */
+	uint32_t mode;
+	uint32_t filtered_once;
+	uint64_t size_min_bytes;
+	uint64_t size_max_bytes;
+} for_children;
+
+/* The busy word of the hook that this child's fork interrupted. */
+static _Atomic uint64_t *interrupted;
+
+static struct ledger_state nowhere;
+
+static _Atomic bool is_over; /* some thread has ended this process */
+
+static bool is_unnamed(void)
+{
+	return rt_header.origin == LEDGER_ORIGIN_FORK && !rt_ledger_is_named;
+}
+
+static bool is_small(struct rt_sum *ret_sum)
+{
+	return is_unnamed() && !rt_load(&rt_global.control->recorder_pid) &&
+	       rt_now_ns() - rt_header.created_ns < LEDGER_FORK_NS && rt_sum_all(ret_sum) &&
+	       ret_sum->allocs < rt_options.forks && ret_sum->alloc_bytes < LEDGER_FORK_BYTES;
+}
+
+static void remember(const struct ledger_control *control)
+{
+	for_children.mode = rt_load(&control->mode);
+	for_children.filtered_once = rt_load(&control->filtered_once);
+	for_children.size_min_bytes = rt_load(&control->size_min_bytes);
+	for_children.size_max_bytes = rt_load(&control->size_max_bytes);
+}
+
+void rt_fork_prepare(const void *frame)
+{
+	const struct ledger_control *control = rt_mine.control;
+	struct rt_sum sum;
+
+	if (!control)
+		return;
+	rt_tls.forks_inside = rt_walk_is_from_us(frame);
+	if (!for_children.ledger_stays && !is_small(&sum)) {
+		for_children.ledger_stays = true;
+		if (!rt_ledger_is_named)
+			rt_ledger_give_name();
+	}
+	remember(control);
+}
+
+/* Shared with nobody but our own children, in name: private memory counts under RLIMIT_DATA. */
+static void map_zeros(uintptr_t start, size_t bytes)
+{
+	(void)rt_syscall6(SYS_mmap, (long)start, (long)bytes, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+}
+
+/* Until this child has a ledger of its own: where its figures are added if it stays without. */
+static struct ledger_sums *sums_before(void)
+{
+	return for_children.ledger_stays ? rt_global.sums : above;
+}
+
+/* In the place of the parent's ledger, on both sides of the sums. */
+static void replace_ledger(void)
+{
+	const uintptr_t base = (uintptr_t)rt_global.base, sums = (uintptr_t)rt_global.sums;
+	const uintptr_t behind = sums + LEDGER_PAGE_BYTES;
+
+	map_zeros(base, sums - base);
+	map_zeros(behind, base + rt_page_up(rt_global.bytes) - behind);
+}
+
+static void unmap_sums(struct ledger_sums *sums)
+{
+	if (!sums)
+		return;
+	rt_facts_disown(sums, LEDGER_PAGE_BYTES);
+	(void)rt_syscall3(SYS_munmap, (long)sums, LEDGER_PAGE_BYTES, 0);
+}
+
+/* What a child takes as its first row, which nobody else has used. */
+static uint32_t next_row(void)
+{
+	uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
+	uint64_t capacity = rt_header.table[LEDGER_TABLE_ROWS].capacity;
+
+	return rt_global.first_row + (uint32_t)(rows < capacity ? rows : capacity) +
+	       INTERRUPTED_ROWS;
+}
+
+/*
+ * In the child of a fork this thread is the only one; its state belongs to the parent's ledger. A
+ * signal handler may fork while it interrupts code of ours. When it returns, in the child too, that
+ * goes on where it was: it gets zeros in the place of the parent's ledger to go on with, for good.
+ */
+void rt_forked_child(void)
+{
+	_Atomic uint64_t *busy = rt_busy_word();
+	uint64_t outer = rt_load(busy);
+	const bool is_inside = rt_tls.forks_inside;
+	uint32_t none = 0;
+
+	/* The kernel has wiped it. Written at once: read first, the page would fault twice. */
+	if (!atomic_compare_exchange_strong_explicit(&rt_mine.first_row, &none, next_row(),
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	/* Hooks may write to the state before there is a ledger. */
+	rt_global.state = &nowhere;
+	rt_exit_forked(rt_tls.tid);
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring, .busy = rt_load(&rt_tls.busy) };
+	if (!is_inside)
+		return;
+	replace_ledger();
+	if (!outer || !rt_walk_is_inside(__builtin_frame_address(0), outer))
+		return;
+	interrupted = busy;
+	/* Unless it comes to have a ledger, or ends by a call that we see. */
+	rt_add(&sums_before()->unrecorded, 1);
+}
+
+/* Other threads cannot look. */
+bool rt_fork_is_inside(void)
+{
+	uint64_t outer = interrupted ? rt_load(interrupted) : 0;
+
+	return outer &&
+	       (rt_gettid() != rt_getpid() || rt_walk_is_inside(__builtin_frame_address(0), outer));
+}
+
+/* The ledger that this process was counted in when it was forked is no memory of ours any more. */
+static void leave_parent(void)
+{
+	if (interrupted)
+		rt_add(&sums_before()->unrecorded, -1ull);
+	interrupted = NULL;
+	rt_facts_disown(rt_global.base - RT_GUARD_BYTES,
+			rt_page_up(rt_global.bytes) + (size_t)2 * RT_GUARD_BYTES);
+	if (for_children.ledger_stays) {
+		unmap_sums(above);
+		above = rt_global.sums;
+	} else {
+		unmap_sums(rt_global.sums);
+	}
+	rt_facts_own(above, LEDGER_PAGE_BYTES);
+}
+
+/* What it takes over from its parent. */
+static bool fill(void)
+{
+	struct ledger_control *control = rt_global.control;
+
+	rt_store(&control->mode, for_children.mode);
+	rt_store(&control->filtered_once, for_children.filtered_once);
+	rt_store(&control->size_min_bytes, for_children.size_min_bytes);
+	rt_store(&control->size_max_bytes, for_children.size_max_bytes);
+	rt_store(&rt_global.threshold_bytes, 0);
+	rt_threads_forked(rt_gettid() == rt_global.pid);
+	rt_contexts_forked();
+	rt_modules_forked();
+	return rt_open_books();
+}
+
+bool rt_fork_begin(const void *unused)
+{
+	const uint32_t first_row = rt_load(&rt_mine.first_row);
+	bool made;
+
+	(void)unused;
+	/* Else the nearest ancestor whose ledger stays is what it was. */
+	if (for_children.ledger_stays)
+		memcpy(rt_header.parent, rt_ledger_name, sizeof(rt_header.parent));
+	leave_parent();
+	made = first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make_fork();
+	if (made && !fill()) {
+		rt_ledger_remove();
+		made = false;
+	}
+	if (made && rt_options.forks <= 1)
+		rt_ledger_give_name();
+	/*
+	 * Of one that lies elsewhere, after setuid() or chroot(), whoever reads the parent's would
+	 * not know.
+	 */
+	if (!made || rt_ledger_moved)
+		rt_add(&above->unrecorded, 1);
+	if (!made)
+		return false;
+	for_children.ledger_stays = false;
+	rt_store(&is_over, false);
+	rt_mine.control = rt_global.control;
+	rt_early_settle();
+	return true;
+}
+
+void rt_fork_keep(void)
+{
+	if (rt_control() && is_unnamed() && rt_getpid_or_tid() == rt_global.pid)
+		rt_ledger_give_name();
+}
+
+/* Whoever reads the sums for the last time closes them first, and waits for those who add. */
+static bool add_to_sums(struct ledger_sums *sums, const struct rt_sum *sum)
+{
+	bool is_open;
+
+	(void)atomic_fetch_add_explicit(&sums->adding, 1, memory_order_seq_cst);
+	is_open = !atomic_load_explicit(&sums->closed, memory_order_seq_cst);
+	if (is_open) {
+		/* First: whoever reads the ledger now knows that its figures are counted above. */
+		rt_store(&rt_global.state->summed, 1);
+		rt_add(&sums->processes, 1);
+		rt_add(&sums->allocs, sum->allocs);
+		rt_add(&sums->alloc_bytes, sum->alloc_bytes);
+		rt_add(&sums->frees, sum->frees);
+		rt_add(&sums->freed_bytes, sum->freed_bytes);
+		rt_add(&sums->inherited_frees, sum->inherited_frees);
+		rt_add(&sums->inherited_freed_bytes, sum->inherited_freed_bytes);
+	}
+	(void)atomic_fetch_sub_explicit(&sums->adding, 1, memory_order_release);
+	return is_open;
+}
+
+bool rt_fork_end(enum ledger_ended ended)
+{
+	struct rt_sum sum;
+
+	if (!is_unnamed())
+		return false;
+	/* By another thread. */
+	if (ended == LEDGER_ENDED_EXIT &&
+	    atomic_exchange_explicit(&is_over, true, memory_order_relaxed))
+		return false;
+	if (ended == LEDGER_ENDED_EXIT && !for_children.ledger_stays && is_small(&sum) &&
+	    add_to_sums(above, &sum)) {
+		rt_ledger_remove();
+		return true;
+	}
+	rt_ledger_give_name();
+	return false;
+}
+
+void rt_fork_end_early(void)
+{
+	struct ledger_sums *sums = sums_before();
+	struct rt_sum sum;
+
+	if (interrupted && rt_early_take(&sum) && add_to_sums(sums, &sum))
+		rt_add(&sums->unrecorded, -1ull);
+}
+
+static void at_fork(void)
+{
+	rt_fork_prepare(__builtin_frame_address(0));
+}
+
+void rt_fork_started(void)
+{
+	for_children.ledger_stays = true;
+	remember(rt_mine.control);
+}
+
+void rt_fork_start(void)
+{
+	(void)pthread_atfork(at_fork, NULL, rt_forked_child);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Forked children. A child shares a page of sums with its parent (ledger_sums) and nothing else: the
+ * parent's ledger is not there in it. At its first allocation or free it makes a ledger of its own,
+ * under a name that says it is unfinished: ".new". One that is small at its end adds its figures to
+ * the sums and removes its ledger; any other gives it its name. docs/internals/ledger.md, "Fork".
+ */
+#ifndef SEEP_RUNTIME_FORK_H
+#define SEEP_RUNTIME_FORK_H
+
+#include "ledger/ledger.h"
+#include "runtime/rt.h"
+
+/* Once, as soon as there is a ledger: other libraries' constructors may fork before ours runs. */
+void rt_fork_started(void);
+
+/* Once, in our constructor. */
+void rt_fork_start(void);
+
+/* Before a fork, in the parent, by a function of ours with frame address @frame. */
+void rt_fork_prepare(const void *frame);
+
+/* In a child, before all else; in a child of a function that calls no handlers, at the first call. */
+void rt_forked_child(void);
+
+/* For rt_phase_pass(): make this child's ledger. */
+bool rt_fork_begin(const void *unused);
+
+/*
+ * This is a forked child, by a handler that interrupted a hook of this thread, and the hook has not
+ * been left yet: it goes on with what it knows of the parent's ledger.
+ */
+bool rt_fork_is_inside(void);
+
+/* This process may not be able to make a ledger, or to name one, after this. */
+RT_COLD void rt_fork_keep(void);
+
+/*
+ * This process ends so. True: it was a small child, and nobody is to hear of it. One that has a
+ * ledger and calls exec keeps it: by that the recorder tells of programs that were not recorded.
+ */
+bool rt_fork_end(enum ledger_ended ended);
+
+/* This process ends, for good, without a ledger: was it forked by a handler inside a hook? */
+RT_COLD void rt_fork_end_early(void);
+
+#endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""What the library may take of a thread's stack, and of its time while another one of its threads
+hardly runs."""
+
+import pytest
+
+from harness import RUNTIME, check_truth, parse_truth, program, run_plain
+
+STACK_BYTES = 1024
+# Threads take turns: without the library some milliseconds, more where other tests run.
+LONGEST_US = 100_000
+
+
+def painted(env):
+    out = run_plain([program("stack_paint")], env=env).stdout.decode()
+    return {k: int(v) for k, v in (w.split("=") for w in out.split() if "=" in w)}
+
+
+def test_no_operation_takes_a_kilobyte_of_stack(seep):
+    plain = painted({})
+    used = painted({"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)})
+    assert used.keys() == plain.keys() and len(used) == 11
+    assert {k: v for k, v in used.items() if v >= STACK_BYTES} == {}
+    # It is painted at all, and the library is there.
+    assert used["first_malloc"] > plain["later_malloc"] > 0
+
+
+@pytest.mark.parametrize("how", ["idle", "fifo", "stopped"])
+def test_nobody_waits_for_a_thread_that_hardly_runs(seep, how):
+    result, recordings = seep.run([program("starved"), how, "1500"])
+    assert (result.status, result.stderr) == (0, b"")
+    truth = parse_truth(result.stdout.decode())
+    report = recordings.main()
+    check_truth(report, truth)
+    assert not report["unseen"] and not report["totals"]["dropped"]
+    assert truth.notes["longest_us"] < LONGEST_US
