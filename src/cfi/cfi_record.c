@@ -84,26 +84,27 @@ static enum cfi_result read_augmentation(struct cfi_reader *r, uintptr_t letters
 
 static enum cfi_result read_cie(const struct cfi_module *m, uintptr_t at, struct cfi_cie *cie)
 {
-	struct cfi_reader r = reader_at(m, at);
+	struct cfi_reader *r = &cie->program;
 	uintptr_t letters;
 	uint8_t version;
 	uint64_t ra;
 
-	if (!enter_record(&r) || cfi_read_number(&r, 4) != 0)
+	*r = reader_at(m, at);
+	if (!enter_record(r) || cfi_read_number(r, 4) != 0)
 		return CFI_MISS_CORRUPT;
-	version = cfi_read_u8(&r);
+	version = cfi_read_u8(r);
 	if (version != 1 && version != 3 && version != 4)
 		return CFI_MISS_FORMAT;
-	letters = r.at;
-	while (cfi_read_u8(&r) != 0)
-		if (r.at - letters > LETTERS_MAX)
+	letters = r->at;
+	while (cfi_read_u8(r) != 0)
+		if (r->at - letters > LETTERS_MAX)
 			return CFI_MISS_FORMAT;
-	if (version == 4 && (cfi_read_u8(&r) != sizeof(void *) || cfi_read_u8(&r) != 0))
+	if (version == 4 && (cfi_read_u8(r) != sizeof(void *) || cfi_read_u8(r) != 0))
 		return CFI_MISS_FORMAT;
-	cie->code_align = cfi_read_uleb(&r);
-	cie->data_align = cfi_read_sleb(&r);
-	ra = version == 1 ? cfi_read_u8(&r) : cfi_read_uleb(&r);
-	if (r.bad)
+	cie->code_align = cfi_read_uleb(r);
+	cie->data_align = cfi_read_sleb(r);
+	ra = version == 1 ? cfi_read_u8(r) : cfi_read_uleb(r);
+	if (r->bad)
 		return CFI_MISS_CORRUPT;
 	if (ra != REGISTER_RA)
 		return CFI_MISS_FORMAT;
@@ -111,45 +112,44 @@ static enum cfi_result read_cie(const struct cfi_module *m, uintptr_t at, struct
 	cie->is_signal = false;
 	cie->has_data = *(const char *)letters == 'z';
 	if (cie->has_data) {
-		enum cfi_result result = read_augmentation(&r, letters + 1, cie);
+		enum cfi_result result = read_augmentation(r, letters + 1, cie);
 
 		if (result != CFI_FOUND)
 			return result;
 	} else if (*(const char *)letters != '\0') {
 		return CFI_MISS_FORMAT; /* "eh", of gcc 2: its layout is another */
 	}
-	cie->program = r;
 	return CFI_FOUND;
 }
 
 /* CFI_MISS_PC: it is a CIE. */
 static enum cfi_result read_fde(const struct cfi_module *m, uintptr_t at, struct cfi_fde *fde)
 {
-	struct cfi_reader r = reader_at(m, at);
+	struct cfi_reader *r = &fde->program;
 	enum cfi_result result;
 	uintptr_t id_at, bytes;
 	uint32_t id;
 
-	if (!enter_record(&r))
+	*r = reader_at(m, at);
+	if (!enter_record(r))
 		return CFI_MISS_CORRUPT;
-	id_at = r.at;
-	id = (uint32_t)cfi_read_number(&r, 4);
-	if (r.bad)
+	id_at = r->at;
+	id = (uint32_t)cfi_read_number(r, 4);
+	if (r->bad)
 		return CFI_MISS_CORRUPT;
 	if (id == 0)
 		return CFI_MISS_PC;
 	result = read_cie(m, id_at - id, &fde->cie);
 	if (result != CFI_FOUND)
 		return result;
-	if (!cfi_read_encoded(&r, fde->cie.fde_encoding, 0, &fde->pc_start) ||
-	    !cfi_read_encoded(&r, fde->cie.fde_encoding & CFI_PE_SIZE_MASK, 0, &bytes))
+	if (!cfi_read_encoded(r, fde->cie.fde_encoding, 0, &fde->pc_start) ||
+	    !cfi_read_encoded(r, fde->cie.fde_encoding & CFI_PE_SIZE_MASK, 0, &bytes))
 		return CFI_MISS_FORMAT;
 	fde->pc_bytes = bytes;
 	if (fde->cie.has_data)
-		cfi_read_skip(&r, cfi_read_uleb(&r));
-	if (r.bad)
+		cfi_read_skip(r, cfi_read_uleb(r));
+	if (r->bad)
 		return CFI_MISS_CORRUPT;
-	fde->program = r;
 	return CFI_FOUND;
 }
 

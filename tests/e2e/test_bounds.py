@@ -4,9 +4,14 @@ hardly runs."""
 
 import pytest
 
-from harness import RUNTIME, check_truth, parse_truth, program, run_plain
+from harness import BUILD, RUNTIME, check_truth, parse_truth, program, run_plain
 
 STACK_BYTES = 1024
+# Of a function: what is called on its way needs some, too. More have what runs on a process's first
+# stack, when it begins, and what says that a walk was found wrong.
+FRAME_BYTES = 288
+AT_START = {"edit_distance", "rt_next_use", "rt_next_find", "make_ledger"}
+WHEN_WRONG = {"rt_say_parts"}
 # Threads take turns: without the library some milliseconds, more where other tests run.
 LONGEST_US = 100_000
 
@@ -19,10 +24,20 @@ def painted(env):
 def test_no_operation_takes_a_kilobyte_of_stack(seep):
     plain = painted({})
     used = painted({"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)})
-    assert used.keys() == plain.keys() and len(used) == 11
+    assert used.keys() == plain.keys() and len(used) == 12
     assert {k: v for k, v in used.items() if v >= STACK_BYTES} == {}
     # It is painted at all, and the library is there.
     assert used["first_malloc"] > plain["later_malloc"] > 0
+
+
+def test_no_function_has_a_large_frame():
+    lines = [
+        line.split("\t")
+        for path in (BUILD / "CMakeFiles/seep_runtime.dir").rglob("*.su")
+        for line in path.read_text().splitlines()
+    ]
+    large = {place.split(":")[3].split(".")[0] for place, b, _ in lines if int(b) > FRAME_BYTES}
+    assert len(lines) > 300 and large <= AT_START | WHEN_WRONG
 
 
 @pytest.mark.parametrize("how", ["idle", "fifo", "stopped"])

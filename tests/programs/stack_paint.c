@@ -4,6 +4,7 @@
  * How much of a painted stack each operation writes to, beyond what switching to it takes: "note
  * NAME BYTES". Where an operation comes first it meets a new stack, rules and perhaps a module.
  */
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -23,6 +24,13 @@ static SITE void nothing(void)
 static SITE void first_malloc(void)
 {
 	block = malloc(100);
+}
+
+static void *(*volatile plugin_alloc)(size_t bytes);
+
+static SITE void plugins_first(void)
+{
+	block = plugin_alloc(100);
 }
 
 static SITE void later_malloc(void)
@@ -77,13 +85,18 @@ int main(void)
 		const char *name;
 		void (*operation)(void);
 	} operations[] = {
-		{ "first_malloc", first_malloc }, { "free", free_it },
-		{ "later_malloc", later_malloc }, { "realloc", enlarge },
-		{ "free_again", free_it },	  { "large_malloc", large_malloc },
-		{ "free_large", free_it },	  { "aligned_alloc", aligned },
-		{ "free_aligned", free_it },	  { "calloc", zeroed },
+		{ "first_malloc", first_malloc },   { "free", free_it },
+		{ "later_malloc", later_malloc },   { "realloc", enlarge },
+		{ "free_again", free_it },	    { "large_malloc", large_malloc },
+		{ "free_large", free_it },	    { "aligned_alloc", aligned },
+		{ "free_aligned", free_it },	    { "calloc", zeroed },
+		{ "plugins_first", plugins_first },
 	};
+	void *plugin = dlopen(truth_beside("lib_elsewhere.so"), RTLD_NOW);
 	unsigned none, bytes;
+
+	EXPECT(plugin != NULL);
+	*(void **)&plugin_alloc = dlsym(plugin, "plugin_alloc");
 
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(stack != MAP_FAILED);

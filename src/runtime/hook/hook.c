@@ -4,25 +4,25 @@
 #include "runtime/track/early.h"
 
 /* Without a ledger, or at first. Apart, so that what is common saves no registers for it. */
-static RT_COLD void record_unready(void *block, size_t size, struct rt_alloc alloc,
-				   const void *frame)
+static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc alloc,
+				    const void *frame)
 {
 	struct ledger_control *control = rt_control();
 
 	if (rt_tls.ignoring)
 		alloc.flags |= RT_CELL_IGNORED;
 	if (control)
-		(void)rt_record_ready(block, size, alloc, frame);
-	else if (block && rt_is_early())
+		return rt_record_ready(block, size, alloc, frame);
+	if (block && rt_is_early())
 		rt_early_alloc(block, size, alloc.flags);
+	return block;
 }
 
 void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	if (RT_LIKELY(rt_mine.control != NULL))
 		return rt_record_ready(block, size, alloc, frame);
-	record_unready(block, size, alloc, frame);
-	return block;
+	return record_unready(block, size, alloc, frame);
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
@@ -36,13 +36,15 @@ void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void
 static RT_COLD void forget_unready(void *block, bool is_others, const void *frame)
 {
 	struct ledger_control *control = rt_control();
-	struct rt_resize freed;
+	struct rt_block at;
 
 	if (control) {
 		rt_forget_ready(block, is_others, frame, control);
 	} else if (rt_is_early() && !is_others) {
-		rt_resize_begin(block, frame, &freed);
-		rt_early_freed(freed.cell, freed.size);
+		at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
+		if (at.value)
+			rt_store(at.cell, 0);
+		rt_early_freed(at.value, at.size);
 	}
 }
 
@@ -92,7 +94,7 @@ static RT_COLD void resized_early(const struct rt_resize *resize, void *before, 
 		rt_resize_restore(resize, before);
 		return;
 	}
-	rt_early_freed(resize->cell, resize->size);
+	rt_early_freed(resize->value, resize->size);
 	if (after)
 		rt_early_alloc(after, size, LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize));
 }

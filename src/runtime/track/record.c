@@ -426,7 +426,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 {
 	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 
-	*ret_resize = (struct rt_resize){ .cell = at.value, .size = at.size };
+	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
 	if (!at.value)
 		return;
 	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
@@ -440,18 +440,18 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 
 void rt_resize_restore(const struct rt_resize *resize, void *before)
 {
-	if (resize->cell)
-		rt_block_note((uintptr_t)before, ledger_cell_row(resize->cell), resize->size,
-			      rt_cell_flags(resize->cell));
+	if (resize->value)
+		rt_block_note((uintptr_t)before, ledger_cell_row(resize->value), resize->size,
+			      rt_cell_flags(resize->value));
 }
 
 /* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
 static void close_old(struct rt_thread *thread, struct ledger_control *control,
 		      const struct rt_resize *resize)
 {
-	uint32_t row = ledger_cell_row(resize->cell);
+	uint32_t row = ledger_cell_row(resize->value);
 
-	if (!resize->cell) {
+	if (!resize->value) {
 		forget_unknown(thread);
 	} else if (!rt_row_is_own(row)) {
 		count_free_directly(thread, row, resize->size, 0);
@@ -463,25 +463,24 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 
 uint32_t rt_marks_after_resize(const struct rt_resize *resize)
 {
-	return marks_of_thread() | (rt_cell_flags(resize->cell) & RT_CELL_IGNORED);
+	return marks_of_thread() | (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
 }
 
 /*
  * Old free and new allocation as one operation of the live total: a fall is announced before
- * either row changes, a rise after both have, and the sum of the two never shows.
+ * either row changes, a rise after both have, and the sum of the two never shows. Apart: its
+ * variables are not to lie on the stack while the row is looked for.
  */
-static void change(struct rt_thread *thread, struct ledger_control *control,
-		   const struct rt_resize *resize, void *after, size_t size, const void *frame)
+static RT_APART void change(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+			    const struct rt_resize *resize, void *after, size_t size)
 {
-	bool old_counts = resize->cell && rt_row_is_own(ledger_cell_row(resize->cell));
+	bool old_counts = resize->value && rt_row_is_own(ledger_cell_row(resize->value));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	const struct rt_alloc alloc = rt_alloc(LEDGER_KIND_REALLOC, 0,
-					       rt_marks_after_resize(resize));
-	uint32_t row = rt_place_row(thread, control, alloc.key, !rt_tls.ignoring, false, frame);
+	uint32_t flags = LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
-	if (!record_row(thread, control, row, (uintptr_t)after, size, alloc.flags))
+	if (!record_row(thread, control, row, (uintptr_t)after, size, flags))
 		rt_rise(thread, control, -(uint64_t)size);
 	close_old(thread, control, resize);
 	if (size > old_size)
@@ -493,7 +492,7 @@ static void change(struct rt_thread *thread, struct ledger_control *control,
 static void close_only(struct rt_thread *thread, struct ledger_control *control,
 		       const struct rt_resize *resize)
 {
-	if (resize->cell && rt_row_is_own(ledger_cell_row(resize->cell)))
+	if (resize->value && rt_row_is_own(ledger_cell_row(resize->value)))
 		rt_fall(thread, control, resize->size);
 	close_old(thread, control, resize);
 }
@@ -502,14 +501,18 @@ static void close_only(struct rt_thread *thread, struct ledger_control *control,
 static bool replace(struct rt_thread *thread, const struct rt_resize *resize, void *after,
 		    size_t size, const void *frame)
 {
+	const struct rt_key key = rt_alloc(LEDGER_KIND_REALLOC, 0, 0).key;
 	struct ledger_control *control = rt_enter(thread, frame);
+	uint32_t row;
 
 	if (RT_UNLIKELY(!control))
 		return false;
-	if (after)
-		change(thread, control, resize, after, size, frame);
-	else
+	if (after) {
+		row = rt_place_row(thread, control, key, !rt_tls.ignoring, false, frame);
+		change(thread, control, row, resize, after, size);
+	} else {
 		close_only(thread, control, resize);
+	}
 	rt_leave(thread);
 	return true;
 }
@@ -517,8 +520,8 @@ static bool replace(struct rt_thread *thread, const struct rt_resize *resize, vo
 static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_resize *resize,
 				     void *after, size_t size)
 {
-	if (resize->cell)
-		count_free_directly(thread, ledger_cell_row(resize->cell), resize->size,
+	if (resize->value)
+		count_free_directly(thread, ledger_cell_row(resize->value), resize->size,
 				    resize->usable);
 	if (after)
 		record_no_stack(after, size, LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize));

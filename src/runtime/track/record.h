@@ -40,7 +40,7 @@ RT_HOT void rt_forget_ready(void *block, bool is_others, const void *frame,
  * ended after.
  */
 struct rt_resize {
-	uint64_t cell; /* value before; 0: the block was not known */
+	uint64_t value; /* of its cell before; 0: the block was not known */
 	uint64_t size;
 	uint64_t usable;
 };

@@ -299,13 +299,12 @@ static RT_COLD struct listed *list_module(const struct dl_find_object *object, s
 	const struct link_map *map = object->dlfo_link_map;
 	struct listed *now = &work->now, *entry;
 
-	*now = (struct listed){
-		.start = (uintptr_t)object->dlfo_map_start,
-		.end = (uintptr_t)object->dlfo_map_end,
-		.bias = map->l_addr,
-		.path = work->path,
-		.path_bytes = (uint32_t)module_path(map, work->path),
-	};
+	memset(now, 0, sizeof(*now));
+	now->start = (uintptr_t)object->dlfo_map_start;
+	now->end = (uintptr_t)object->dlfo_map_end;
+	now->bias = map->l_addr;
+	now->path = work->path;
+	now->path_bytes = (uint32_t)module_path(map, work->path);
 	now->build_id_bytes = module_build_id(object, map->l_addr, now->build_id);
 	for (uint32_t i = 0; i < entries(); i++) {
 		entry = &rt_load_acquire(&listed)[i];

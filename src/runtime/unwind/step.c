@@ -203,39 +203,38 @@ static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
 		end(s, false);
 }
 
-struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack)
+void rt_step(struct rt_state *s, rt_rule rule, struct rt_stack *stack)
 {
 	uintptr_t cfa_offset = rt_rule_cfa_offset(rule);
 	uintptr_t fp_offset = rt_rule_fp_offset(rule);
-	uintptr_t sp = s.sp, fp = s.fp;
+	uintptr_t sp = s->sp, fp = s->fp;
 
-	s.exact = s.moved = false;
+	s->exact = s->moved = false;
 	switch (rt_rule_kind(rule)) {
 	case CFI_SP:
-		step_to(&s, sp + cfa_offset, rule);
+		step_to(s, sp + cfa_offset, rule);
 		break;
 	case CFI_FP:
-		step_to(&s, fp + cfa_offset, rule);
+		step_to(s, fp + cfa_offset, rule);
 		break;
 	case CFI_DRAP:
-		if (step_by_memory(&s, fp + cfa_offset, 0))
-			read_fp(&s, sp, fp + fp_offset);
+		if (step_by_memory(s, fp + cfa_offset, 0))
+			read_fp(s, sp, fp + fp_offset);
 		break;
 	case CFI_SP_MEMORY:
-		if (step_by_memory(&s, sp + cfa_offset, 8) && rule & RT_RULE_SAVES_FP)
-			read_fp(&s, sp, s.sp + fp_offset);
+		if (step_by_memory(s, sp + cfa_offset, 8) && rule & RT_RULE_SAVES_FP)
+			read_fp(s, sp, s->sp + fp_offset);
 		break;
 	case CFI_SIGNAL:
-		step_signal(&s);
+		step_signal(s);
 		break;
 	case CFI_STOP:
-		end(&s, false);
+		end(s, false);
 		break;
 	case RT_RULE_FOLLOWS_FP:
-		step_by_frame_pointer(&s, stack);
+		step_by_frame_pointer(s, stack);
 		break;
 	default:
-		end(&s, !rt_step_is_outermost(&s));
+		end(s, !rt_step_is_outermost(s));
 	}
-	return s;
 }

@@ -53,6 +53,6 @@ RT_INLINE bool rt_step_is_plausible(uintptr_t sp, uintptr_t cfa)
 bool rt_step_is_outermost(const struct rt_state *s);
 
 /* By any rule. @stack: of the thread; NULL to follow no frame pointer without a rule. */
-RT_APART struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack);
+RT_APART void rt_step(struct rt_state *s, rt_rule rule, struct rt_stack *stack);
 
 #endif

@@ -262,7 +262,7 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 		rule = rt_rule_compile(from->ra, false);
 		from->rule = rule;
 	}
-	*s = rt_step(*s, rule, &walk->stack);
+	rt_step(s, rule, &walk->stack);
 	if (rt_rule_kind(rule) == RT_RULE_FOLLOWS_FP && !s->ended) {
 		/* If it was a frame pointer, it leads to where somebody called from. */
 		if (!(rt_rule_find(s->ra, false, generation) & RT_RULE_AFTER_CALL) &&
@@ -280,7 +280,7 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 		}
 		rule = rt_rule_find(s->ra, true, generation);
 		*from = (struct rt_fresh){ s->ra_at, s->ra, s->fp, rule | RT_RULE_EXACT };
-		*s = rt_step(*s, rule, &walk->stack);
+		rt_step(s, rule, &walk->stack);
 		s->moved = true;
 	}
 	return !s->ended;
@@ -312,7 +312,7 @@ bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && (uintptr_t)fp != outer; i++) {
 		uintptr_t ra_at = s.ra_at, pc = s.ra;
 
-		s = rt_step(s, rt_rule_find(s.ra, s.exact, generation), NULL);
+		rt_step(&s, rt_rule_find(s.ra, s.exact, generation), NULL);
 		if (s.ended)
 			return s.truncated;
 		/* What was interrupted has left @outer behind: go on, there may be another. */
@@ -336,7 +336,7 @@ uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc))
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !found && !s.ended; i++) {
 		/* It may call as its last instruction: what it would return to is behind it. */
 		found = is_in(s.exact ? s.ra : s.ra - 1);
-		s = rt_step(s, rt_rule_find(s.ra, s.exact, generation), NULL);
+		rt_step(&s, rt_rule_find(s.ra, s.exact, generation), NULL);
 	}
 	return found && !s.truncated ? s.ra_at : 0;
 }
@@ -349,7 +349,7 @@ bool rt_walk_is_from_us(const uintptr_t *fp)
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !s.ended; i++) {
 		if (is_own_code(s.ra))
 			return true;
-		s = rt_step(s, rt_rule_find(s.ra, s.exact, generation), NULL);
+		rt_step(&s, rt_rule_find(s.ra, s.exact, generation), NULL);
 	}
 	return !s.ended || s.truncated;
 }
