@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fork_orphan WHOSE: a forked child makes 1,500 blocks and forks one that makes 10. When the first
- * has ended and its ledger is no longer in $SEEP_DIR, the orphan makes 7 more. It is then a child
+ * has ended and its ledger is no longer in $SEEP_DIR, the orphan makes 7 more; or after two seconds,
+ * since a recorder that met the orphan's ledger first keeps the other until the orphan's end. It is
+ * then a child
  *   ours       of this program
  *   anothers   of whoever cares for orphans
  */
@@ -13,7 +15,7 @@
 
 #include "truth.h"
 
-enum { BYTES = 100, MANY = 1500, YOUNG = 10, LATER = 7, STEP_US = 2000, STEPS = 5000 };
+enum { BYTES = 100, MANY = 1500, YOUNG = 10, LATER = 7, STEP_US = 2000, STEPS = 1000 };
 
 TRUTH_SITE(allocate);
 
@@ -54,7 +56,6 @@ static void be_orphan(pid_t parent, int said)
 	EXPECT(write(said, "", 1) == 1);
 	while (has_ledger(getenv("SEEP_DIR"), parent) && steps++ < STEPS)
 		(void)usleep(STEP_US);
-	EXPECT(steps < STEPS);
 	allocate(LATER);
 	_exit(truth_failures != 0);
 }
