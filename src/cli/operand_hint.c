@@ -52,9 +52,10 @@ void seep_ledger_hint(const char *operand, const struct seep_error *err)
 	else if (pid && seep_procfs_status((uint32_t)pid, &status) && status.uid != geteuid())
 		seep_hint("it runs as user %u: run seep as that user", status.uid);
 	else if (!found.entry)
-		seep_hint("\"seep ps\" lists the processes that are recorded, \"seep run PROGRAM\" "
-			  "records one; a forked child that has allocated little is counted in its "
-			  "parent's ledger");
+		seep_hint(
+			"\"seep ps\" lists the processes that are recorded, \"seep run PROGRAM\" "
+			"records one; a forked child that has allocated nothing yet, or ended small, "
+			"has no ledger");
 	else if (found.path && !found.runs && access(found.path, F_OK) == 0)
 		seep_hint("\"seep save %s\" makes a recording of what has ended", operand);
 	seep_ledger_operand_done(&found);

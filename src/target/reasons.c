@@ -180,10 +180,8 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 	       x->is_ours && x->can_look && !x->has_library && !x->asked_for_library,
 	       "LD_PRELOAD had been taken out of its environment\npass that variable on");
 	REASON("library-loaded", NOTE, x->has_library && !x->recorded && x->is_forked,
-	       "it was forked and has allocated little, so it has no ledger of its own yet: it counts "
-	       "in %s\n\"seep report\" reads that one; \"seep ps\" lists this process when it has "
-	       "allocated more",
-	       x->ledger);
+	       "it was forked and has neither allocated nor freed since, so it has no ledger yet\n"
+	       "\"seep ps\" lists it from its first allocation on");
 	REASON("library-loaded", PROBLEM, x->has_library && !x->recorded && x->ledger,
 	       "its ledger is where \"seep ps\" does not look: %s\n"
 	       "\"seep report\" reads it there; for \"seep ps\" set SEEP_DIR to its folder",

@@ -127,7 +127,7 @@ CASE(a_library_without_ledger_is_a_problem, "library-loaded", PROBLEM, "made no 
 CASE(a_ledger_elsewhere_is_named, "library-loaded", PROBLEM, "look: /srv/x.1.2.0.ledger",
      f.process.recorded = NULL;
      f.process.ledger = "/srv/x.1.2.0.ledger")
-CASE(a_young_child_is_no_problem, "library-loaded", NOTE, "it counts in /srv/x.1.2.0.ledger",
+CASE(a_young_child_is_no_problem, "library-loaded", NOTE, "neither allocated nor freed since",
      f.process.recorded = NULL;
      f.process.ledger = "/srv/x.1.2.0.ledger"; f.process.is_forked = true)
 CASE(a_young_child_is_recorded, "recorded", OK, "", f.process.recorded = NULL;

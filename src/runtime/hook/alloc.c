@@ -41,7 +41,7 @@ static RT_COLD void free_for_loader(void *block, const void *frame)
 {
 	rt_free_slow(block, frame);
 	if (rt_control())
-		rt_record_unload(frame);
+		rt_modules_unloaded(frame);
 }
 
 RT_EXPORT RT_HOT void free(void *block)

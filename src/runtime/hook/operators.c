@@ -40,13 +40,13 @@ static void *aligned_block(size_t size, size_t alignment)
 	static RT_COLD void *symbol##_other(BARE parameters, const void *frame)             \
 	{                                                                                   \
 		void *(*other)parameters = rt_next.symbol;                                  \
-		uint64_t mark = rt_record_mark();                                           \
+		uint64_t before = rt_record_fingerprint();                                  \
 		void *block;                                                                \
                                                                                             \
 		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
 		block = other ? other arguments : NULL;                                     \
-		rt_record_other(block, size, alloc, frame, mark);                           \
+		rt_record_other(block, size, alloc, frame, before);                         \
 		return block;                                                               \
 	}                                                                                   \
                                                                                             \

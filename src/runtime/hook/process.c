@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a process, program replacement, _Fork, and dlclose. They are noted only in the process that
- * owns the ledger: a vfork child shares all of our memory.
+ * What ends a process or replaces its program, _Fork, vfork, clone, and dlclose; fork() comes by
+ * pthread_atfork (life/fork.c), and what is done by syscall() is looked at here. Ends are noted only
+ * in the process that owns the ledger: a vfork child shares all of our memory.
  */
 #include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
@@ -46,7 +47,7 @@ RT_EXPORT int dlclose(void *handle)
 	rt_next_find();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
-		rt_record_unload(__builtin_frame_address(0));
+		rt_modules_unloaded(__builtin_frame_address(0));
 	return failed;
 }
 

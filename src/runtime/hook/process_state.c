@@ -51,7 +51,7 @@ RT_EXPORT int prctl(int option, ...)
 	RT_EXPORT int symbol parameters          \
 	{                                        \
 		rt_next_find();                  \
-		rt_fork_keep();                  \
+		rt_fork_give_name();             \
 		return rt_next.symbol arguments; \
 	}
 

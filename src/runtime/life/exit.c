@@ -43,7 +43,7 @@ static _Atomic bool is_confined;
 
 void rt_confine(bool strict)
 {
-	rt_fork_keep();
+	rt_fork_give_name();
 	rt_store(&is_confined, true);
 	if (rt_mine.control)
 		rt_store(&rt_global.state->confined, 1);
@@ -56,7 +56,7 @@ void rt_confine(bool strict)
 void rt_before_prctl(long option, unsigned long argument)
 {
 	if (option == PR_SET_NO_NEW_PRIVS)
-		rt_fork_keep();
+		rt_fork_give_name();
 	else if (option == PR_SET_SECCOMP)
 		rt_confine(argument == SECCOMP_MODE_STRICT);
 	else if (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)

@@ -190,7 +190,7 @@ static bool fill(void)
 	rt_threads_forked(rt_gettid() == rt_global.pid);
 	rt_contexts_forked();
 	rt_modules_forked();
-	return rt_open_books();
+	return rt_start_contexts();
 }
 
 bool rt_fork_begin(const void *unused)
@@ -225,7 +225,7 @@ bool rt_fork_begin(const void *unused)
 	return true;
 }
 
-void rt_fork_keep(void)
+void rt_fork_give_name(void)
 {
 	if (rt_control() && is_unnamed() && rt_getpid_or_tid() == rt_global.pid)
 		rt_ledger_give_name();

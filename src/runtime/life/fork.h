@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Forked children. A child shares a page of sums with its parent (ledger_sums) and nothing else: the
- * parent's ledger is not there in it. At its first allocation or free it makes a ledger of its own,
- * under a name that says it is unfinished: ".new". One that is small at its end adds its figures to
- * the sums and removes its ledger; any other gives it its name. docs/internals/ledger.md, "Fork".
+ * parent's ledger is not there in it. What it has:
+ *
+ *   none      until its first allocation or free
+ *   unnamed   a ledger of its own, PROGRAM...ledger.new, which only the recorder of its run reads
+ *   named     PROGRAM...ledger: it forks or execs while it is no small one any more, changes its
+ *             user or root, is killed or lives on (then the recorder names it), or ends large
+ *   summed    it ended small: its figures are in the sums, and its ledger is removed
+ *
+ * A child of one that is not named adds to the same sums as that. docs/internals/ledger.md, "Fork".
  */
 #ifndef SEEP_RUNTIME_FORK_H
 #define SEEP_RUNTIME_FORK_H
@@ -32,8 +38,8 @@ bool rt_fork_begin(const void *unused);
  */
 bool rt_fork_is_inside(void);
 
-/* This process may not be able to make a ledger, or to name one, after this. */
-RT_COLD void rt_fork_keep(void);
+/* Make a ledger and name it now: after what comes, this process may not be able to. */
+RT_COLD void rt_fork_give_name(void);
 
 /*
  * This process ends so. True: it was a small child, and nobody is to hear of it. One that has a

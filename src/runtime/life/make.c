@@ -315,7 +315,7 @@ static void fill_control(void)
  * Children have the page of sums, and nothing else: they may have other rights, or become another's.
  * The guards go too.
  */
-static bool keep_from_children(uintptr_t base, uint64_t bytes)
+static bool hide_from_children(uintptr_t base, uint64_t bytes)
 {
 	const uintptr_t begin = base - RT_GUARD_BYTES;
 	const uintptr_t sums = base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
@@ -340,7 +340,7 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	/* Or a disk's file system reads ahead into the holes: up to 8 MB of zeros for each page. */
 	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_RANDOM);
 	if (rt_syscall3(SYS_madvise, (long)base, LEDGER_FIXED_BYTES, RT_MADV_POPULATE_WRITE) == 0 &&
-	    keep_from_children((uintptr_t)base, bytes))
+	    hide_from_children((uintptr_t)base, bytes))
 		return base;
 	rt_unmap_file(base, bytes);
 	return NULL;

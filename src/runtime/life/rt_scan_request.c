@@ -97,7 +97,7 @@ void rt_scan_done(void)
 	rt_futex_wake(&asker);
 }
 
-static const char *wait_for_recorder(uint32_t request)
+static const char *wait_for_answer(uint32_t request)
 {
 	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);
 	rt_futex_wake(&rt_global.state->attention);
@@ -118,7 +118,7 @@ static const char *ask(enum ledger_scan_kind kind, bool is_recorded, struct rt_l
 	(void)rt_table_offer(LEDGER_TABLE_LOST, LIST_MAX);
 	rt_store(&state->scan_kind, kind);
 	rt_store_release(&state->scan_request, request);
-	why = is_recorded ? wait_for_recorder(request) : rt_tool_run();
+	why = is_recorded ? wait_for_answer(request) : rt_tool_run();
 	if (rt_load_acquire(&control->scan_answer) != request)
 		return why;
 	if (rt_load(&control->scan_failed))

@@ -48,7 +48,7 @@ static bool map_mine(void)
 	       rt_syscall3(SYS_madvise, (long)&rt_mine, sizeof(rt_mine), MADV_WIPEONFORK) == 0;
 }
 
-bool rt_open_books(void)
+bool rt_start_contexts(void)
 {
 	if (!rt_contexts_start()) {
 		rt_note_unseen(LEDGER_UNSEEN_NO_MEMORY);
@@ -112,7 +112,7 @@ static bool start(const void *argument)
 		return false;
 	}
 	rt_modules_start();
-	if (!rt_open_books())
+	if (!rt_start_contexts())
 		return false;
 	rt_mine.control = rt_global.control;
 	rt_fork_started();

@@ -25,7 +25,7 @@ struct rt_start {
 RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
 
 /* Contexts and names begin, in a ledger that is new; false: no memory. */
-bool rt_open_books(void);
+bool rt_start_contexts(void);
 
 /*
  * The control line of this process's own ledger, which a forked child makes for that; NULL when it

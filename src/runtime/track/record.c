@@ -322,7 +322,7 @@ void *rt_record_ready(void *block, size_t size, struct rt_alloc alloc, const voi
 	return RT_LIKELY(done) ? block : record_walked(block, size, alloc, frame, tried);
 }
 
-uint64_t rt_record_mark(void)
+uint64_t rt_record_fingerprint(void)
 {
 	struct rt_thread *thread;
 
@@ -334,9 +334,9 @@ uint64_t rt_record_mark(void)
 		      : 0;
 }
 
-bool rt_record_is_new(const void *block, uint64_t mark)
+bool rt_record_is_new(const void *block, uint64_t before)
 {
-	return block && !((uintptr_t)block & RT_BLOCK_MASK) && rt_record_mark() == mark &&
+	return block && !((uintptr_t)block & RT_BLOCK_MASK) && rt_record_fingerprint() == before &&
 	       !rt_block_at((uintptr_t)block, rt_global.granule_shift).value;
 }
 
@@ -544,7 +544,7 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		replace_directly(thread, resize, record ? after : NULL, size);
 }
 
-void rt_record_unload(const void *frame)
+void rt_modules_unloaded(const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
 

@@ -20,12 +20,12 @@ enum { RT_BLOCK_MASK = 15 };
 RT_HOT void *rt_record_ready(void *block, size_t size, struct rt_alloc alloc, const void *frame);
 
 /*
- * A block came from another definition of the operator. When that called malloc, the books have its
- * block already: @mark is what rt_record_mark() gave before the call. Only in a process that is
+ * A block came from another definition of the operator. When that called malloc, it is recorded
+ * already: @before is what rt_record_fingerprint() gave before the call. Only in a process that is
  * recorded.
  */
-RT_COLD bool rt_record_is_new(const void *block, uint64_t mark);
-RT_COLD uint64_t rt_record_mark(void);
+RT_COLD bool rt_record_is_new(const void *block, uint64_t before);
+RT_COLD uint64_t rt_record_fingerprint(void);
 
 /*
  * @block is about to be freed by a hook with frame address @frame. @is_others: by another definition
@@ -60,6 +60,6 @@ RT_COLD void rt_resize_restore(const struct rt_resize *resize, void *before);
 uint32_t rt_marks_after_resize(const struct rt_resize *resize);
 
 /* Objects may have been unloaded: the hook at @frame comes from dlclose or the loader. */
-RT_COLD void rt_record_unload(const void *frame);
+RT_COLD void rt_modules_unloaded(const void *frame);
 
 #endif

@@ -219,8 +219,8 @@ RT_INLINE void put_fresh(struct cursor *at)
  * from. Returns the remembered frame whose word it is; NULL when there is no room, or when who
  * peeks has to walk in full.
  */
-RT_INLINE struct rt_frame *keep(struct cursor *at, struct rt_walk *walk, struct rt_frame *mem,
-				int64_t differs, bool peeks, uintptr_t *limit)
+RT_INLINE struct rt_frame *take_over(struct cursor *at, struct rt_walk *walk, struct rt_frame *mem,
+				     int64_t differs, bool peeks, uintptr_t *limit)
 {
 	at->rule = 0;
 	for (; mem->words > differs; mem--) {
@@ -464,7 +464,7 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 				return true;
 			/* As far as words hold, the frames of then are those of now. */
 			at.words = RT_PEEK_WORDS + 1;
-			mem = keep(&at, walk, mem, differs, peeks, &s.limit);
+			mem = take_over(&at, walk, mem, differs, peeks, &s.limit);
 			if (!mem)
 				break;
 		} else if (!put_new(&at, walk, generation, peeks)) {
@@ -521,7 +521,7 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 	return true;
 }
 
-uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
+uint64_t rt_walk_by_rules(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t ra_at = (uintptr_t)(hook + 1);
 	uint64_t hash;

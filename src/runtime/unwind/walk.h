@@ -114,9 +114,9 @@ RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 }
 
 /**
- * rt_walk_step - the general walk; see rt_walk
+ * rt_walk_by_rules - the general walk; see rt_walk
  */
-uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation);
+uint64_t rt_walk_by_rules(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation);
 
 struct rt_peek;
 
@@ -145,7 +145,7 @@ RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 {
 	if (RT_LIKELY(rt_walk_repeats(walk, fp)))
 		return walk->hash;
-	return rt_walk_step(walk, fp, rt_load(&rt_generation));
+	return rt_walk_by_rules(walk, fp, rt_load(&rt_generation));
 }
 
 /*
