@@ -152,11 +152,12 @@ static void hint_stale(const struct seep_census *census)
 {
 	const struct seep_census_entry *first = NULL;
 	uint64_t bytes = 0;
-	size_t count = 0;
+	size_t count = 0, reapable = 0;
 
 	for (size_t i = 0; i < census->count; i++) {
 		if (census->entries[i].state != SEEP_CENSUS_DEAD)
 			continue;
+		reapable += census->entries[i].may_be_reaped;
 		if (!first)
 			first = &census->entries[i];
 		bytes += census->entries[i].space_bytes;
@@ -171,7 +172,10 @@ static void hint_stale(const struct seep_census *census)
 	seep_print_escaped(stdout, "  to read one:    seep report %s", first->path);
 	seep_print_escaped(stdout, "  to keep one:    seep save %s", first->path);
 	seep_print_escaped(stdout, "  to remove one:  rm %s", first->path);
-	printf("  to remove all:  seep ps --reap\n");
+	if (reapable == count)
+		printf("  to remove all:  seep ps --reap\n");
+	else if (reapable)
+		printf("  to remove %zu, in $SEEP_DIR:  seep ps --reap\n", reapable);
 }
 
 /* What is not in the list for another reason than that it is not there. */

@@ -131,6 +131,7 @@ mount -t tmpfs none /dev/shm
 mkdir -m 700 /dev/shm/mine
 LD_PRELOAD=$RUNTIME $PYTHON -c pass
 SEEP_DIR=/dev/shm/mine LD_PRELOAD=$RUNTIME $PYTHON -c pass
+SEEP_DIR=/dev/shm/mine $SEEP ps | grep 'to remove .*--reap'
 SEEP_DIR=/dev/shm/mine $SEEP ps --reap | grep -v 'ledgers\? removed'
 ls /dev/shm/seep-0 /dev/shm/mine
 """
@@ -141,6 +142,7 @@ def test_reaping_touches_only_the_folder_that_is_named(seep):
     done = run_plain([*apart("--propagation", "private"), "sh", "-c", REAP], env=env)
     assert done.status == 0, done.stderr
     lines = done.stdout.decode().splitlines()
-    assert lines[0].startswith("removed /dev/shm/mine/python3")
-    assert lines[1:3] == ["/dev/shm/mine:", ""] and lines[3] == "/dev/shm/seep-0:"
-    assert len(lines) == 5
+    assert lines[0] == "  to remove 1, in $SEEP_DIR:  seep ps --reap"
+    assert lines[1].startswith("removed /dev/shm/mine/python3")
+    assert lines[2:4] == ["/dev/shm/mine:", ""] and lines[4] == "/dev/shm/seep-0:"
+    assert len(lines) == 6
