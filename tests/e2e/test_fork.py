@@ -222,6 +222,22 @@ def test_large_children_have_recordings(seep):
         assert site(report, "allocate")["allocs"] == site(report, "allocate")["live_blocks"] == 5000
 
 
+WORKERS = """import os
+child = os.fork()
+kept = [bytearray(100) for _ in range(3000)]
+if child == 0:
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_what_a_worker_drops_of_its_parents_tables_was_its_own_memory(seep):
+    _, recordings = seep.run(["/usr/bin/python3", "-c", WORKERS], env={"PYTHONMALLOC": "malloc"})
+    main, worker = recordings.all()
+    assert worker["totals"]["own_bytes"] > main["totals"]["own_bytes"] // 10
+    assert "ledger-damaged" not in [line["code"] for line in worker["unseen"]]
+
+
 @pytest.mark.parametrize("how, count", [("unload", 300), ("scribble", 2000)])
 def test_what_children_do_to_themselves_and_to_what_they_share_never_hurts_the_parent(seep, how, count):
     command = [program("fork_rare"), how, str(count)]

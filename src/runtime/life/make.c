@@ -349,14 +349,13 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 /* A ledger without contents. */
 static bool begin_file(struct file *file)
 {
-	uint64_t private_bytes = rt_global.state ? rt_load(&rt_global.state->private_bytes) : 0;
 	uint8_t *base = rt_lay_out() ? map_file(file, rt_header.file_bytes) : NULL;
 
 	if (!base)
 		return false;
 	point_at(base, rt_header.file_bytes);
 	rt_tables_start();
-	rt_store(&rt_global.state->private_bytes, private_bytes);
+	rt_count_private(0);
 	fill_control();
 	return true;
 }

@@ -76,7 +76,7 @@ static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, u
 	}
 	if (old) {
 		empty(old, generation);
-		rt_add(&rt_global.state->private_bytes, -bytes_of(old->mask + 1));
+		rt_count_private(-(int64_t)bytes_of(old->mask + 1));
 	}
 	return table;
 }
@@ -113,7 +113,7 @@ void rt_memo_unmap(struct rt_memo_table *table)
 	uint64_t bytes = bytes_of(table->mask + 1);
 
 	/* What it held is counted no more; see replace(). */
-	rt_add(&rt_global.state->private_bytes, bytes);
+	rt_count_private((int64_t)bytes);
 	rt_munmap(table, bytes);
 }
 

@@ -295,6 +295,15 @@ static void *piece_new(size_t bytes)
 	}
 }
 
+void rt_count_private(int64_t bytes)
+{
+	static _Atomic uint64_t private_bytes; /* the ledger's may be anything */
+
+	rt_add(&private_bytes, (uint64_t)bytes);
+	if (rt_global.state)
+		rt_store(&rt_global.state->private_bytes, rt_load(&private_bytes));
+}
+
 void *rt_mmap(size_t bytes)
 {
 	void *start = bytes <= PIECE_BYTES_MAX ? piece_new(bytes) : NULL;
@@ -307,8 +316,7 @@ void *rt_mmap(size_t bytes)
 		if (!start)
 			return NULL;
 	}
-	if (rt_global.state)
-		rt_add(&rt_global.state->private_bytes, bytes);
+	rt_count_private((int64_t)bytes);
 	return start;
 }
 
@@ -327,8 +335,7 @@ void rt_munmap(void *start, size_t bytes)
 		rt_munmap_sparse(start, bytes);
 	else if (bytes >= LEDGER_PAGE_BYTES)
 		rt_give_back(start, rt_page_up(bytes));
-	if (rt_global.state)
-		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
+	rt_count_private(-(int64_t)bytes);
 }
 
 void rt_empty_table(void *table, size_t keep, size_t bytes)

@@ -52,6 +52,9 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
 
+/* So much more private memory than before, or less. What a forked child was given counts as its own. */
+void rt_count_private(int64_t bytes);
+
 /* The same for memory of which little will be touched: the caller counts what is. */
 void *rt_mmap_sparse(size_t bytes);
 void rt_munmap_sparse(void *start, size_t bytes);

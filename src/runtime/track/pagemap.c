@@ -65,7 +65,7 @@ static void make_real(rt_cell *leaf, size_t page)
 	/* Where the kernel cannot, the pages come by faults. */
 	(void)rt_syscall3(SYS_madvise, (long)leaf + (long)(first * LEDGER_PAGE_BYTES),
 			  (long)(count * LEDGER_PAGE_BYTES), RT_MADV_POPULATE_WRITE);
-	rt_add(&rt_global.state->private_bytes, made * LEDGER_PAGE_BYTES);
+	rt_count_private((int64_t)(made * LEDGER_PAGE_BYTES));
 }
 
 static struct ledger_large *large_of(rt_cell *leaf, uintptr_t address, unsigned granule_shift)
