@@ -222,6 +222,14 @@ def test_large_children_have_recordings(seep):
         assert site(report, "allocate")["allocs"] == site(report, "allocate")["live_blocks"] == 5000
 
 
+def test_no_child_makes_two_ledgers(seep):
+    env = {"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir), "SEEP_OPTIONS": "forks=1"}
+    done = run_plain([program("fork_rush"), "1200"], env=env)
+    assert (done.status, done.stderr) == (0, b"")
+    names = [path.name for path in seep.ledger_dir.iterdir()]
+    assert len(names) == 1201 and all(name.endswith(".0.ledger") for name in names)
+
+
 WORKERS = """import os
 child = os.fork()
 kept = [bytearray(100) for _ in range(3000)]

@@ -199,6 +199,9 @@ bool rt_fork_begin(const void *unused)
 	bool made;
 
 	(void)unused;
+	/* Another thread has made it since this one found none. */
+	if (rt_mine.control)
+		return true;
 	/* Else the nearest ancestor whose ledger stays is what it was. */
 	if (for_children.ledger_stays)
 		memcpy(rt_header.parent, rt_ledger_name, sizeof(rt_header.parent));

@@ -29,7 +29,7 @@ void rt_fork_prepare(const void *frame);
 /* In a child, before all else; in a child of a function that calls no handlers, at the first call. */
 void rt_forked_child(void);
 
-/* For rt_phase_pass(): make this child's ledger. */
+/* For rt_phase_pass(): make this child's ledger, if there is none yet. */
 bool rt_fork_begin(const void *unused);
 
 /*

@@ -4,6 +4,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/early.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/flush.h"
 #include "runtime/unwind/remembered.h"
@@ -223,7 +224,9 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_tls.thread = thread;
 	rt_store(&rt_tls.busy, 0);
-	return thread;
+	/* Whoever made the ledger means to, but may be stopped, and all be killed. */
+	rt_early_settle();
+	return rt_tls.thread;
 }
 
 /* The busy frame either goes on after us, or was left by longjmp. */
