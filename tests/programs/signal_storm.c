@@ -8,7 +8,7 @@
  *   within  act only where the signal hit the profiler's own code: what any allocator allows
  *   jump    leave by siglongjmp now and then, out of all handlers that interrupted each other
  *   fork    fork in a handler: the child returns into what was interrupted, or ends in some way
- *   bare    fork by _Fork(), which calls no handlers of forks
+ *   bare    fork by _Fork(), which calls no handlers of forks; not within
  *   child   all of it in a forked child, which is young when the storm begins
  * What was begun and what was done is counted for each site. They differ only where a handler left.
  */

@@ -17,7 +17,8 @@ static int begin(void **state)
 {
 	(void)state;
 	rt_global.state = &totals;
-	rt_store(&totals.private_bytes, 0);
+	rt_count_private(0);
+	rt_count_private(-(int64_t)rt_load(&totals.private_bytes));
 	memset(room, 0, sizeof(room));
 	walk = (struct rt_walk){ 0 };
 	return 0;

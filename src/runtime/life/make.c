@@ -191,8 +191,9 @@ static bool give_name(long dir)
 
 	if (ret == -EINVAL || ret == -ENOSYS)
 		ret = rt_syscall6(SYS_renameat, dir, from, dir, to, 0, 0);
-	rt_ledger_is_named = ret == 0;
-	return rt_ledger_is_named;
+	/* Of two threads that fork at once, one finds it done. */
+	rt_ledger_is_named |= ret == 0;
+	return ret == 0;
 }
 
 static void remove_it(long dir)
