@@ -4,9 +4,9 @@
  * parent's ledger is not there in it. What it has:
  *
  *   none      until its first allocation or free
- *   unnamed   a ledger of its own, PROGRAM...ledger.new, which only the recorder of its run reads
- *   named     PROGRAM...ledger: it forks or execs while it is no small one any more, changes its
- *             user or root, is killed or lives on (then the recorder names it), or ends large
+ *   unnamed   a ledger of its own, PROGRAM...ledger.new; it may still turn out small
+ *   named     PROGRAM...ledger: it forks when it is not small any more, execs, changes its user or
+ *             root, ends large, or is killed or lives on: then the recorder names it
  *   summed    it ended small: its figures are in the sums, and its ledger is removed
  *
  * A child of one that is not named adds to the same sums as that. docs/internals/ledger.md, "Fork".

@@ -224,7 +224,7 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_tls.thread = thread;
 	rt_store(&rt_tls.busy, 0);
-	/* Whoever made the ledger means to, but may be stopped, and all be killed. */
+	/* The thread that made the ledger does so too, but may be stopped until all are killed. */
 	rt_early_settle();
 	return rt_tls.thread;
 }
