@@ -52,7 +52,7 @@ static uint64_t fill(uint64_t count, uint64_t generation, uint64_t most_bytes)
 
 static uint64_t buckets_now(void)
 {
-	return rt_load(&memo)->mask + 1;
+	return buckets_of(rt_load(&memo));
 }
 
 #define MEMO_TEST(name) TEST_WITH(begin, name, NULL)
@@ -104,7 +104,7 @@ MEMO_TEST(a_bucket_half_written_answers_to_nobody)
 
 	(void)fill(100, 1, MOST_BYTES);
 	table = rt_load(&memo);
-	for (uint64_t i = 0; i <= table->mask; i++)
+	for (uint64_t i = 0; i < buckets_of(table); i++)
 		if (rt_load(&table->buckets[i].check))
 			rt_store(&table->buckets[i].value, value_of(KEYS + i));
 	for (uint64_t i = 0; i < 100; i++)

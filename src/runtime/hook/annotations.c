@@ -14,7 +14,6 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/thread.h"
-#include "runtime/track/thread_names.h"
 
 #include <string.h>
 
@@ -28,15 +27,6 @@
 			rt_next.symbol arguments; \
 	}
 
-/* What another thread's name change has made void stays so: then keys are not shown again. */
-static void switch_quick(struct rt_thread *thread, bool ignoring)
-{
-	if (ignoring)
-		rt_last_row_hide(thread);
-	else if (!rt_load(&rt_names_generation))
-		rt_last_row_show(thread);
-}
-
 RT_EXPORT unsigned seep_rt_leaks_off(unsigned off)
 {
 	unsigned before = rt_tls.ignoring;
@@ -44,8 +34,9 @@ RT_EXPORT unsigned seep_rt_leaks_off(unsigned off)
 	rt_tls.ignoring = off < UINT16_MAX ? (uint16_t)off : UINT16_MAX;
 	if (off && !(rt_load(&rt_unusual) & RT_IGNORING_MET))
 		(void)atomic_fetch_or_explicit(&rt_unusual, RT_IGNORING_MET, memory_order_relaxed);
-	if (rt_tls.thread && !off != !before)
-		switch_quick(rt_tls.thread, off);
+	/* The common case writes no marks: off until the next walk. */
+	if (rt_tls.thread)
+		rt_last_row_void(rt_tls.thread);
 	return before;
 }
 

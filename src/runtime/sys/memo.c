@@ -5,14 +5,14 @@
 
 enum { BUCKETS_FIRST = 1 << 7 };
 
-uint64_t rt_memo_search(const struct rt_memo_table *table, uint64_t key)
+uint64_t rt_memo_search(struct rt_memo_table *table, uint64_t key)
 {
 	uint64_t value = 0;
 
 	for (unsigned i = 0; !value && i < RT_MEMO_PROBES; i++) {
 		value = rt_memo_look(table, key, i);
 		/* A free bucket ends the search. */
-		if (!value && !rt_load(&table->buckets[((key >> 32) + i) & table->mask].check))
+		if (!value && !rt_load(&rt_memo_bucket(table, key, i)->check))
 			break;
 	}
 	return value;
@@ -23,19 +23,22 @@ static uint64_t bytes_of(uint64_t buckets)
 	return sizeof(struct rt_memo_table) + buckets * sizeof(struct rt_memo_bucket);
 }
 
+static uint64_t buckets_of(const struct rt_memo_table *table)
+{
+	return table->mask / sizeof(struct rt_memo_bucket) + 1;
+}
+
 static void empty(struct rt_memo_table *table, uint64_t generation)
 {
-	rt_empty_table(table, sizeof(*table), bytes_of(table->mask + 1));
+	rt_empty_table(table, sizeof(*table), bytes_of(buckets_of(table)));
 	rt_store(&table->generation, generation);
 	rt_store(&table->used, 0);
 }
 
 static void put(struct rt_memo_table *table, uint64_t key, uint64_t value)
 {
-	uint64_t place = key >> 32;
-
 	for (unsigned i = 0; i < RT_MEMO_PROBES; i++) {
-		struct rt_memo_bucket *bucket = &table->buckets[(place + i) & table->mask];
+		struct rt_memo_bucket *bucket = rt_memo_bucket(table, key, i);
 		uint64_t check = rt_load(&bucket->check);
 
 		if (check && (check ^ rt_load(&bucket->value)) != key)
@@ -60,9 +63,9 @@ static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, u
 
 	if (!table)
 		return NULL;
-	table->mask = buckets - 1;
+	table->mask = (buckets - 1) * sizeof(struct rt_memo_bucket);
 	rt_store(&table->generation, generation);
-	for (uint64_t i = 0; old && i <= old->mask; i++) {
+	for (uint64_t i = 0; old && i < buckets_of(old); i++) {
 		uint64_t check = rt_load(&old->buckets[i].check);
 		uint64_t value = rt_load(&old->buckets[i].value);
 
@@ -76,7 +79,7 @@ static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, u
 	}
 	if (old) {
 		empty(old, generation);
-		rt_count_private(-(int64_t)bytes_of(old->mask + 1));
+		rt_count_private(-(int64_t)bytes_of(buckets_of(old)));
 	}
 	return table;
 }
@@ -85,7 +88,7 @@ static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, u
 static struct rt_memo_table *renew(rt_memo *memo, struct rt_memo_table *old, uint64_t generation,
 				   uint64_t most_bytes)
 {
-	uint64_t buckets = old ? (old->mask + 1) * 2 : BUCKETS_FIRST;
+	uint64_t buckets = old ? buckets_of(old) * 2 : BUCKETS_FIRST;
 	struct rt_memo_table *table = NULL;
 
 	if (!old || (rt_load(&old->generation) == generation && bytes_of(buckets) <= most_bytes))
@@ -101,7 +104,7 @@ struct rt_memo_table *rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, u
 {
 	struct rt_memo_table *old = rt_load_acquire(memo), *table = old;
 
-	if (!table || rt_load(&table->used) * 4 > table->mask * 3)
+	if (!table || rt_load(&table->used) * 4 > buckets_of(table) * 3)
 		table = renew(memo, table, generation, most_bytes);
 	if (table)
 		put(table, key, value);
@@ -110,7 +113,7 @@ struct rt_memo_table *rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, u
 
 void rt_memo_unmap(struct rt_memo_table *table)
 {
-	uint64_t bytes = bytes_of(table->mask + 1);
+	uint64_t bytes = bytes_of(buckets_of(table));
 
 	/* What it held is counted no more; see replace(). */
 	rt_count_private((int64_t)bytes);
@@ -131,5 +134,5 @@ void rt_memo_drop(rt_memo *memo)
 
 	rt_store_release(memo, NULL);
 	if (table)
-		rt_munmap(table, bytes_of(table->mask + 1));
+		rt_munmap(table, bytes_of(buckets_of(table)));
 }

@@ -20,7 +20,7 @@ struct rt_memo_bucket {
 };
 
 struct rt_memo_table {
-	uint64_t mask;
+	uint64_t mask; /* of an offset in bytes: see rt_memo_bucket() */
 	_Atomic uint64_t used;
 	_Atomic uint64_t generation; /* in which it was last empty */
 	_Alignas(16) struct rt_memo_bucket buckets[];
@@ -37,17 +37,29 @@ RT_INLINE uint64_t rt_memo_key(uint64_t word)
 	return word * 0x9e3779b97f4a7c15ull;
 }
 
-/* The value of @key in the bucket that @key and @step lead to; 0: another one's. */
-RT_INLINE uint64_t rt_memo_look(const struct rt_memo_table *table, uint64_t key, uint64_t step)
+/*
+ * The bucket that the upper half of @key and @step lead to. In bytes: each step of a walk waits for
+ * this address.
+ */
+RT_INLINE struct rt_memo_bucket *rt_memo_bucket(struct rt_memo_table *table, uint64_t key,
+						uint64_t step)
 {
-	const struct rt_memo_bucket *bucket = &table->buckets[((key >> 32) + step) & table->mask];
+	uint64_t at = (key >> 28) + step * sizeof(struct rt_memo_bucket);
+
+	return (struct rt_memo_bucket *)((char *)table->buckets + (at & table->mask));
+}
+
+/* The value of @key in the bucket that @key and @step lead to; 0: another one's. */
+RT_INLINE uint64_t rt_memo_look(struct rt_memo_table *table, uint64_t key, uint64_t step)
+{
+	const struct rt_memo_bucket *bucket = rt_memo_bucket(table, key, step);
 	uint64_t value = rt_load_acquire(&bucket->value);
 
 	return RT_LIKELY((rt_load_acquire(&bucket->check) ^ value) == key) ? value : 0;
 }
 
 /* As rt_memo_find(), in all buckets where it may be. */
-RT_APART uint64_t rt_memo_search(const struct rt_memo_table *table, uint64_t key);
+RT_APART uint64_t rt_memo_search(struct rt_memo_table *table, uint64_t key);
 
 /*
  * The value of @key, whose upper half is the first bucket to look at; 0: not there. Three looks are
@@ -55,7 +67,7 @@ RT_APART uint64_t rt_memo_search(const struct rt_memo_table *table, uint64_t key
  */
 RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 {
-	const struct rt_memo_table *table = rt_load_acquire(memo);
+	struct rt_memo_table *table = rt_load_acquire(memo);
 	uint64_t value;
 
 	if (RT_UNLIKELY(!table))
@@ -73,10 +85,10 @@ RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 /* The bucket of @key will be looked at. */
 static inline void rt_memo_prefetch(rt_memo *memo, uint64_t key)
 {
-	const struct rt_memo_table *table = rt_load_acquire(memo);
+	struct rt_memo_table *table = rt_load_acquire(memo);
 
 	if (RT_LIKELY(table != NULL))
-		__builtin_prefetch(&table->buckets[(key >> 32) & table->mask]);
+		__builtin_prefetch(rt_memo_bucket(table, key, 0));
 }
 
 /*

@@ -21,9 +21,6 @@ struct rt_key {
 
 enum { RT_KEY_NAME_SHIFT = 16 };
 
-/* No context has it. */
-#define RT_KEY_NONE ((struct rt_key){ UINT64_MAX })
-
 static inline enum ledger_kind rt_key_kind(struct rt_key key)
 {
 	return (enum ledger_kind)(uint8_t)key.word;

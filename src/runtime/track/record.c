@@ -207,64 +207,59 @@ static RT_COLD uint32_t look_twice(const void *frame)
 	return marks_of_thread();
 }
 
-/* A small block that rt_quick_count() takes, without marks, and threads have no names. */
-RT_INLINE bool is_usual(enum rt_quick quick, size_t size, struct rt_alloc alloc)
+/* Count @block in @row, whatever it is. In bookkeeping, which ends. */
+static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_control *control,
+				      uint32_t row, void *block, size_t size, uint32_t flags)
 {
-	return RT_LIKELY(size < LEDGER_LARGE_BYTES) && !(alloc.flags & LEDGER_CELL_FOREIGN) &&
-	       rt_quick_knows_usable(quick, size, alloc.flags) &&
-	       RT_LIKELY(!rt_load(&rt_unusual)) && RT_LIKELY(!rt_load(&rt_names_generation));
+	if (record_row(thread, control, row, (uintptr_t)block, size, flags))
+		rt_rise(thread, control, size);
+	thread->last_block = (uintptr_t)block;
+	rt_leave(thread);
 }
 
-/* Everything is as usual, and the place was predicted. False: nothing was done; *@ret_tried: in vain. */
-RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size,
-				struct rt_alloc alloc, const void *frame, bool *ret_tried)
+/* A small block without marks, of a thread that has a state, with nothing filtered. Else false. */
+RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struct rt_alloc alloc,
+			    const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
-	struct ledger_control *control = rt_quick_enter(thread, frame);
-	const struct rt_prediction *way;
+	struct ledger_control *control;
 	struct ledger_slot *slot;
-	uint32_t previous;
 	uint64_t now;
+	uint32_t row;
 
+	if (RT_UNLIKELY(!block) || RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK) ||
+	    RT_UNLIKELY(size >= LEDGER_LARGE_BYTES) ||
+	    !rt_quick_knows_usable(quick, size, alloc.flags) || RT_UNLIKELY(rt_load(&rt_unusual)))
+		return false;
+	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
 		return false;
 	now = rt_mode_and_epoch(control);
 	/* Forked in a handler since: in a state of the parent's a slot could be made. */
 	if (RT_UNLIKELY(rt_tls.thread != thread) || RT_UNLIKELY((uint32_t)now != LEDGER_MODE_ALL))
 		return rt_quick_give_up(thread);
-	thread->walk.is_behind = true;
-	way = rt_predict(&thread->walk, frame, alloc.key.word, (uint32_t)(now >> 32));
-	*ret_tried = true;
-	if (!way)
-		return rt_quick_give_up(thread);
-	slot = rt_slot(thread, way->outcome.row);
-	if (RT_UNLIKELY(!slot))
-		return rt_quick_give_up(thread);
-	if (way->outcome.row == thread->last_row.row)
+	row = rt_place_row(thread, alloc.key, (uint32_t)(now >> 32), frame);
+	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;
+	if (slot && row == thread->last_row.row)
 		thread->last_row.slot = slot;
-	previous = thread->walk.previous;
-	thread->walk.previous = way->outcome.row;
-	if (RT_LIKELY(rt_quick_count(quick, thread, control, slot, way->outcome.row, block, size,
-				     alloc)))
-		return true;
-	thread->walk.previous = previous;
-	return rt_quick_give_up(thread);
+	if (RT_UNLIKELY(!slot) ||
+	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, slot, row, block, size, alloc)))
+		record_and_leave(thread, control, row, block, size, alloc.flags);
+	return true;
 }
 
-/* What the hooks do themselves for glibc's blocks, and the above. False: nothing was done. */
+/* What the hooks do themselves for glibc's blocks, and the above. */
 static RT_APART bool record_classed(void *block, size_t size, struct rt_alloc alloc,
-				    const void *frame, bool *ret_tried)
+				    const void *frame)
 {
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK))
 		return false;
 	return rt_quick_record(RT_QUICK_CLASSED, block, size, alloc, frame) ||
-	       (is_usual(RT_QUICK_CLASSED, size, alloc) &&
-		record_predicted(RT_QUICK_CLASSED, block, size, alloc, frame, ret_tried));
+	       record_usual(RT_QUICK_CLASSED, block, size, alloc, frame);
 }
 
-/* @tried: see rt_place_row. Gives @block, so that its caller's frame is gone before it begins. */
-static RT_APART void *record_walked(void *block, size_t size, struct rt_alloc alloc,
-				    const void *frame, bool tried)
+/* Gives @block, so that its caller's frame is gone before it begins. */
+static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	struct ledger_control *control = rt_mine.control;
 	struct rt_thread *thread;
@@ -295,31 +290,26 @@ static RT_APART void *record_walked(void *block, size_t size, struct rt_alloc al
 		record_no_stack(block, size, alloc.flags);
 		return block;
 	}
-	row = rt_place_row(thread, control, alloc.key, !(alloc.flags & RT_CELL_IGNORED), tried,
-			   frame);
-	if (record_row(thread, control, row, (uintptr_t)block, size, alloc.flags))
-		rt_rise(thread, control, size);
-	thread->last_block = (uintptr_t)block;
-	rt_leave(thread);
+	row = rt_place_row(thread, alloc.key, rt_load(&control->epoch), frame);
+	record_and_leave(thread, control, row, block, size, alloc.flags);
 	return block;
 }
 
 void *rt_record_ready(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
-	bool done = false, tried = false;
+	bool done = false;
 
 	switch (rt_load(&rt_global.quick)) {
 	case RT_QUICK_GLIBC:
-		done = is_usual(RT_QUICK_GLIBC, size, alloc) &&
-		       record_predicted(RT_QUICK_GLIBC, block, size, alloc, frame, &tried);
+		done = record_usual(RT_QUICK_GLIBC, block, size, alloc, frame);
 		break;
 	case RT_QUICK_CLASSED:
-		done = record_classed(block, size, alloc, frame, &tried);
+		done = record_classed(block, size, alloc, frame);
 		break;
 	default:
 		break;
 	}
-	return RT_LIKELY(done) ? block : record_walked(block, size, alloc, frame, tried);
+	return RT_LIKELY(done) ? block : record_any(block, size, alloc, frame);
 }
 
 uint64_t rt_record_fingerprint(void)
@@ -508,7 +498,7 @@ static bool replace(struct rt_thread *thread, const struct rt_resize *resize, vo
 	if (RT_UNLIKELY(!control))
 		return false;
 	if (after) {
-		row = rt_place_row(thread, control, key, !rt_tls.ignoring, false, frame);
+		row = rt_place_row(thread, key, rt_load(&control->epoch), frame);
 		change(thread, control, row, resize, after, size);
 	} else {
 		close_only(thread, control, resize);

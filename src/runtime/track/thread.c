@@ -149,7 +149,7 @@ static bool begin(struct rt_thread *thread)
 	rt_store(&thread->cache->resizing, 0);
 	thread->last_block = 0;
 	thread->walk.full_walks = &thread->cache->walks_full;
-	thread->last_row = RT_LAST_ROW_NONE;
+	rt_last_row_void(thread);
 	if (thread->proof)
 		thread->proof->started = false;
 	rt_store(&thread->name_generation, 0);
@@ -245,7 +245,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	/* Of verify; made again when it is needed. */
 	if (thread->proof)
 		thread->proof->started = false;
-	thread->last_row = RT_LAST_ROW_NONE;
+	rt_last_row_void(thread);
 	rt_bump(&thread->cache->abandoned, 1);
 	return true;
 }

@@ -31,9 +31,6 @@ struct rt_thread {
 		uint64_t mode_and_epoch;
 		struct ledger_slot *slot;
 		uint32_t row;
-		uint64_t hash;
-		struct rt_key key; /* the hook's part; RT_KEY_NONE: it had no row of its own */
-		uint64_t hidden;   /* quick, while the thread's blocks are ignored */
 	} last_row;
 	/* Of the flush that goes on, or was left: what ledger_redo says, but for figures. */
 	struct {
@@ -50,9 +47,6 @@ struct rt_thread {
 	struct rt_peek peek;	/* the present one: a stack may be tiny */
 	struct rt_proof *proof; /* with verify only */
 };
-
-#define RT_LAST_ROW_NONE \
-	((struct rt_last_row){ .quick = UINT64_MAX, .key = RT_KEY_NONE, .hidden = UINT64_MAX })
 
 /* For glibc's blocks it is the key itself: a small constant in the hooks. */
 RT_INLINE uint64_t rt_quick_key(enum rt_quick quick, struct rt_key key)
@@ -131,18 +125,6 @@ static inline _Atomic uint64_t *rt_busy_word(void)
 static inline void rt_last_row_void(struct rt_thread *thread)
 {
 	__atomic_store_n(&thread->last_row.quick, UINT64_MAX, __ATOMIC_RELAXED);
-}
-
-/* Turn the common case off for this thread until rt_last_row_show(): it writes no marks. */
-static inline void rt_last_row_hide(struct rt_thread *thread)
-{
-	thread->last_row.hidden = thread->last_row.quick;
-	rt_last_row_void(thread);
-}
-
-static inline void rt_last_row_show(struct rt_thread *thread)
-{
-	thread->last_row.quick = thread->last_row.hidden;
 }
 
 /* The state of the only thread that ever counted here; NULL: none has, or several. */

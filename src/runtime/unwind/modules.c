@@ -189,39 +189,45 @@ static bool is_readable(uintptr_t from, size_t bytes)
 	return failed != -EINVAL && failed != -ENOMEM && failed != -EFAULT;
 }
 
-/* Objects begin with their ELF header in the first mapped page, with the program headers. */
-static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t bias,
-				uint8_t *ret_id)
-{
-	const uint8_t *start = object->dlfo_map_start;
-	uintptr_t end = (uintptr_t)object->dlfo_map_end;
+/* To work in: too much for a stack that may be tiny. */
+struct work {
+	struct listed now;
 	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr;
+	char path[PATH_MAX_BYTES];
+};
 
-	if (((uintptr_t)start & 4095) || !is_readable((uintptr_t)start, 4096))
-		return 0;
-	memcpy(&ehdr, start, sizeof(ehdr));
-	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_phentsize != sizeof(Elf64_Phdr) ||
-	    ehdr.e_phoff > 4096 || ehdr.e_phnum > (4096 - ehdr.e_phoff) / sizeof(Elf64_Phdr))
-		return 0;
-	for (unsigned i = 0; i < ehdr.e_phnum; i++) {
-		Elf64_Phdr phdr;
-		const uint8_t *id;
+/* Objects begin with their ELF header in the first mapped page, with the program headers. */
+static void find_build_id(struct work *work)
+{
+	struct listed *now = &work->now;
+	const uint8_t *start = (const uint8_t *)now->start, *id;
+	const Elf64_Ehdr *ehdr = &work->ehdr;
+	const Elf64_Phdr *phdr = &work->phdr;
+
+	if (now->start & 4095 || !is_readable(now->start, 4096))
+		return;
+	memcpy(&work->ehdr, start, sizeof(*ehdr));
+	if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_phentsize != sizeof(*phdr) ||
+	    ehdr->e_phoff > 4096 || ehdr->e_phnum > (4096 - ehdr->e_phoff) / sizeof(*phdr))
+		return;
+	for (unsigned i = 0; i < ehdr->e_phnum; i++) {
 		uintptr_t at;
 		size_t bytes;
 
-		memcpy(&phdr, start + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
-		at = bias + phdr.p_vaddr;
-		if (phdr.p_type != PT_NOTE || phdr.p_memsz > NOTES_MAX_BYTES ||
-		    at < (uintptr_t)start || at > end || phdr.p_memsz > end - at ||
-		    !is_readable(at, phdr.p_memsz))
+		memcpy(&work->phdr, start + ehdr->e_phoff + i * sizeof(*phdr), sizeof(*phdr));
+		at = now->bias + phdr->p_vaddr;
+		if (phdr->p_type != PT_NOTE || phdr->p_memsz > NOTES_MAX_BYTES || at < now->start ||
+		    at > now->end || phdr->p_memsz > now->end - at ||
+		    !is_readable(at, phdr->p_memsz))
 			continue;
-		id = core_notes_build_id((const uint8_t *)at, phdr.p_memsz, &bytes);
+		id = core_notes_build_id((const uint8_t *)at, phdr->p_memsz, &bytes);
 		if (!id || bytes > LEDGER_BUILD_ID_BYTES)
 			continue;
-		memcpy(ret_id, id, bytes);
-		return (uint32_t)bytes;
+		memcpy(now->build_id, id, bytes);
+		now->build_id_bytes = (uint32_t)bytes;
+		return;
 	}
-	return 0;
 }
 
 /* Into @path; the length. Empty for the program itself, whose path the header has. */
@@ -287,12 +293,6 @@ static struct listed *entry_new(const struct listed *from)
 	return entry;
 }
 
-/* To work in: too much for a stack that may be tiny. */
-struct work {
-	struct listed now;
-	char path[PATH_MAX_BYTES];
-};
-
 /* NULL: there is no room. */
 static RT_COLD struct listed *list_module(const struct dl_find_object *object, struct work *work)
 {
@@ -305,7 +305,7 @@ static RT_COLD struct listed *list_module(const struct dl_find_object *object, s
 	now->bias = map->l_addr;
 	now->path = work->path;
 	now->path_bytes = (uint32_t)module_path(map, work->path);
-	now->build_id_bytes = module_build_id(object, map->l_addr, now->build_id);
+	find_build_id(work);
 	for (uint32_t i = 0; i < entries(); i++) {
 		entry = &rt_load_acquire(&listed)[i];
 		if (rt_load_acquire(&entry->ready) && same_module(entry, now))

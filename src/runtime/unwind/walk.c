@@ -79,7 +79,6 @@ RT_INLINE uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *w
 	walk->leaf = into[-1].ra_at;
 	walk->words = now->words;
 	walk->last_word = word - now->words - 1;
-	walk->hash = hash;
 	walk->generation = now->generation;
 	return hash;
 }
@@ -115,27 +114,28 @@ static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_wor
 }
 
 /* The walk has met no remembered one that holds to the end. */
-static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
+static RT_APART uint64_t finish_root(struct rt_walk *walk)
 {
-	uintptr_t root = s.root ? s.root : walk->fresh[walk->fresh_count - 1].ra_at;
+	const struct rt_state *s = &walk->state;
+	uintptr_t root = s->root ? s->root : walk->fresh[walk->fresh_count - 1].ra_at;
 	struct rt_word *word;
 	uint64_t hash;
 
 	if (!walk->landed)
 		rt_bump(walk->full_walks, 1);
-	walk->truncated = s.truncated;
-	if (!s.forget && walk->now->root && walk->now->root != root)
+	walk->truncated = s->truncated;
+	if (!s->forget && walk->now->root && walk->now->root != root)
 		rt_remembered_take_oldest(walk);
 	word = walk->now->words;
-	if (!s.forget && s.ra == 0)
+	if (!s->forget && s->ra == 0)
 		/* The word beyond the outermost frame ended the walk by being zero. */
-		*word++ = (struct rt_word){ s.ra_at, 0 };
-	hash = finish(walk, 0, word, s.forget);
+		*word++ = (struct rt_word){ s->ra_at, 0 };
+	hash = finish(walk, 0, word, s->forget);
 	if (walk->stored) {
 		walk->now->root = root;
-		walk->now->truncated = s.truncated;
+		walk->now->truncated = s->truncated;
 		rt_remembered_find_floor(walk);
-	} else if (!s.forget) {
+	} else if (!s->forget) {
 		/* No room, and the first word may be overwritten. */
 		rt_remembered_drop(walk->now);
 	}
@@ -203,12 +203,15 @@ RT_INLINE bool has_room(struct cursor *at, struct rt_walk *walk, bool peeks)
 }
 
 /* Field by field, out of registers: words stored apart and loaded together stall every step. */
-RT_INLINE void put_fresh(struct cursor *at)
+RT_INLINE void put_fresh(struct cursor *at, bool peeks)
 {
-	at->next->ra_at = at->ra_at;
 	at->next->ra = at->ra;
-	at->next->fp = at->fp;
-	at->next->rule = at->rule;
+	/* A peek needs no more: it puts no frames upon others. */
+	if (!peeks) {
+		at->next->ra_at = at->ra_at;
+		at->next->fp = at->fp;
+		at->next->rule = at->rule;
+	}
 	at->next++;
 }
 
@@ -237,17 +240,18 @@ RT_INLINE struct rt_frame *take_over(struct cursor *at, struct rt_walk *walk, st
 		at->rule = mem->rule & ~(rt_rule)RT_RULE_NEEDS_FP;
 		at->ra_at = mem->ra_at;
 		at->ra = mem->ra;
-		put_fresh(at);
+		put_fresh(at, peeks);
 	}
 	return mem;
 }
 
 /*
  * A step that is not a common one, from the last new frame; across a signal frame also the next.
- * False: the walk has ended, as @s says.
+ * False: the walk has ended, as its state says.
  */
-static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_t generation)
+static RT_APART bool step_rare(struct rt_walk *walk, uint32_t generation)
 {
+	struct rt_state *s = &walk->state;
 	struct rt_fresh *from = &walk->fresh[walk->fresh_count - 1];
 	struct cfi_module module;
 	rt_rule rule = from->rule;
@@ -428,7 +432,7 @@ RT_INLINE bool put_new(struct cursor *at, struct rt_walk *walk, uint32_t generat
 		return false;
 	at->rule = peeks ? rt_memo_find(&rt_rules, rt_rule_key(at->ra, false, generation))
 			 : rt_rule_find(at->ra, false, generation);
-	put_fresh(at);
+	put_fresh(at, peeks);
 	return true;
 }
 
@@ -444,7 +448,7 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 			     .ra = hook[1],
 			     .fp = hook[0],
 			     .fp_at = (uintptr_t)hook };
-	struct rt_state s = { .limit = UINTPTR_MAX };
+	struct rt_state *s = &walk->state;
 	struct rt_remembered *now = walk->now;
 	struct rt_frame *mem = now->frames + (int64_t)now->count - 1;
 
@@ -458,13 +462,13 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 		while (mem->ra_at < at.ra_at)
 			mem--;
 		if (rt_frame_is(mem, at.ra_at, at.ra, at.fp)) {
-			int64_t differs = meet(&at, walk, mem, s.forget, peeks, peek, ret_hash);
+			int64_t differs = meet(&at, walk, mem, s->forget, peeks, peek, ret_hash);
 
 			if (differs < 0)
 				return true;
 			/* As far as words hold, the frames of then are those of now. */
 			at.words = RT_PEEK_WORDS + 1;
-			mem = take_over(&at, walk, mem, differs, peeks, &s.limit);
+			mem = take_over(&at, walk, mem, differs, peeks, &s->limit);
 			if (!mem)
 				break;
 		} else if (!put_new(&at, walk, generation, peeks)) {
@@ -478,23 +482,23 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 				if (peeks)
 					return false;
 				settle(walk, &at);
-				if (!step_rare(walk, &s, generation)) {
-					*ret_hash = finish_root(walk, s);
+				if (!step_rare(walk, generation)) {
+					*ret_hash = finish_root(walk);
 					return true;
 				}
 				resume(&at, walk, peeks);
-				if (s.moved)
-					mem = first_on_stack(now, &s);
-				at.ra_at = s.ra_at;
-				at.ra = s.ra;
-				at.fp = s.fp;
+				if (s->moved)
+					mem = first_on_stack(now, s);
+				at.ra_at = s->ra_at;
+				at.ra = s->ra;
+				at.fp = s->fp;
 				continue;
 			}
 			if (peeks)
 				note(&at, peek, at.fp_at, at.fp);
 		}
-		if (!peeks && RT_UNLIKELY(cfa > s.limit)) {
-			s.truncated = s.forget = true;
+		if (!peeks && RT_UNLIKELY(cfa > s->limit)) {
+			s->truncated = s->forget = true;
 			break;
 		}
 		if (at.rule & RT_RULE_SAVES_FP) {
@@ -504,10 +508,10 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 		at.ra_at = cfa - 8;
 		at.ra = rt_word_at(at.ra_at);
 		if (!peeks && RT_UNLIKELY(at.ra == 0)) {
-			s.ra_at = at.ra_at;
-			s.ra = 0;
+			s->ra_at = at.ra_at;
+			s->ra = 0;
 			settle(walk, &at);
-			*ret_hash = finish_root(walk, s);
+			*ret_hash = finish_root(walk);
 			return true;
 		}
 	}
@@ -515,15 +519,16 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 		return false;
 	/* Deeper than can be remembered, or beyond the stack. */
 	settle(walk, &at);
-	s.ra = at.ra;
-	s.truncated = true;
-	*ret_hash = finish_root(walk, s);
+	s->ra = at.ra;
+	s->truncated = true;
+	*ret_hash = finish_root(walk);
 	return true;
 }
 
-uint64_t rt_walk_by_rules(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
+uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *hook)
 {
-	uintptr_t ra_at = (uintptr_t)(hook + 1);
+	const uint32_t generation = rt_load(&rt_generation);
+	const uintptr_t ra_at = (uintptr_t)(hook + 1);
 	uint64_t hash;
 
 	if (RT_UNLIKELY(ra_at > walk->now->root || ra_at <= walk->floor))
@@ -531,6 +536,7 @@ uint64_t rt_walk_by_rules(struct rt_walk *walk, const uintptr_t *hook, uint32_t 
 	if (RT_UNLIKELY(walk->now->generation != generation))
 		rt_remembered_renew(walk, generation);
 	walk->landed = false;
+	walk->state = (struct rt_state){ .limit = UINTPTR_MAX };
 	(void)walk_from(walk, hook, generation, false, NULL, &hash);
 	return hash;
 }

@@ -15,7 +15,7 @@
 
 #include "runtime/rt.h"
 #include "runtime/unwind/rules.h"
-#include "runtime/unwind/stack.h"
+#include "runtime/unwind/step.h"
 
 /*
  * The state after stepping to a return address: where it lies, what it is, the frame pointer of
@@ -68,12 +68,10 @@ struct rt_walk {
 	uintptr_t leaf; /* ra_at of its innermost frame; 0: it was not stored */
 	const struct rt_word *words;
 	int64_t last_word; /* index of the innermost word to re-read */
-	uint64_t hash;
 	uint32_t generation;
 	bool stored;	/* the result is all of now->frames */
 	bool truncated; /* the outermost frame is not the root */
 	bool landed;
-	bool is_behind;	     /* allocations since were recorded without keeping their walk */
 	uint32_t drift;	     /* peeks since the last walk was kept, and their steps */
 	uint32_t drift_most; /* then a walk is kept */
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
@@ -84,6 +82,7 @@ struct rt_walk {
 	uintptr_t floor;	   /* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
+	struct rt_state state;		    /* of the walk in progress: a stack may be tiny */
 	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
 	uint32_t previous;  /* row of the last place that was predicted, peeked at or walked from */
 	uint32_t oldest;    /* of those remembered: to be replaced next */
@@ -113,11 +112,6 @@ RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 	return -1;
 }
 
-/**
- * rt_walk_by_rules - the general walk; see rt_walk
- */
-uint64_t rt_walk_by_rules(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation);
-
 struct rt_peek;
 
 /* A walk from frame @hook that is not kept: peek.h. False: it is no common one, and nothing is known. */
@@ -141,12 +135,7 @@ RT_INLINE bool rt_walk_repeats(const struct rt_walk *walk, const uintptr_t *fp)
  *
  * Returns the hash of the whole path and fills the result fields of @walk.
  */
-RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
-{
-	if (RT_LIKELY(rt_walk_repeats(walk, fp)))
-		return walk->hash;
-	return rt_walk_by_rules(walk, fp, rt_load(&rt_generation));
-}
+uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp);
 
 /*
  * Does the function of ours with frame address @outer still run, further out than the hook with
