@@ -24,6 +24,7 @@ enum {
 };
 
 struct rt_global rt_global;
+__thread struct rt_tls rt_tls;
 _Atomic uint32_t rt_threads;
 struct rt_mine rt_mine;
 struct ledger_header rt_header;
@@ -43,6 +44,11 @@ uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 	assert_int_equal(type, LEDGER_TABLE_SLOTS);
 	slots_asked_for = count;
 	return RT_NO_INDEX;
+}
+
+struct rt_thread *rt_thread_start(void)
+{
+	return &thread;
 }
 
 struct rt_thread *rt_threads_only(void)
@@ -174,14 +180,28 @@ COUNTERS_TEST(what_has_no_slot_is_counted_in_words_of_its_own)
 	assert_int_equal(rt_load(&totals.direct_usable_bytes), 40);
 }
 
-COUNTERS_TEST(a_child_without_a_ledger_counts_nothing_in_its_parents)
+COUNTERS_TEST(a_child_counts_early_in_its_own_ledger_and_nothing_in_its_parents)
 {
 	rt_mine.control = NULL;
 	rt_direct_alloc(100);
+	rt_direct_alloc(50);
 	rt_direct_free(ROW, 30, 40);
+	rt_inherited_free(NULL, 7);
+	rt_unknown_free(NULL);
+	rt_early_settle();
 	assert_int_equal(rt_load(&rows[0].allocs), 0);
 	assert_int_equal(rt_load(&row_at(ROW)->direct_frees), 0);
 	assert_int_equal(rt_load(&totals.live_bytes), 0);
+	rt_mine.control = &control;
+	for (int again = 0; again < 2; again++) {
+		rt_early_settle();
+		assert_int_equal(rt_load(&rows[0].allocs), 2);
+		assert_int_equal(rt_load(&rows[0].alloc_bytes), 150);
+		assert_int_equal(rt_load(&rows[0].direct_freed_bytes), 30);
+		assert_int_equal(rt_load(&totals.live_bytes), 120);
+		assert_int_equal(rt_load(&caches[0].inherited_freed_bytes), 7);
+		assert_int_equal(rt_load(&totals.early), 5);
+	}
 }
 
 COUNTERS_TEST(the_slots_are_those_that_the_thread_knows)

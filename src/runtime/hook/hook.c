@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
-#include "runtime/track/early.h"
+/* Found without a control line: is there one now, or will there be? Then what happens is counted. */
+static bool is_counted(void)
+{
+	return rt_control() || rt_is_early();
+}
 
-/* Without a ledger, or at first. Apart, so that what is common saves no registers for it. */
+/* Apart, so that what is common saves no registers for it. */
 static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc alloc,
 				    const void *frame)
 {
-	struct ledger_control *control = rt_control();
-
-	if (rt_tls.ignoring)
-		alloc.flags |= RT_CELL_IGNORED;
-	if (control)
-		return rt_record_ready(block, size, alloc, frame);
-	if (block && rt_is_early())
-		rt_early_alloc(block, size, alloc.flags);
-	return block;
+	return is_counted() ? rt_record_ready(block, size, alloc, frame) : block;
 }
 
 void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
@@ -35,25 +31,14 @@ void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void
 
 static RT_COLD void forget_unready(void *block, bool is_others, const void *frame)
 {
-	struct ledger_control *control = rt_control();
-	struct rt_block at;
-
-	if (control) {
-		rt_forget_ready(block, is_others, frame, control);
-	} else if (rt_is_early() && !is_others) {
-		at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
-		if (at.value)
-			rt_store(at.cell, 0);
-		rt_early_freed(at.value, at.size);
-	}
+	if (is_counted())
+		rt_forget_ready(block, is_others, frame);
 }
 
 void rt_forget_slow(void *block, bool is_others, const void *frame)
 {
-	struct ledger_control *control = rt_mine.control;
-
-	if (RT_LIKELY(control != NULL))
-		rt_forget_ready(block, is_others, frame, control);
+	if (RT_LIKELY(rt_mine.control != NULL))
+		rt_forget_ready(block, is_others, frame);
 	else
 		forget_unready(block, is_others, frame);
 }
@@ -68,56 +53,30 @@ void rt_free_slow(void *block, const void *frame)
 }
 
 /*
- * Whoever stops this thread now finds the block in the page map neither where it was nor where it
- * will be.
+ * Whoever stops this thread while it says so finds the block in the page map neither where it was
+ * nor where it will be. In a child that was forked meanwhile @thread has no cache, or one of its own.
  */
-static void say_resizing(const void *block)
+static void say_resizing(struct rt_thread *thread, const void *block)
 {
-	struct rt_thread *thread = rt_thread_self();
-
-	if (RT_UNLIKELY(!thread))
-		return;
-	rt_store_release(&thread->cache->resizing, (uintptr_t)block);
-}
-
-/* In a child that was forked meanwhile the thread has no cache, or one of its own. */
-static void say_resized(void)
-{
-	if (RT_LIKELY(rt_tls.thread != NULL))
-		rt_store_release(&rt_tls.thread->cache->resizing, 0);
-}
-
-static RT_COLD void resized_early(const struct rt_resize *resize, void *before, void *after,
-				  size_t size)
-{
-	if (!after && size > 0) {
-		rt_resize_restore(resize, before);
-		return;
-	}
-	rt_early_freed(resize->value, resize->size);
-	if (after)
-		rt_early_alloc(after, size, LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize));
+	if (RT_LIKELY(thread != NULL))
+		rt_store_release(&thread->cache->resizing, (uintptr_t)block);
 }
 
 void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
-	struct ledger_control *control = rt_control();
+	bool begun = RT_LIKELY(rt_mine.control != NULL) || is_counted();
 	struct rt_resize resize = { 0 };
-	bool is_early = RT_UNLIKELY(!control) && rt_is_early();
 	void *after;
 
-	if (RT_LIKELY(control != NULL))
-		say_resizing(block);
-	if (RT_LIKELY(control != NULL) || is_early)
+	if (RT_LIKELY(begun)) {
+		say_resizing(rt_thread_self(), block);
 		rt_resize_begin(block, frame, &resize);
+	}
 	after = rt_next.realloc(block, request);
-	/* Not the one from before: a handler may have forked meanwhile. */
-	control = rt_control();
-	if (RT_LIKELY(control != NULL)) {
-		rt_resize_end(control, &resize, block, after, size, frame);
-		say_resized();
-	} else if (is_early || rt_is_early()) {
-		resized_early(&resize, block, after, size);
+	/* A handler may have forked meanwhile, and another thread have made the ledger. */
+	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
+		rt_resize_end(&resize, block, after, size, frame);
+		say_resizing(rt_tls.thread, NULL);
 	}
 	return after;
 }

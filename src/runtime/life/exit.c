@@ -98,8 +98,6 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 {
 	struct ledger_state *state;
 
-	if (!rt_mine.control && ended == LEDGER_ENDED_EXIT && !rt_load(&rt_exit_is_shared))
-		rt_fork_end_early();
 	if (!is_ours())
 		return;
 	state = rt_global.state;

@@ -11,7 +11,6 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
-#include "runtime/track/early.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/walk.h"
@@ -19,8 +18,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-
-enum { INTERRUPTED_ROWS = 16 }; /* that a hook may still take in a child, of the parent's */
 
 /* Whose sums this process's are added to, if it is small: a page of a parent's ledger. */
 static struct ledger_sums *above;
@@ -36,9 +33,6 @@ static struct {
 	uint64_t size_min_bytes;
 	uint64_t size_max_bytes;
 } for_children;
-
-/* The busy word of the hook that this child's fork interrupted. */
-static _Atomic uint64_t *interrupted;
 
 static struct ledger_state nowhere;
 
@@ -87,12 +81,6 @@ static void map_zeros(uintptr_t start, size_t bytes)
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
 }
 
-/* Until this child has a ledger of its own: where its figures are added if it stays without. */
-static struct ledger_sums *sums_before(void)
-{
-	return for_children.ledger_stays ? rt_global.sums : above;
-}
-
 /* In the place of the parent's ledger, on both sides of the sums. */
 static void replace_ledger(void)
 {
@@ -111,25 +99,24 @@ static void unmap_sums(struct ledger_sums *sums)
 	(void)rt_syscall3(SYS_munmap, (long)sums, LEDGER_PAGE_BYTES, 0);
 }
 
-/* What a child takes as its first row, which nobody else has used. */
+/* What a child takes as its first row: the next of its parent's. */
 static uint32_t next_row(void)
 {
 	uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
 	uint64_t capacity = rt_header.table[LEDGER_TABLE_ROWS].capacity;
 
-	return rt_global.first_row + (uint32_t)(rows < capacity ? rows : capacity) +
-	       INTERRUPTED_ROWS;
+	return rt_global.first_row + (uint32_t)(rows < capacity ? rows : capacity);
 }
 
 /*
  * In the child of a fork this thread is the only one; its state belongs to the parent's ledger. A
  * signal handler may fork while it interrupts code of ours. When it returns, in the child too, that
- * goes on where it was: it gets zeros in the place of the parent's ledger to go on with, for good.
+ * goes on where it was: it gets zeros in the place of the parent's ledger to go on with. Was a hook
+ * in its bookkeeping, such a child is not recorded.
  */
 void rt_forked_child(void)
 {
-	_Atomic uint64_t *busy = rt_busy_word();
-	uint64_t outer = rt_load(busy);
+	const uint64_t outer = rt_load(rt_busy_word());
 	const bool is_inside = rt_tls.forks_inside;
 	uint32_t none = 0;
 
@@ -140,32 +127,19 @@ void rt_forked_child(void)
 	/* Hooks may write to the state before there is a ledger. */
 	rt_global.state = &nowhere;
 	rt_exit_forked(rt_tls.tid);
-	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring, .busy = rt_load(&rt_tls.busy) };
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	if (!is_inside)
 		return;
 	replace_ledger();
 	if (!outer || !rt_walk_is_inside(__builtin_frame_address(0), outer))
 		return;
-	interrupted = busy;
-	/* Unless it comes to have a ledger, or ends by a call that we see. */
-	rt_add(&sums_before()->unrecorded, 1);
-}
-
-/* Other threads cannot look. */
-bool rt_fork_is_inside(void)
-{
-	uint64_t outer = interrupted ? rt_load(interrupted) : 0;
-
-	return outer &&
-	       (rt_gettid() != rt_getpid() || rt_walk_is_inside(__builtin_frame_address(0), outer));
+	rt_add(&(for_children.ledger_stays ? rt_global.sums : above)->unrecorded, 1);
+	rt_phase_end();
 }
 
 /* The ledger that this process was counted in when it was forked is no memory of ours any more. */
 static void leave_parent(void)
 {
-	if (interrupted)
-		rt_add(&sums_before()->unrecorded, -1ull);
-	interrupted = NULL;
 	rt_facts_disown(rt_global.base - RT_GUARD_BYTES,
 			rt_page_up(rt_global.bytes) + (size_t)2 * RT_GUARD_BYTES);
 	if (for_children.ledger_stays) {
@@ -273,15 +247,6 @@ bool rt_fork_end(enum ledger_ended ended)
 	}
 	rt_ledger_give_name();
 	return false;
-}
-
-void rt_fork_end_early(void)
-{
-	struct ledger_sums *sums = sums_before();
-	struct rt_sum sum;
-
-	if (interrupted && rt_early_take(&sum) && add_to_sums(sums, &sum))
-		rt_add(&sums->unrecorded, -1ull);
 }
 
 static void at_fork(void)

@@ -32,12 +32,6 @@ void rt_forked_child(void);
 /* For rt_phase_pass(): make this child's ledger, if there is none yet. */
 bool rt_fork_begin(const void *unused);
 
-/*
- * This is a forked child, by a handler that interrupted a hook of this thread, and the hook has not
- * been left yet: it goes on with what it knows of the parent's ledger.
- */
-bool rt_fork_is_inside(void);
-
 /* Make a ledger and name it now: after what comes, this process may not be able to. */
 RT_COLD void rt_fork_give_name(void);
 
@@ -46,8 +40,5 @@ RT_COLD void rt_fork_give_name(void);
  * ledger and calls exec keeps it: by that the recorder tells of programs that were not recorded.
  */
 bool rt_fork_end(enum ledger_ended ended);
-
-/* This process ends, for good, without a ledger: was it forked by a handler inside a hook? */
-RT_COLD void rt_fork_end_early(void);
 
 #endif

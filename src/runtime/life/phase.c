@@ -51,6 +51,11 @@ static void give_up(void)
 						      memory_order_relaxed);
 }
 
+void rt_phase_end(void)
+{
+	rt_store_release(&phase, RT_OFF);
+}
+
 static void wait_a_little(void)
 {
 	while (rt_phase_now() == RT_STARTING && rt_load(&maker_tid) != rt_gettid()) {

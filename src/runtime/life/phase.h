@@ -23,6 +23,9 @@ enum rt_phase rt_phase_now(void);
  */
 void rt_phase_pass(enum rt_phase from, bool (*make)(const void *how), const void *how);
 
+/* From now on RT_OFF. */
+void rt_phase_end(void);
+
 /* RT_STARTING, by another thread of this process. */
 bool rt_phase_is_others(void);
 

@@ -12,7 +12,7 @@
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
-#include "runtime/track/early.h"
+#include "runtime/track/counters.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/thread_names.h"
@@ -186,8 +186,6 @@ struct ledger_control *rt_control_cold(void)
 	case RT_ON:
 		/* Perhaps of a fork that calls no handlers. */
 		rt_forked_child();
-		if (rt_fork_is_inside())
-			return NULL;
 		break;
 	case RT_STARTING:
 		break;
@@ -199,9 +197,7 @@ struct ledger_control *rt_control_cold(void)
 bool rt_is_early(void)
 {
 	/* It may have come since the caller found none. */
-	if (rt_phase_now() == RT_ON)
-		return rt_mine.control || rt_fork_is_inside();
-	return rt_phase_is_others();
+	return rt_mine.control || rt_phase_is_others();
 }
 
 /*

@@ -117,12 +117,51 @@ struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 	return slot;
 }
 
-void rt_row_alloc(uint64_t size)
-{
-	struct ledger_row *row = &rt_global.rows[0];
+/* What was counted early. */
+static struct {
+	_Atomic uint64_t allocs, alloc_bytes, frees, freed_bytes;
+	_Atomic uint64_t inherited_frees, inherited_freed_bytes, untracked_frees;
+	_Atomic uint32_t waits; /* something was added since it went into a ledger */
+} early;
 
-	rt_add(&row->allocs, 1);
-	rt_add(&row->alloc_bytes, size);
+/* One operation of @bytes. The ledger may be there by now. */
+static void add_early(_Atomic uint64_t *count, _Atomic uint64_t *total, uint64_t bytes)
+{
+	rt_add(count, 1);
+	if (total)
+		rt_add(total, bytes);
+	rt_store_release(&early.waits, 1);
+	rt_early_settle();
+}
+
+static uint64_t take_early(_Atomic uint64_t *word)
+{
+	return atomic_exchange_explicit(word, 0, memory_order_relaxed);
+}
+
+void rt_early_settle(void)
+{
+	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
+	struct ledger_row *row = rt_global.rows;
+	uint64_t allocs, alloc_bytes, frees, freed_bytes, inherited, untracked;
+
+	if (!thread || !atomic_exchange_explicit(&early.waits, 0, memory_order_acquire))
+		return;
+	allocs = take_early(&early.allocs);
+	alloc_bytes = take_early(&early.alloc_bytes);
+	frees = take_early(&early.frees);
+	freed_bytes = take_early(&early.freed_bytes);
+	inherited = take_early(&early.inherited_frees);
+	untracked = take_early(&early.untracked_frees);
+	rt_add(&row->allocs, allocs);
+	rt_add(&row->alloc_bytes, alloc_bytes);
+	rt_add(&row->direct_frees, frees);
+	rt_add(&row->direct_freed_bytes, freed_bytes);
+	rt_add(&rt_global.state->live_bytes, (int64_t)(alloc_bytes - freed_bytes));
+	rt_add(&thread->cache->inherited_frees, inherited);
+	rt_add(&thread->cache->inherited_freed_bytes, take_early(&early.inherited_freed_bytes));
+	rt_add(&thread->cache->untracked_frees, untracked);
+	rt_add(&rt_global.state->early, allocs + frees + inherited + untracked);
 }
 
 void rt_row_free(uint32_t row, uint64_t size)
@@ -137,26 +176,46 @@ void rt_row_free(uint32_t row, uint64_t size)
 
 void rt_direct_alloc(uint64_t size)
 {
-	if (!rt_mine.control)
+	if (RT_UNLIKELY(!rt_mine.control)) {
+		add_early(&early.allocs, &early.alloc_bytes, size);
 		return;
-	rt_row_alloc(size);
+	}
+	rt_add(&rt_global.rows[0].allocs, 1);
+	rt_add(&rt_global.rows[0].alloc_bytes, size);
 	rt_add(&rt_global.state->live_bytes, (int64_t)size);
 }
 
-void rt_direct_early(const struct rt_sum *sum)
+void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable)
 {
-	struct ledger_row *row = &rt_global.rows[0];
-
-	rt_add(&row->allocs, sum->allocs);
-	rt_add(&row->alloc_bytes, sum->alloc_bytes);
-	rt_add(&row->direct_frees, sum->frees);
-	rt_add(&row->direct_freed_bytes, sum->freed_bytes);
-	rt_add(&rt_global.state->live_bytes, (int64_t)(sum->alloc_bytes - sum->freed_bytes));
+	if (RT_UNLIKELY(!rt_mine.control)) {
+		add_early(&early.frees, &early.freed_bytes, size);
+		return;
+	}
+	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+	rt_row_free(row, size);
+	rt_add(&rt_global.state->direct_usable_bytes, usable);
 }
 
-/*
- * The sums over rows and slots, while no other thread counts and none is in a flush.
- */
+/* Added, not bumped: perhaps in a handler that interrupted this very addition. */
+void rt_inherited_free(struct rt_thread *thread, uint64_t size)
+{
+	if (RT_UNLIKELY(!thread)) {
+		add_early(&early.inherited_frees, &early.inherited_freed_bytes, size);
+		return;
+	}
+	rt_add(&thread->cache->inherited_frees, 1);
+	rt_add(&thread->cache->inherited_freed_bytes, size);
+}
+
+void rt_unknown_free(struct rt_thread *thread)
+{
+	if (RT_LIKELY(thread != NULL))
+		rt_add(&thread->cache->untracked_frees, 1);
+	else
+		add_early(&early.untracked_frees, NULL, 0);
+}
+
+/* While no other thread counts and none is in a flush. */
 bool rt_sum_all(struct rt_sum *ret_sum)
 {
 	const uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
@@ -186,13 +245,4 @@ bool rt_sum_all(struct rt_sum *ret_sum)
 	ret_sum->inherited_frees = rt_load(&thread->cache->inherited_frees);
 	ret_sum->inherited_freed_bytes = rt_load(&thread->cache->inherited_freed_bytes);
 	return true;
-}
-
-void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable)
-{
-	if (!rt_mine.control)
-		return;
-	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
-	rt_row_free(row, size);
-	rt_add(&rt_global.state->direct_usable_bytes, usable);
 }

@@ -95,16 +95,22 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
 
 /*
  * Counting without a slot, by atomic adds to words that nobody stores to: what a thread without a
- * cache does, a handler that interrupted our bookkeeping, and a thread that found no slot in time.
- * An allocation counts without a stack, a free in its block's @row, which may be the "no stack"
- * row. rt_direct_* change the live total too, and do nothing in a forked child that has no ledger
- * (yet).
+ * cache does, a handler that interrupted our bookkeeping, and a thread at all of whose slots' rows
+ * others are. An allocation counts without a stack, a free in its block's @row, which may be the
+ * "no stack" row. rt_direct_* change the live total too. Without a ledger they count early: in
+ * private memory, which goes into the ledger when it is there. Any thread, any signal.
  * @usable: what the block held, 0 if that was not counted. docs/internals/ledger.md, "Counters".
  */
-RT_COLD void rt_row_alloc(uint64_t size);
 RT_COLD void rt_row_free(uint32_t row, uint64_t size);
 RT_COLD void rt_direct_alloc(uint64_t size);
 RT_COLD void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable);
+/* Of an ancestor's block, and of none that is known. @thread: NULL if it has no state. */
+RT_COLD void rt_inherited_free(struct rt_thread *thread, uint64_t size);
+RT_COLD void rt_unknown_free(struct rt_thread *thread);
+
+/* What was counted early, into the ledger, if that is there. */
+RT_COLD void rt_early_settle(void);
+
 struct rt_sum {
 	uint64_t allocs;
 	uint64_t alloc_bytes;
@@ -113,9 +119,6 @@ struct rt_sum {
 	uint64_t inherited_frees;
 	uint64_t inherited_freed_bytes;
 };
-
-/* The same of many at once, which have no stack; of inherited blocks nothing. */
-RT_COLD void rt_direct_early(const struct rt_sum *sum);
 
 /* All that this process has done, if it is little and one thread has done it; else false. */
 RT_COLD bool rt_sum_all(struct rt_sum *ret_sum);

@@ -36,19 +36,17 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-/* Without a slot: of an ancestor's row, of "no stack", or in a handler within our bookkeeping. */
+/*
+ * Without a slot: of an ancestor's row, of "no stack", in a handler within our bookkeeping, or
+ * without a ledger.
+ */
 static RT_COLD void count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
 					uint64_t usable)
 {
-	if (row >= rt_global.first_row) {
+	if (row >= rt_load(&rt_mine.first_row))
 		rt_direct_free(row, size, usable);
-		return;
-	}
-	if (thread) {
-		/* Perhaps in a handler that interrupted this very addition. */
-		rt_add(&thread->cache->inherited_frees, 1);
-		rt_add(&thread->cache->inherited_freed_bytes, size);
-	}
+	else
+		rt_inherited_free(thread, size);
 }
 
 /* The live total is the caller's. Returns the slot, NULL: it was counted in the row directly. */
@@ -80,7 +78,7 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 static RT_COLD void record_no_stack(void *block, size_t size, uint32_t flags)
 {
 	rt_direct_alloc(size);
-	rt_block_note((uintptr_t)block, rt_global.first_row, size, flags);
+	rt_block_note((uintptr_t)block, rt_load(&rt_mine.first_row), size, flags);
 }
 
 static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
@@ -89,7 +87,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
-		rt_forget_ready(block, false, frame, control);
+		rt_forget_ready(block, false, frame);
 	/* What its cell says is about an earlier block that was freed unseen. */
 	rt_block_unknow((uintptr_t)block);
 }
@@ -265,9 +263,12 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	struct rt_thread *thread;
 	uint32_t row;
 
-	/* Forked in a handler since the hook looked: the block is the parent's. */
-	if (RT_UNLIKELY(!block) || RT_UNLIKELY(!control))
+	if (RT_UNLIKELY(!block))
 		return block;
+	if (RT_UNLIKELY(!control)) {
+		record_no_stack(block, size, alloc.flags | marks_of_thread());
+		return block;
+	}
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK)) {
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 		return block;
@@ -340,22 +341,18 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 		(void)rt_slot_flush(thread, slot);
 }
 
-static RT_COLD void forget_unknown(struct rt_thread *thread)
+RT_INLINE uint64_t freed_value(uint64_t cell)
 {
-	/* Not in bookkeeping: a handler may interrupt this very addition. */
-	if (thread)
-		rt_add(&thread->cache->untracked_frees, 1);
-}
+	const struct ledger_control *control = rt_mine.control;
 
-RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t cell)
-{
-	if (RT_UNLIKELY(rt_load(&control->filtered_once)))
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&control->filtered_once)))
 		return 0;
 	return rt_cell_freed(cell);
 }
 
-void rt_forget_ready(void *block, bool is_others, const void *frame, struct ledger_control *control)
+void rt_forget_ready(void *block, bool is_others, const void *frame)
 {
+	struct ledger_control *control;
 	struct ledger_slot *slot;
 	struct rt_thread *thread;
 	struct rt_block at;
@@ -369,11 +366,11 @@ void rt_forget_ready(void *block, bool is_others, const void *frame, struct ledg
 		return;
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!at.value)) {
-		forget_unknown(thread);
+		rt_unknown_free(thread);
 		return;
 	}
 	row = ledger_cell_row(at.value);
-	rt_store(at.cell, freed_value(control, at.value));
+	rt_store(at.cell, freed_value(at.value));
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
 		bool counted = rt_row_is_own(row) &&
@@ -425,10 +422,11 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
 	}
-	rt_store(at.cell, rt_mine.control ? freed_value(rt_mine.control, at.value) : 0);
+	rt_store(at.cell, freed_value(at.value));
 }
 
-void rt_resize_restore(const struct rt_resize *resize, void *before)
+/* The next allocator kept the block @before. */
+static RT_COLD void restore(const struct rt_resize *resize, void *before)
 {
 	if (resize->value)
 		rt_block_note((uintptr_t)before, ledger_cell_row(resize->value), resize->size,
@@ -442,7 +440,7 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 	uint32_t row = ledger_cell_row(resize->value);
 
 	if (!resize->value) {
-		forget_unknown(thread);
+		rt_unknown_free(thread);
 	} else if (!rt_row_is_own(row)) {
 		count_free_directly(thread, row, resize->size, 0);
 	} else {
@@ -451,7 +449,8 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 	}
 }
 
-uint32_t rt_marks_after_resize(const struct rt_resize *resize)
+/* Of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
+static uint32_t marks_after(const struct rt_resize *resize)
 {
 	return marks_of_thread() | (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
 }
@@ -466,7 +465,7 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 {
 	bool old_counts = resize->value && rt_row_is_own(ledger_cell_row(resize->value));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	uint32_t flags = LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize);
+	uint32_t flags = LEDGER_FAMILY_MALLOC | marks_after(resize);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
@@ -513,23 +512,26 @@ static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_r
 	if (resize->value)
 		count_free_directly(thread, ledger_cell_row(resize->value), resize->size,
 				    resize->usable);
+	else
+		rt_unknown_free(thread);
 	if (after)
-		record_no_stack(after, size, LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize));
+		record_no_stack(after, size, LEDGER_FAMILY_MALLOC | marks_after(resize));
 }
 
-void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
-		   void *after, size_t size, const void *frame)
+void rt_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
+		   const void *frame)
 {
+	struct ledger_control *control = rt_mine.control;
 	struct rt_thread *thread = rt_thread_self();
 	bool aligned = !((uintptr_t)after & RT_BLOCK_MASK);
-	bool record = after && aligned && wanted(control, size, frame);
+	bool record = after && aligned && (!control || wanted(control, size, frame));
 
-	if (!aligned)
+	if (control && !aligned)
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
-	else if (after && !record)
+	else if (control && after && !record)
 		record_unwanted(control, after, frame);
 	if (!after && size > 0)
-		rt_resize_restore(resize, before);
+		restore(resize, before);
 	else if (!thread || !replace(thread, resize, record ? after : NULL, size, frame))
 		replace_directly(thread, resize, record ? after : NULL, size);
 }

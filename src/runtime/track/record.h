@@ -2,7 +2,7 @@
 /*
  * Recording one operation: what every hook calls around the next allocator. Allocations are
  * recorded after they were made, frees forgotten before they happen. errno is never touched.
- * @control is everywhere the control line of this process's own ledger, not NULL.
+ * Without a ledger, of a process that will have one, they are counted early (counters.h).
  */
 #ifndef SEEP_RUNTIME_RECORD_H
 #define SEEP_RUNTIME_RECORD_H
@@ -32,13 +32,9 @@ RT_COLD uint64_t rt_record_fingerprint(void);
  * of the operator, from which what lies under the block may come to free(): then only an operator's
  * block is taken notice of.
  */
-RT_HOT void rt_forget_ready(void *block, bool is_others, const void *frame,
-			    struct ledger_control *control);
+RT_HOT void rt_forget_ready(void *block, bool is_others, const void *frame);
 
-/*
- * A realloc of a live block, begun before the next allocator is called, with or without a ledger,
- * ended after.
- */
+/* A realloc of a live block, begun before the next allocator is called, ended after. */
 struct rt_resize {
 	uint64_t value; /* of its cell before; 0: the block was not known */
 	uint64_t size;
@@ -47,17 +43,8 @@ struct rt_resize {
 
 void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize);
 /* @size: as requested. @after = NULL: it failed, or freed the block when @size is 0. */
-void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
-		   void *after, size_t size, const void *frame);
-
-/* The next allocator kept the block @before. */
-RT_COLD void rt_resize_restore(const struct rt_resize *resize, void *before);
-
-/*
- * The marks of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one
- * stays so.
- */
-uint32_t rt_marks_after_resize(const struct rt_resize *resize);
+void rt_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
+		   const void *frame);
 
 /* Objects may have been unloaded: the hook at @frame comes from dlclose or the loader. */
 RT_COLD void rt_modules_unloaded(const void *frame);

@@ -4,7 +4,6 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
-#include "runtime/track/early.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/flush.h"
 #include "runtime/unwind/remembered.h"
