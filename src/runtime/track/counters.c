@@ -14,7 +14,6 @@ enum {
 
 void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, int64_t bytes)
 {
-	/* The reader takes live, then turn, then at. */
 	rt_store(&slot->at_blocks, blocks);
 	rt_store(&slot->at_bytes, bytes);
 	rt_store_release(&slot->turn, turn);

@@ -35,7 +35,7 @@ static inline unsigned rt_bucket(uint64_t size)
 	return bucket < LEDGER_HISTOGRAM_BUCKETS ? bucket : LEDGER_HISTOGRAM_BUCKETS - 1;
 }
 
-/* The slot's figures become those "at" turn @turn. */
+/* These figures become those "at" turn @turn. */
 RT_COLD void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks,
 			     int64_t bytes);
 
@@ -49,13 +49,22 @@ RT_INLINE int64_t rt_slot_bytes(const struct ledger_slot *slot)
 	return (int64_t)(rt_load(&slot->alloc_bytes) - rt_load(&slot->freed_bytes));
 }
 
+/* To @turn: what the slot says is put aside as of then. The reader takes live, then turn, then at. */
+RT_INLINE void rt_slot_bring(struct ledger_slot *slot, uint64_t turn)
+{
+	if (RT_LIKELY(rt_load(&slot->turn) >= turn))
+		return;
+	rt_store(&slot->at_blocks, rt_slot_blocks(slot));
+	rt_store(&slot->at_bytes, rt_slot_bytes(slot));
+	rt_store_release(&slot->turn, turn);
+}
+
 /* Before and after changing a slot: a peak captured meanwhile must see the old figures. */
 RT_INLINE uint64_t rt_slot_begin(struct ledger_slot *slot, const struct ledger_control *control)
 {
 	uint64_t turn = rt_load(&control->peak_turn);
 
-	if (RT_UNLIKELY(rt_load(&slot->turn) < turn))
-		rt_slot_capture(slot, turn, rt_slot_blocks(slot), rt_slot_bytes(slot));
+	rt_slot_bring(slot, turn);
 	atomic_signal_fence(memory_order_acq_rel);
 	return turn;
 }

@@ -90,8 +90,7 @@ static uint64_t add_up(const struct ledger_row *row, struct ledger_slot *slot,
 {
 	uint64_t turn = rt_load_acquire(&rt_global.control->peak_turn);
 
-	if (rt_load(&slot->turn) < turn)
-		rt_slot_capture(slot, turn, rt_slot_blocks(slot), rt_slot_bytes(slot));
+	rt_slot_bring(slot, turn);
 	values_of_row(row, ret_values);
 	bring_to_turn(ret_values, turn);
 	add_slot(ret_values, slot);

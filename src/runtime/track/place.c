@@ -7,16 +7,14 @@
 static void set_last_row(struct rt_thread *thread, struct rt_key key, uint32_t epoch, uint32_t row)
 {
 	struct rt_last_row *last = &thread->last_row;
-	struct rt_key hook_key = { key.word & ((1u << RT_KEY_NAME_SHIFT) - 1) };
-	/* It writes no marks, and for once without a row of its own, is asked again next time. */
-	bool quick = !rt_tls.ignoring && rt_row_is_context(row) && !thread->walk.truncated;
+	/* It knows no names and no marks; for once without a row of its own, is asked again next time. */
+	bool quick = !rt_key_name(key) && !rt_tls.ignoring && rt_row_is_context(row) &&
+		     !thread->walk.truncated;
 
 	last->mode_and_epoch = (uint64_t)epoch << 32 | LEDGER_MODE_ALL;
 	last->row = row;
 	last->slot = &thread->slots[row & thread->slot_mask];
-	last->quick = quick ? rt_quick_key(rt_load(&rt_global.quick), hook_key) : UINT64_MAX;
-	if (RT_UNLIKELY(rt_key_name(key)))
-		rt_name_check(thread);
+	last->quick = quick ? rt_quick_key(rt_load(&rt_global.quick), key) : UINT64_MAX;
 }
 
 /* Apart, and nothing is done after it: what a walk takes of the stack is its own. */
@@ -28,6 +26,8 @@ static RT_APART uint32_t walk_and_find(struct rt_thread *thread, struct rt_key k
 
 	thread->walk.drift = 0;
 	rt_verify(&thread->proof, &thread->walk, frame, NULL);
+	if (RT_UNLIKELY(!thread->walk.landed))
+		rt_bump(&thread->cache->walks_full, 1);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_bump(&thread->cache->walks_truncated, 1);
 	row = rt_context_row(thread, hash, key, epoch);

@@ -53,16 +53,6 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 		rt_store(&thread->busy, 0);
 }
 
-/* Bring @slot to @turn: what it says is put aside as of then. No call; see rt_slot_capture. */
-RT_INLINE void rt_quick_capture(struct ledger_slot *slot, uint64_t turn)
-{
-	if (RT_LIKELY(rt_load(&slot->turn) >= turn))
-		return;
-	rt_store(&slot->at_blocks, rt_slot_blocks(slot));
-	rt_store(&slot->at_bytes, rt_slot_bytes(slot));
-	rt_store_release(&slot->turn, turn);
-}
-
 RT_INLINE unsigned rt_quick_granule(enum rt_quick quick)
 {
 	return quick == RT_QUICK_GLIBC ? LEDGER_GRANULE_SHIFT_GLIBC : LEDGER_GRANULE_SHIFT_OTHER;
@@ -104,9 +94,7 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 		return false;
 	if (RT_UNLIKELY(rt_load(&control->caches) != 1))
 		total = (_Atomic uint64_t *)&cache->sum;
-	turn = rt_load(&control->peak_turn);
-	rt_quick_capture(slot, turn);
-	atomic_signal_fence(memory_order_acq_rel);
+	turn = rt_slot_begin(slot, control);
 	rt_bump(&slot->allocs, 1);
 	rt_bump(&slot->alloc_bytes, size);
 	rt_bump(total, size);
@@ -208,7 +196,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 	rt_store(cell, rt_cell_freed(value));
 	rt_bump(total, -size);
 	atomic_signal_fence(memory_order_acq_rel);
-	rt_quick_capture(slot, turn);
+	rt_slot_bring(slot, turn);
 	rt_bump(&slot->frees, 1);
 	rt_bump(&slot->freed_bytes, size);
 	/* After the cell: what is no block of ours may have no readable word before it. */

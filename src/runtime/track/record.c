@@ -457,8 +457,9 @@ static uint32_t marks_after(const struct rt_resize *resize)
 
 /*
  * Old free and new allocation as one operation of the live total: a fall is announced before
- * either row changes, a rise after both have, and the sum of the two never shows. Apart: its
- * variables are not to lie on the stack while the row is looked for.
+ * either row changes, a rise after both have, and the sum of the two never shows. @after: NULL, and
+ * @size 0, if the old block was freed, or the new one is not to be recorded. Apart: its variables
+ * are not to lie on the stack while the row is looked for.
  */
 static RT_APART void change(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 			    const struct rt_resize *resize, void *after, size_t size)
@@ -469,39 +470,28 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
-	if (!record_row(thread, control, row, (uintptr_t)after, size, flags))
+	if (after && !record_row(thread, control, row, (uintptr_t)after, size, flags))
 		rt_rise(thread, control, -(uint64_t)size);
 	close_old(thread, control, resize);
 	if (size > old_size)
 		rt_rise(thread, control, size - old_size);
-	thread->last_block = (uintptr_t)after;
+	if (after)
+		thread->last_block = (uintptr_t)after;
 }
 
-/* The old block only: it was freed, or the new one is not to be recorded. */
-static void close_only(struct rt_thread *thread, struct ledger_control *control,
-		       const struct rt_resize *resize)
-{
-	if (resize->value && rt_row_is_own(ledger_cell_row(resize->value)))
-		rt_fall(thread, control, resize->size);
-	close_old(thread, control, resize);
-}
-
-/* @after: NULL when it is not to be recorded. False: nothing was done. */
+/* False: nothing was done. */
 static bool replace(struct rt_thread *thread, const struct rt_resize *resize, void *after,
 		    size_t size, const void *frame)
 {
 	const struct rt_key key = rt_alloc(LEDGER_KIND_REALLOC, 0, 0).key;
 	struct ledger_control *control = rt_enter(thread, frame);
-	uint32_t row;
+	uint32_t row = 0;
 
 	if (RT_UNLIKELY(!control))
 		return false;
-	if (after) {
+	if (RT_LIKELY(after != NULL))
 		row = rt_place_row(thread, key, rt_load(&control->epoch), frame);
-		change(thread, control, row, resize, after, size);
-	} else {
-		close_only(thread, control, resize);
-	}
+	change(thread, control, row, resize, after, after ? size : 0);
 	rt_leave(thread);
 	return true;
 }

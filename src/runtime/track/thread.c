@@ -28,31 +28,19 @@ struct state {
 _Static_assert(sizeof(struct state) <= LEDGER_PAGE_BYTES, "in one page");
 
 /* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
-static struct rt_thread *_Atomic *_Atomic threads;
+static struct rt_thread *_Atomic *threads;
 static uint64_t threads_room; /* for so many */
 
-static bool threads_map(void)
+void rt_threads_start(void)
 {
-	uint64_t capacity = rt_header.table[LEDGER_TABLE_CACHES].capacity;
-	struct rt_thread *_Atomic *expected = NULL;
-	struct rt_thread *_Atomic *map;
-
-	if (rt_load_acquire(&threads))
-		return true;
-	threads_room = capacity;
-	map = rt_mmap_sparse(capacity * sizeof(*map));
-	if (!map)
-		return false;
-	if (!atomic_compare_exchange_strong_explicit(&threads, &expected, map, memory_order_acq_rel,
-						     memory_order_acquire))
-		rt_munmap_sparse(map, capacity * sizeof(*map));
-	return true;
+	threads_room = rt_header.table[LEDGER_TABLE_CACHES].capacity;
+	threads = rt_mmap_sparse(threads_room * sizeof(*threads));
 }
 
-/* The private state of cache @index, NULL if there was none yet; threads_map() has succeeded. */
+/* The private state of cache @index, NULL if there was none yet. */
 static struct rt_thread *state_of(uint32_t index)
 {
-	return rt_load_acquire(&rt_load_acquire(&threads)[index]);
+	return rt_load_acquire(&threads[index]);
 }
 
 /* Take over cache @index if its owner is gone, or had the thread id that is now ours. */
@@ -88,7 +76,8 @@ static struct rt_thread *cache_new(uint32_t tid)
 	struct rt_thread *thread;
 	uint64_t slots;
 
-	if (index == RT_NO_INDEX)
+	/* A forked child's table may be a little larger than its parent's. */
+	if (index == RT_NO_INDEX || index >= threads_room)
 		return NULL;
 	slots = rt_table_take(LEDGER_TABLE_SLOTS, 1u << log2);
 	thread = slots != RT_NO_INDEX ? rt_mmap(LEDGER_PAGE_BYTES) : NULL;
@@ -101,7 +90,7 @@ static struct rt_thread *cache_new(uint32_t tid)
 	rt_store(&thread->cache->owner_tid, tid);
 	rt_store(&thread->cache->slots, slots << 8 | log2);
 	rt_store_release(&thread->cache->ready, 1);
-	rt_store_release(&rt_load_acquire(&threads)[index], thread);
+	rt_store_release(&threads[index], thread);
 	/* Not by one: a start that was left may have taken an index and gone no further. */
 	raise(&rt_threads, (uint32_t)index + 1);
 	raise(&rt_global.control->caches, (uint32_t)index + 1);
@@ -138,21 +127,18 @@ static struct rt_thread *cache_get(uint32_t tid, bool again)
 	return thread;
 }
 
-/* As if it had been no other thread's before; false: no memory. */
-static bool begin(struct rt_thread *thread)
+/* As if it had been no other thread's before. */
+static void begin(struct rt_thread *thread)
 {
 	rt_store(&thread->busy, 0);
-	if (!rt_walk_start(&thread->walk, ((struct state *)thread)->room))
-		return false;
+	rt_walk_start(&thread->walk, ((struct state *)thread)->room);
 	rt_slots_find(thread);
 	rt_store(&thread->cache->resizing, 0);
 	thread->last_block = 0;
-	thread->walk.full_walks = &thread->cache->walks_full;
 	rt_last_row_void(thread);
 	if (thread->proof)
 		thread->proof->started = false;
 	rt_store(&thread->name_generation, 0);
-	return true;
 }
 
 /* What xrstor reads (Intel's manual, volume 1, chapter 13). */
@@ -210,14 +196,14 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	clear_vectors();
 	tid = rt_tls.tid = rt_gettid();
-	if (threads_map())
+	if (threads)
 		thread = cache_get(tid, before != 0);
-	if (thread && !begin(thread))
-		thread = NULL;
-	if (thread)
+	if (thread) {
+		begin(thread);
 		rt_add(&rt_global.state->threads_started, 1);
-	else
+	} else {
 		rt_note_unseen(LEDGER_UNSEEN_CACHES_FULL);
+	}
 	/* The next allocation would find none either. */
 	rt_tls.alone = !thread;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -254,18 +240,6 @@ struct rt_thread *rt_threads_only(void)
 	return rt_load(&rt_threads) == 1 ? state_of(0) : NULL;
 }
 
-void rt_threads_each(void (*each)(struct rt_thread *thread))
-{
-	uint32_t count = rt_mine.control ? rt_load(&rt_threads) : 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct rt_thread *thread = state_of(i);
-
-		if (thread)
-			each(thread);
-	}
-}
-
 void rt_threads_forked(bool is_first)
 {
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
@@ -275,10 +249,7 @@ void rt_threads_forked(bool is_first)
 		if (state_of(i))
 			rt_store(&state_of(i)->busy, BUSY_PARENTS);
 	/* The states stay with hooks that a handler interrupted. */
-	if (threads_room == rt_header.table[LEDGER_TABLE_CACHES].capacity)
-		for (uint32_t i = 0; i < rt_load(&rt_threads); i++)
-			rt_store(&threads[i], NULL);
-	else
-		rt_store_release(&threads, NULL);
+	for (uint32_t i = 0; i < rt_load(&rt_threads); i++)
+		rt_store(&threads[i], NULL);
 	rt_store(&rt_threads, 0);
 }

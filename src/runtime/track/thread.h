@@ -8,7 +8,6 @@
 
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
-#include "runtime/unwind/peek.h"
 #include "runtime/unwind/verify.h"
 #include "runtime/unwind/walk.h"
 
@@ -118,20 +117,17 @@ static inline _Atomic uint64_t *rt_busy_word(void)
 	return rt_tls.thread ? &rt_tls.thread->busy : &rt_tls.busy;
 }
 
-/*
- * The next allocation looks for its row. By another thread too: quick is a plain word because the
- * hooks compare it, and one that is set meanwhile is looked at again (rt_name_check).
- */
+/* The next allocation looks for its row. */
 static inline void rt_last_row_void(struct rt_thread *thread)
 {
-	__atomic_store_n(&thread->last_row.quick, UINT64_MAX, __ATOMIC_RELAXED);
+	thread->last_row.quick = UINT64_MAX;
 }
 
 /* The state of the only thread that ever counted here; NULL: none has, or several. */
 struct rt_thread *rt_threads_only(void);
 
-/* Call @each for the state of every thread, and of those that are gone. Any thread, any signal. */
-RT_COLD void rt_threads_each(void (*each)(struct rt_thread *thread));
+/* Once, before the first thread has a state: where they are to be found. */
+void rt_threads_start(void);
 
 /*
  * In a forked child: no thread has a cache yet. @is_first: the calling thread came out of the fork,

@@ -27,6 +27,13 @@ static RT_LARGE struct {
 } names[NAMES];
 static _Atomic uint32_t name_count; /* may exceed NAMES */
 
+/* Not to 0, also after four billion. */
+static void advance(void)
+{
+	if (atomic_fetch_add_explicit(&rt_names_generation, 1, memory_order_relaxed) == UINT32_MAX)
+		rt_store(&rt_names_generation, 1);
+}
+
 void rt_names_start(bool by_name)
 {
 	if (!by_name)
@@ -35,9 +42,7 @@ void rt_names_start(bool by_name)
 	rt_store(&name_count, OTHER_NAME + 1);
 	for (uint32_t i = OTHER_NAME + 1; i < NAMES; i++)
 		rt_store(&names[i].ready, 0);
-	/* Not 0, also after four billion. */
-	if (atomic_fetch_add_explicit(&rt_names_generation, 1, memory_order_relaxed) == UINT32_MAX)
-		rt_store(&rt_names_generation, 1);
+	advance();
 }
 
 struct ledger_string rt_name_text(uint32_t number)
@@ -105,35 +110,13 @@ uint32_t rt_name_now(struct rt_thread *thread)
 	return thread->name;
 }
 
-/*
- * Whoever named this thread advanced the generation and then voided last_row; this thread has set
- * last_row and looks at the generation now. Whichever came first, last_row is void in the end.
- */
-void rt_name_check(struct rt_thread *thread)
-{
-	atomic_thread_fence(memory_order_seq_cst);
-	if (rt_load(&thread->name_generation) != rt_load(&rt_names_generation))
-		rt_last_row_void(thread);
-}
-
 void rt_name_changed(bool is_own)
 {
-	struct rt_thread *self;
-
 	if (RT_LIKELY(!rt_load(&rt_names_generation)))
 		return;
-	if (is_own) {
-		self = rt_tls.thread;
-		if (!self)
-			return;
-		rt_store(&self->name_generation, 0);
-		atomic_signal_fence(memory_order_seq_cst);
-		rt_last_row_void(self);
-		return;
-	}
-	/* Which one it was cannot be told from a pthread_t: all ask again. */
-	if (atomic_fetch_add_explicit(&rt_names_generation, 1, memory_order_seq_cst) == UINT32_MAX)
-		rt_store(&rt_names_generation, 1);
-	atomic_thread_fence(memory_order_seq_cst);
-	rt_threads_each(rt_last_row_void);
+	/* Which one it was else cannot be told from a pthread_t: all ask again. */
+	if (!is_own)
+		advance();
+	else if (rt_tls.thread)
+		rt_store(&rt_tls.thread->name_generation, 0);
 }

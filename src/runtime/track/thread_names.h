@@ -2,8 +2,7 @@
 /*
  * Threads by name, for by_thread=name: a context is then also of the name that its thread had. The
  * kernel's name counts. It is asked for at a thread's first allocation, and again after each
- * pthread_setname_np() and prctl(PR_SET_NAME): both are hooked, and void what the thread concerned
- * remembers of its last row, so the paths that count allocations look at nothing more than before.
+ * pthread_setname_np() and prctl(PR_SET_NAME): both are hooked.
  */
 #ifndef SEEP_RUNTIME_THREAD_NAMES_H
 #define SEEP_RUNTIME_THREAD_NAMES_H
@@ -22,9 +21,6 @@ void rt_names_start(bool by_name);
 
 /* The number of this thread's name, never 0. In bookkeeping. */
 RT_COLD uint32_t rt_name_now(struct rt_thread *thread);
-
-/* After last_row was set: void it if the name has changed since rt_name_now(). */
-RT_COLD void rt_name_check(struct rt_thread *thread);
 
 /* The name with this number, in the ledger; {0, 0} for 0. */
 struct ledger_string rt_name_text(uint32_t number);

@@ -11,7 +11,6 @@
 #define SEEP_RUNTIME_PREDICT_H
 
 #include "runtime/rt.h"
-#include "runtime/unwind/peek.h"
 #include "runtime/unwind/walk.h"
 
 enum {

@@ -2,7 +2,6 @@
 #include "runtime/unwind/remembered.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/peek.h"
 
 #include <string.h>
 
@@ -142,20 +141,15 @@ void rt_remembered_drop(struct rt_remembered *it)
 	it->root = 0;
 }
 
-bool rt_walk_start(struct rt_walk *walk, void *room)
+void rt_walk_start(struct rt_walk *walk, void *room)
 {
 	if (!walk->fresh || !walk->remembered[0]) {
-		if (!room)
-			room = rt_mmap(RT_WALK_ROOM_BYTES);
-		if (!room)
-			return false;
 		walk->remembered[0] = remembered_init(room, ROOM_FRAMES);
 		walk->fresh = fresh_init((char *)room + remembered_bytes(ROOM_FRAMES), ROOM_FRAMES);
 	}
 	rt_walk_reset(walk);
 	walk->stack = (struct rt_stack){ 0 };
 	walk->drift_most = RT_PEEK_DRIFT;
-	return true;
 }
 
 void rt_walk_reset(struct rt_walk *walk)

@@ -16,10 +16,10 @@
 enum { RT_WALK_ROOM_BYTES = 3520 };
 
 /*
- * Give @walk its first room, or make it as new; false when there is no memory. @room: where that may
- * be, RT_WALK_ROOM_BYTES of zeros that last as long as @walk; NULL: to be found.
+ * Give @walk its first room, or make it as new. @room: RT_WALK_ROOM_BYTES of zeros that last as long
+ * as @walk.
  */
-bool rt_walk_start(struct rt_walk *walk, void *room);
+void rt_walk_start(struct rt_walk *walk, void *room);
 
 /* Forget all remembered walks: a hook was left, and one may be half written. */
 RT_COLD void rt_walk_reset(struct rt_walk *walk);

@@ -2,7 +2,6 @@
 #include "runtime/unwind/verify.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/remembered.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -46,10 +45,7 @@ static void show_address(const char *whose, uintptr_t pc)
 		name = *object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "program";
 		bias = object.dlfo_link_map->l_addr;
 	}
-	const char *const parts[] = { "seep: verify:   ",     whose, name, " + ",
-				      hex(pc - bias, offset), NULL };
-
-	rt_say_parts(parts);
+	rt_say("seep: verify:   ", whose, name, " + ", hex(pc - bias, offset));
 }
 
 /* The first few, unsymbolised, on standard error: whoever asks for verify wants to report them. */
@@ -59,14 +55,12 @@ static RT_COLD void show(const struct comparison *c)
 	uint32_t length = rt_walk_length(c->walk);
 	bool exact;
 	uint32_t from = c->at > CONTEXT_FRAMES ? c->at - CONTEXT_FRAMES : 0;
-	const char *const title[] = { "seep: verify: a stack differs from libgcc's",
-				      c->walk->truncated ? ", ours is truncated" : "",
-				      c->walk->landed ? ", landed" : "",
-				      c->walk->stored ? "" : ", crosses a signal frame", NULL };
 
 	if (atomic_fetch_add_explicit(&shown, 1, memory_order_relaxed) >= SHOWN_MAX)
 		return;
-	rt_say_parts(title);
+	rt_say("seep: verify: a stack differs from libgcc's",
+	       c->walk->truncated ? ", ours is truncated" : "", c->walk->landed ? ", landed" : "",
+	       c->walk->stored ? "" : ", crosses a signal frame");
 	for (uint32_t i = from; i < length && i <= c->at; i++)
 		show_address(i == c->at ? "ours   " : "common ",
 			     rt_walk_address(c->walk, length - 1 - i, &exact));
@@ -121,9 +115,8 @@ static struct rt_walk *walk_apart(struct rt_proof **ret_proof)
 		proof = *ret_proof = rt_mmap(sizeof(*proof));
 	if (!proof)
 		return NULL;
-	if (!proof->started && !rt_walk_start(&proof->walk, NULL))
-		return NULL;
-	proof->walk.full_walks = &proof->full_walks;
+	if (!proof->started)
+		rt_walk_start(&proof->walk, proof->room);
 	proof->started = true;
 	return &proof->walk;
 }
@@ -148,17 +141,11 @@ void rt_verify_walk(struct rt_proof **proof, struct rt_walk *walk, const void *f
 		 */
 		same = rt_walk(walk, frame) == *hash || walk->now->generation != generation;
 	}
-	if (!same) {
-		const char *const text[] = { "seep: verify: a walk that was not kept led elsewhere",
-					     NULL };
-
-		rt_say_parts(text);
-	}
+	if (!same)
+		rt_say("seep: verify: a walk that was not kept led elsewhere");
 	same &= equals_libgcc(walk, frame);
 	rt_add(&state->verify_walks, 1);
 	rt_add(&state->verify_landed, hash || walk->landed);
 	rt_add(&state->verify_truncated, walk->truncated);
 	rt_add(&state->verify_differences, !same);
-	/* A walk from the same place as this one writes nothing: it lands. */
-	walk->landed = true;
 }

@@ -8,13 +8,13 @@
 #define SEEP_RUNTIME_VERIFY_H
 
 #include "runtime/rt.h"
-#include "runtime/unwind/walk.h"
+#include "runtime/unwind/remembered.h"
 
 /* A thread's part in it: remembered walks apart from its own, for those that were not kept. */
 struct rt_proof {
 	bool started; /* begins anew if not */
 	struct rt_walk walk;
-	_Atomic uint64_t full_walks; /* of these, which are none of the program's */
+	_Alignas(64) char room[RT_WALK_ROOM_BYTES];
 };
 
 /*

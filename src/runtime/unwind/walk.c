@@ -3,7 +3,6 @@
 
 #include "runtime/unwind/remembered.h"
 #include "runtime/unwind/modules.h"
-#include "runtime/unwind/peek.h"
 #include "runtime/unwind/step.h"
 
 #include <dlfcn.h>
@@ -121,8 +120,6 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk)
 	struct rt_word *word;
 	uint64_t hash;
 
-	if (!walk->landed)
-		rt_bump(walk->full_walks, 1);
 	walk->truncated = s->truncated;
 	if (!s->forget && walk->now->root && walk->now->root != root)
 		rt_remembered_take_oldest(walk);
@@ -331,31 +328,34 @@ bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
-uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc))
+/* Outward from our function with frame address @fp, to the caller of the first that @is_in. */
+static bool seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc), struct rt_state *ret_state)
 {
-	uint32_t generation = rt_load(&rt_generation);
-	struct rt_state s = rt_state_begin(fp);
+	const uint32_t generation = rt_load(&rt_generation);
+	struct rt_state *s = ret_state;
 	bool found = false;
 
-	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !found && !s.ended; i++) {
+	*s = rt_state_begin(fp);
+	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !found && !s->ended; i++) {
 		/* It may call as its last instruction: what it would return to is behind it. */
-		found = is_in(s.exact ? s.ra : s.ra - 1);
-		rt_step(&s, rt_rule_find(s.ra, s.exact, generation), NULL);
+		found = is_in(s->exact ? s->ra : s->ra - 1);
+		rt_step(s, rt_rule_find(s->ra, s->exact, generation), NULL);
 	}
-	return found && !s.truncated ? s.ra_at : 0;
+	return found;
+}
+
+uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc))
+{
+	struct rt_state s;
+
+	return seek(fp, is_in, &s) && !s.truncated ? s.ra_at : 0;
 }
 
 bool rt_walk_is_from_us(const uintptr_t *fp)
 {
-	uint32_t generation = rt_load(&rt_generation);
-	struct rt_state s = rt_state_begin(fp);
+	struct rt_state s;
 
-	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !s.ended; i++) {
-		if (is_own_code(s.ra))
-			return true;
-		rt_step(&s, rt_rule_find(s.ra, s.exact, generation), NULL);
-	}
-	return !s.ended || s.truncated;
+	return seek(fp, is_own_code, &s) || !s.ended || s.truncated;
 }
 
 /* Go promises frame pointers; other code without rules does not. */

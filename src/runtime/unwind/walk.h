@@ -80,7 +80,6 @@ struct rt_walk {
 	struct rt_fresh *fresh;	   /* of the walk in progress, innermost first; see remembered.c */
 	struct rt_remembered *now; /* of the stack that was walked last */
 	uintptr_t floor;	   /* the next remembered root below the present one; 0: none */
-	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
 	struct rt_state state;		    /* of the walk in progress: a stack may be tiny */
 	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
@@ -112,9 +111,51 @@ RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 	return -1;
 }
 
-struct rt_peek;
+/*
+ * Peeking: a walk that is not kept. A thread that allocates in turns from several places takes a
+ * few steps from each of them to a frame that it has in common with the remembered walk. These
+ * steps and what they read are those of any walk, so its hash is as exact; but nothing is written,
+ * and the remembered walk stays as it was. docs/internals/unwinding.md, "Peeking".
+ */
+enum {
+	RT_PEEK_STEPS = 32, /* at most: who has more to walk keeps it */
+	RT_PEEK_WORDS = 10, /* that are kept of what it read */
+	RT_PEEK_DRIFT = 48, /* so many peeks and their steps, and a walk is kept */
+	RT_PEEK_DRIFT_MOST = 4096,
+	RT_PEEK_NEAR = 6, /* steps: more, and what is kept is no good */
+};
 
-/* A walk from frame @hook that is not kept: peek.h. False: it is no common one, and nothing is known. */
+struct rt_peek {
+	uint64_t hash;
+	uint32_t steps;
+	uint32_t landing; /* index of the remembered frame whose way on is this one's too */
+	uint32_t words;	  /* that were read up to there; more than RT_PEEK_WORDS: not all kept */
+	struct rt_word word[RT_PEEK_WORDS];
+};
+
+/* Is @mem the state that a new walk is in? */
+RT_INLINE bool rt_frame_is(const struct rt_frame *mem, uintptr_t ra_at, uintptr_t ra, uintptr_t fp)
+{
+	return mem->ra_at == ra_at && mem->ra == ra &&
+	       (!(mem->rule & RT_RULE_NEEDS_FP) || mem->fp == fp);
+}
+
+/* Has the remembered walk become too old to peek from, with a peek of @steps? */
+RT_INLINE bool rt_walk_drifts(struct rt_walk *walk, uint32_t steps)
+{
+	walk->drift += steps + 1;
+	if (RT_LIKELY(walk->drift <= walk->drift_most))
+		return false;
+	/* Where the last one that was kept did not help, the next one is kept later. */
+	walk->drift = 0;
+	if (steps <= RT_PEEK_NEAR)
+		walk->drift_most = RT_PEEK_DRIFT;
+	else if (walk->drift_most <= RT_PEEK_DRIFT_MOST / 2)
+		walk->drift_most *= 2;
+	return true;
+}
+
+/* From frame @hook. False: it is no common walk, and nothing is known. */
 bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct rt_peek *peek);
 
 /*
