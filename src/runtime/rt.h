@@ -87,8 +87,8 @@ extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial
 struct rt_mine {
 	_Alignas(4096) struct ledger_control *control;
 	/*
-	 * The id that this process's row 0 has or will get: right before rt_global.first_row is.
-	 * 0: a forked child that was not noticed yet.
+	 * The id that this process's row 0 has or will get: known before rt_global.first_row is
+	 * set. 0: a forked child that was not noticed yet.
 	 */
 	_Atomic uint32_t first_row;
 	char rest[4096 - 2 * sizeof(void *)];

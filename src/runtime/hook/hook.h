@@ -21,16 +21,16 @@ static inline unsigned rt_log2_of(size_t alignment)
 
 /*
  * All that is not the common case, and the beginning. The first gives @block; the last frees it by
- * the next free(). Hooks end with a call of these: @frame is theirs all the same, since a function
- * of ours that is jumped to saves the same frame pointer in the same place.
+ * the next free(). Hooks end with a jump to these (tail calls): @frame is theirs all the same, since
+ * what is jumped to saves the same frame pointer in the same place.
  */
 RT_HOT void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame);
 RT_HOT void rt_forget_slow(void *block, bool is_others, const void *frame);
 RT_HOT void rt_free_slow(void *block, const void *frame);
 
-/* A block came from another definition of the operator; @mark: see rt_record_is_new(). */
+/* A block came from another definition of the operator; @before: see rt_record_is_new(). */
 RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
-			     uint64_t mark);
+			     uint64_t before);
 
 /* The next realloc of @block, not NULL, to @request bytes, of which @size were asked for. */
 void *rt_resize(void *block, size_t size, size_t request, const void *frame);

@@ -24,10 +24,10 @@ static struct ledger_sums *above;
 
 /*
  * What this process leaves to its children, as of its last fork. In a child: what its parent left,
- * until it has a ledger of its own.
+ * until it has a ledger of its own (rt_fork_begin).
  */
 static struct {
-	bool ledger_stays; /* it is named: they name it as their parent's */
+	bool ledger_stays; /* it, or in such a child its parent's, is named: theirs name it */
 	uint32_t mode;
 	uint32_t filtered_once;
 	uint64_t size_min_bytes;
@@ -74,7 +74,7 @@ void rt_fork_prepare(const void *frame)
 	remember(control);
 }
 
-/* Shared with nobody but our own children, in name: private memory counts under RLIMIT_DATA. */
+/* MAP_SHARED only so that RLIMIT_DATA does not count it. */
 static void map_zeros(uintptr_t start, size_t bytes)
 {
 	(void)rt_syscall6(SYS_mmap, (long)start, (long)bytes, PROT_READ | PROT_WRITE,

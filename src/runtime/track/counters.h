@@ -11,7 +11,8 @@
 
 /*
  * The slot of @row for @thread, emptied from another row if need be. NULL when other threads are
- * at the rows of all: then the operation is counted without one, as below.
+ * at the rows of all, or @row was never handed out: then the operation is counted without one, as
+ * below.
  */
 RT_COLD struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row);
 

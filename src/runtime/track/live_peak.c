@@ -6,7 +6,7 @@
 
 enum { STAMP_FRACTION = 1024 };
 
-/* The peak from which T was last computed. */
+/* From which T was last computed: the larger of the peak and the live total. */
 static _Atomic int64_t threshold_from;
 
 void rt_threshold_update(void)

@@ -56,7 +56,7 @@ RT_INLINE void rt_fall(struct rt_thread *thread, struct ledger_control *control,
 		rt_store(&thread->cache->sum, sum);
 }
 
-/* T, after n or M has changed. */
+/* T, after n or M has changed, or G has grown by a quarter. */
 void rt_threshold_update(void);
 
 #endif

@@ -105,12 +105,13 @@ rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field)
 {
 	unsigned shift = rt_global.granule_shift;
 	rt_cell *leaf = rt_leaf_find(address);
-	_Atomic uint8_t *real = rt_leaf_real(leaf, shift);
 	struct ledger_large *large;
+	_Atomic uint8_t *real;
 	rt_cell *small;
 
 	if (!leaf)
 		return NULL;
+	real = rt_leaf_real(leaf, shift);
 	large = large_of(leaf, address, shift);
 	if (!rt_load(&real[page_of(leaf, large)]) ||
 	    ledger_cell_state(rt_load(&large->cell)) == LEDGER_CELL_LIVE)

@@ -104,12 +104,12 @@ RT_INLINE struct rt_block rt_block_at(uintptr_t address, unsigned granule_shift)
 	return (struct rt_block){ cell, value, ledger_cell_size(value), address };
 }
 
+RT_APART rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field);
+
 /*
  * Where to note a live block of @size; *@ret_field is what its cell says of the size. NULL: the
  * page is not real, or a block is in the way whose free was not seen.
  */
-RT_APART rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field);
-
 RT_INLINE rt_cell *rt_block_ready(uintptr_t address, uint64_t size, unsigned granule_shift,
 				  uint64_t *ret_field)
 {
@@ -139,7 +139,7 @@ RT_COLD struct rt_block rt_block_around(uintptr_t address);
 /* Add to a live block's enum ledger_cell_marks. False: it is not the same any more. */
 RT_COLD bool rt_block_mark(const struct rt_block *block, uint32_t marks);
 
-/* Nothing is known of @address any more. */
+/* Forget the block noted as beginning at @address, small or large. */
 RT_COLD void rt_block_unknow(uintptr_t address);
 
 /* Map the first level; false without memory. */

@@ -11,8 +11,8 @@
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/predict.h"
 
-/* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
-RT_INLINE bool rt_row_is_own(uint32_t row)
+/* All but the "no stack" row (index 0) and rows of ancestors (below it). */
+RT_INLINE bool rt_row_has_slots(uint32_t row)
 {
 	return RT_LIKELY(row - rt_global.first_row - 1 < INT32_MAX);
 }

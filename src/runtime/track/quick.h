@@ -35,7 +35,10 @@ RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const 
 		return NULL;
 	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Looked at only here, and once: see rt_enter. A state of the parent's finds no slot. */
+	/*
+	 * Looked at only here, and once: see rt_enter. In a child forked since, the state is the
+	 * parent's: its slots read zero, and rt_quick_count() and rt_quick_forget() give up.
+	 */
 	control = rt_mine.control;
 	if (RT_UNLIKELY(!control))
 		rt_leave(thread);

@@ -67,7 +67,7 @@ RT_INLINE struct ledger_slot *count_row_free(struct rt_thread *thread,
 static inline void count_free(struct rt_thread *thread, struct ledger_control *control,
 			      uint32_t row, uint64_t size)
 {
-	if (!rt_row_is_own(row)) {
+	if (!rt_row_has_slots(row)) {
 		count_free_directly(thread, row, size, 0);
 		return;
 	}
@@ -137,7 +137,7 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 
 	/* glibc's functions do not call each other so: there a free was missed. */
 	if (!rt_global.glibc && block->address == address && thread->last_block == address &&
-	    rt_row_is_own(row)) {
+	    rt_row_has_slots(row)) {
 		take_back(thread, control, block);
 		return;
 	}
@@ -373,13 +373,13 @@ void rt_forget_ready(void *block, bool is_others, const void *frame)
 	rt_store(at.cell, freed_value(at.value));
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
-		bool counted = rt_row_is_own(row) &&
+		bool counted = rt_row_has_slots(row) &&
 			       !(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN);
 
 		count_free_directly(thread, row, at.size, counted ? usable_at_hand(&at) : 0);
 		return;
 	}
-	if (!rt_row_is_own(row)) {
+	if (!rt_row_has_slots(row)) {
 		count_free_directly(thread, row, at.size, 0);
 		rt_leave(thread);
 		return;
@@ -417,7 +417,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 	if (!at.value)
 		return;
 	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
-	    rt_row_is_own(ledger_cell_row(at.value))) {
+	    rt_row_has_slots(ledger_cell_row(at.value))) {
 		ret_resize->usable = usable_at_hand(&at);
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
@@ -441,7 +441,7 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 
 	if (!resize->value) {
 		rt_unknown_free(thread);
-	} else if (!rt_row_is_own(row)) {
+	} else if (!rt_row_has_slots(row)) {
 		count_free_directly(thread, row, resize->size, 0);
 	} else {
 		(void)count_row_free(thread, control, row, resize->size);
@@ -464,7 +464,7 @@ static uint32_t marks_after(const struct rt_resize *resize)
 static RT_APART void change(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 			    const struct rt_resize *resize, void *after, size_t size)
 {
-	bool old_counts = resize->value && rt_row_is_own(ledger_cell_row(resize->value));
+	bool old_counts = resize->value && rt_row_has_slots(ledger_cell_row(resize->value));
 	uint64_t old_size = old_counts ? resize->size : 0;
 	uint32_t flags = LEDGER_FAMILY_MALLOC | marks_after(resize);
 

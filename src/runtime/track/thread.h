@@ -67,8 +67,8 @@ _Static_assert(offsetof(struct ledger_control, epoch) ==
 	       "mode and epoch are one word");
 
 /*
- * Give this thread its state. NULL when there is none to be had (nested in itself by a signal,
- * no cache or memory left): the caller then counts without a stack.
+ * Give this thread its state. NULL when there is none to be had (nested in itself by a signal, no
+ * cache or memory left, no ledger yet): the caller then counts without a stack.
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
 
