@@ -37,12 +37,6 @@ void rt_slots_find(struct rt_thread *thread)
 	thread->conflicts = 0;
 }
 
-static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
-{
-	rt_store(&thread->slots_at, index << 8 | log2);
-	rt_slots_find(thread);
-}
-
 /*
  * Half of the table is for threads that begin: one that finds no slots at all is counted without
  * stacks, one that has few only flushes more often.
@@ -67,8 +61,10 @@ static void slots_grow(struct rt_thread *thread)
 		if (rt_load(&thread->slots[i].row) && !rt_slot_flush(thread, &thread->slots[i]))
 			return;
 	index = rt_table_take(LEDGER_TABLE_SLOTS, (uint64_t)count * GROW_FACTOR);
-	if (index != RT_NO_INDEX)
-		slots_use(thread, index, core_bit_width(count * GROW_FACTOR) - 1);
+	if (index == RT_NO_INDEX)
+		return;
+	rt_store(&thread->slots_at, index << 8 | (core_bit_width(count * GROW_FACTOR) - 1));
+	rt_slots_find(thread);
 }
 
 /* The slot of @row, or an empty one, or one that can be emptied, among @count from @home on. */
