@@ -106,7 +106,7 @@ static int read_run(struct job *job, const char *path, bool is_child, struct see
 	const struct seep_budget_plan plan = { &job->baseline, is_child, asked.no_children };
 	struct seep_budget_side side = { 0 };
 	int rc = load(&side, path, err);
-	char *folder = seep_outname_folder(path);
+	SEEP_FREED char *folder = seep_outname_folder(path);
 
 	if (rc == 0 && !job->is_baseline)
 		seep_check_add(&job->check, path, &side, &plan);
@@ -114,16 +114,15 @@ static int read_run(struct job *job, const char *path, bool is_child, struct see
 	     rc == 0 && !is_child && !asked.no_children && i < side.profile->other_count; i++) {
 		const char *file = side.profile->others[i].file;
 		/* Hostile: it is a name in that folder, nothing else. */
-		char *other = seep_xasprintf("%s/%s", folder, file ? seep_path_base(file) : "");
+		SEEP_FREED char *other = seep_xasprintf("%s/%s", folder,
+							file ? seep_path_base(file) : "");
 
 		rc = read_run(job, other, true, err);
-		free(other);
 	}
 	if (rc == 0 && job->is_baseline)
 		seep_baseline_take(&job->baseline, side);
 	else
 		seep_budget_side_done(&side);
-	free(folder);
 	return rc;
 }
 
@@ -217,7 +216,7 @@ int cmd_check(char **operands, struct seep_error *err)
 	};
 	struct seep_budgets budgets = { 0 };
 	/* By the name that the shell has, which may lead through links: compilers write that. */
-	char *root = get_current_dir_name();
+	SEEP_FREED char *root = get_current_dir_name();
 	struct job job = {
 		.check = { .budgets = &budgets, .root = root, .allow_unknown = asked.allow_unknown }
 	};
@@ -242,6 +241,5 @@ int cmd_check(char **operands, struct seep_error *err)
 	seep_check_done(&job.check);
 	seep_baseline_done(&job.baseline);
 	seep_budgets_done(&budgets);
-	free(root);
 	return status;
 }

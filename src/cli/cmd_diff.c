@@ -109,18 +109,16 @@ static int find_mark(const struct seep_profile *profile, const struct side *side
 		     const struct seep_profile_mark **ret, struct seep_error *err)
 {
 	struct core_nearest nearest;
-	struct seep_strbuf names;
+	SEEP_STRBUF(names, MARKS_BYTES_MAX);
 	const char *near;
 
 	core_nearest_init(&nearest, side->mark);
-	seep_strbuf_init(&names, MARKS_BYTES_MAX);
 	for (uint32_t i = profile->mark_count; i-- > 0;) {
 		const struct seep_profile_mark *mark = &profile->marks[i];
 
 		if (!mark->name)
 			continue;
 		if (strcmp(mark->name, side->mark) == 0) {
-			seep_strbuf_done(&names);
 			*ret = mark;
 			return 0;
 		}
@@ -129,16 +127,12 @@ static int find_mark(const struct seep_profile *profile, const struct side *side
 	}
 	near = core_nearest_word(&nearest);
 	if (names.length == 0)
-		(void)seep_fail(err, SEEP_ENOTFOUND,
-				"%s has no mark; \"seep mark\" and seep_mark() set them",
-				side->what);
-	else
-		(void)seep_fail(err, SEEP_ENOTFOUND,
-				"%s has no mark %s%s%s%s; last first, it has %s%s", side->what,
-				side->mark, near ? " (did you mean " : "", near ? near : "",
-				near ? "?)" : "", names.text, names.overflowed ? ", …" : "");
-	seep_strbuf_done(&names);
-	return -SEEP_ENOTFOUND;
+		return seep_fail(err, SEEP_ENOTFOUND,
+				 "%s has no mark; \"seep mark\" and seep_mark() set them",
+				 side->what);
+	return seep_fail(err, SEEP_ENOTFOUND, "%s has no mark %s%s%s%s; last first, it has %s%s",
+			 side->what, side->mark, near ? " (did you mean " : "", near ? near : "",
+			 near ? "?)" : "", names.text, names.overflowed ? ", …" : "");
 }
 
 static int show_json(const struct seep_diff_view *view, struct seep_error *err)

@@ -46,10 +46,9 @@ static void look_at_machine(struct seep_facts *facts)
 	struct seep_error err = { 0 };
 
 	if (seep_ledger_place_choose(0, &place, &err) < 0) {
-		char *asked = seep_ledgerdir_asked();
+		SEEP_FREED char *asked = seep_ledgerdir_asked();
 
 		seep_facts_look_at_machine(facts, asked ? asked : "/dev/shm", err.text);
-		free(asked);
 	} else {
 		seep_facts_look_at_machine(facts, place.path, NULL);
 		/* It was made to be looked at. Not empty: it is in use by now. */
@@ -78,7 +77,7 @@ static void look_at_ledger(struct seep_process_facts *process)
 static void look_at_exe(struct seep_facts *facts)
 {
 	const struct seep_process_facts *process = &facts->process;
-	char *path;
+	SEEP_FREED char *path = NULL;
 
 	if (!process->exe)
 		return;
@@ -91,7 +90,6 @@ static void look_at_exe(struct seep_facts *facts)
 		path = seep_xasprintf("/proc/%u/exe", process->pid);
 	}
 	seep_facts_look_inside_program(facts, path);
-	free(path);
 }
 
 static void look_at(struct seep_facts *facts, const char *operand)
@@ -129,9 +127,8 @@ static bool can_restart(const struct seep_facts *facts)
 static char *restart_command(const struct seep_facts *facts, const char *prefix, const char *word)
 {
 	const struct seep_process_facts *process = &facts->process;
-	struct seep_strbuf line;
+	SEEP_STRBUF(line, COMMAND_MAX_BYTES);
 
-	seep_strbuf_init(&line, COMMAND_MAX_BYTES);
 	seep_strbuf_addf(&line, "%s%s", prefix, word);
 	for (size_t at = 0; at < process->command_bytes; at += strlen(process->command + at) + 1) {
 		seep_strbuf_addc(&line, ' ');
@@ -144,14 +141,13 @@ static char *restart_command(const struct seep_facts *facts, const char *prefix,
 static void print_sentence(const struct seep_printer *printer, enum seep_style how,
 			   const char *text, const char *end)
 {
-	char *escaped = seep_escape_dup(text), *whole = seep_xasprintf("%s%s", escaped, end);
+	SEEP_FREED char *escaped = seep_escape_dup(text);
+	SEEP_FREED char *whole = seep_xasprintf("%s%s", escaped, end);
 	size_t letters = strspn(whole, "abcdefghijklmnopqrstuvwxyz");
 
 	if (letters && strchr(" ,", whole[letters]))
 		whole[0] = (char)toupper((unsigned char)whole[0]);
 	seep_text_fold(printer, how, WORD_COLUMNS, WORD_COLUMNS, whole);
-	free(whole);
-	free(escaped);
 }
 
 static void print_findings(const struct seep_printer *printer, const struct seep_findings *found,
@@ -177,16 +173,14 @@ static void print_findings(const struct seep_printer *printer, const struct seep
 /* What is well, in few lines: the checks by name. */
 static void print_well(const struct seep_printer *printer, const struct seep_findings *found)
 {
-	struct seep_strbuf names;
+	SEEP_STRBUF(names, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&names, SEEP_LINE_BYTES_MAX);
 	for (size_t i = 0; i < found->count; i++)
 		if (found->items[i].level == SEEP_FINDING_OK)
 			seep_strbuf_addf(&names, "%s%s", names.length ? ", " : "",
 					 found->items[i].code);
 	printf("%-*s", WORD_COLUMNS, level_names[SEEP_FINDING_OK]);
 	seep_text_fold(printer, SEEP_STYLE_DIM, WORD_COLUMNS, WORD_COLUMNS, names.text);
-	seep_strbuf_done(&names);
 }
 
 static void print_text(const struct seep_facts *facts, const struct seep_findings *found)
@@ -206,14 +200,13 @@ static void print_text(const struct seep_facts *facts, const struct seep_finding
 		printf(", %zu note%s", notes, notes == 1 ? "" : "s");
 	printf("\n");
 	if (can_restart(facts)) {
-		char *run = restart_command(facts, "seep run --", "");
-		char *preload = restart_command(facts, "LD_PRELOAD=", facts->machine.library);
+		SEEP_FREED char *run = restart_command(facts, "seep run --", "");
+		SEEP_FREED char *preload = restart_command(facts,
+							   "LD_PRELOAD=", facts->machine.library);
 
 		printf("\nTo start it again and record it:\n  %s\n"
 		       "or, without a recorder, for \"seep ps\" and \"seep report LEDGER\":\n  %s\n",
 		       run, preload);
-		free(preload);
-		free(run);
 	}
 }
 
@@ -236,7 +229,7 @@ static void write_subject(struct seep_json *json, const struct seep_facts *facts
 
 static void write_restart(struct seep_json *json, const struct seep_facts *facts)
 {
-	char *run, *preload;
+	SEEP_FREED char *run = NULL, *preload = NULL;
 
 	if (!can_restart(facts)) {
 		seep_json_null(json, "restart");
@@ -248,8 +241,6 @@ static void write_restart(struct seep_json *json, const struct seep_facts *facts
 	seep_json_text(json, "run", run);
 	seep_json_text(json, "preload", preload);
 	seep_json_close(json);
-	free(preload);
-	free(run);
 }
 
 static void print_json(const struct seep_facts *facts, const struct seep_findings *found,
@@ -279,12 +270,10 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 
 int cmd_doctor(char **operands, struct seep_error *err)
 {
-	struct seep_findings *found;
+	SEEP_FREED struct seep_findings *found = seep_xmalloc(sizeof(*found));
 	struct seep_facts facts;
-	int status;
 
 	(void)err;
-	found = seep_xmalloc(sizeof(*found));
 	seep_facts_init(&facts);
 	look_at(&facts, operands[0]);
 	seep_reasons_find(&facts, found);
@@ -292,8 +281,6 @@ int cmd_doctor(char **operands, struct seep_error *err)
 		print_json(&facts, found, *json_form != '\0');
 	else
 		print_text(&facts, found);
-	status = count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
 	seep_facts_done(&facts);
-	free(found);
-	return status;
+	return count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
+#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/keep_options.h"
@@ -93,7 +94,7 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 								      : NULL;
 	struct seep_export_options how = { .by = asked.by };
 	struct seep_atomic_file file;
-	char *shown = NULL;
+	SEEP_FREED char *shown = NULL;
 	int ret;
 
 	ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
@@ -106,7 +107,6 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 		if (asked.output)
 			ret = seep_atomic_commit(&file, err);
 	}
-	free(shown);
 	return ret;
 }
 
@@ -114,7 +114,7 @@ int cmd_export(char **operands, struct seep_error *err)
 {
 	const struct seep_exporter *format;
 	struct seep_profile *profile = NULL;
-	char *path = NULL;
+	SEEP_FREED char *path = NULL;
 	int ret;
 
 	if (asked.to == NO_FORMAT) {
@@ -134,7 +134,6 @@ int cmd_export(char **operands, struct seep_error *err)
 		ret = check_known(format, profile, err);
 	if (ret == 0)
 		ret = write_profile(format, profile, err);
-	free(path);
 	seep_profile_free(profile);
 	return ret;
 }

@@ -71,7 +71,7 @@ static int read_profile(const char *path, struct seep_profile **ret_profile, str
 {
 	const struct seep_importer *importer = NULL;
 	struct stat st;
-	char *data = NULL;
+	SEEP_FREED char *data = NULL;
 	size_t bytes = 0;
 	int r;
 
@@ -86,7 +86,6 @@ static int read_profile(const char *path, struct seep_profile **ret_profile, str
 		if (r < 0)
 			seep_error_prefix(err, "%s: not read as %s", path, importer->name);
 	}
-	free(data);
 	if (r == 0)
 		r = seep_symbol_options_name(&asked.symbols, *ret_profile, err);
 	if (r < 0)
@@ -102,8 +101,8 @@ int cmd_import(char **operands, struct seep_error *err)
 	struct seep_profile *profile = NULL;
 	const char *path = operands[0];
 	/* In the working directory, beside nothing else. */
-	char *output = asked.output ? seep_xstrdup(asked.output)
-				    : seep_xasprintf("./%s.seep", seep_path_base(path));
+	SEEP_FREED char *output = asked.output ? seep_xstrdup(asked.output)
+					       : seep_xasprintf("./%s.seep", seep_path_base(path));
 	int r = seep_outname_check(output, asked.force, err);
 
 	if (r == 0 && seep_path_is_same_file(output, path))
@@ -117,6 +116,5 @@ int cmd_import(char **operands, struct seep_error *err)
 	if (r == 0 && !asked.quiet)
 		seep_report_summary(&printer, profile, output);
 	seep_profile_free(profile);
-	free(output);
 	return r;
 }

@@ -147,7 +147,7 @@ static int wait_a_little(pid_t pid)
 /* @browser may have arguments. */
 static int start_browser(const char *browser, const char *page, struct seep_error *err)
 {
-	char *command = seep_xasprintf("exec %s \"$1\"", browser);
+	SEEP_FREED char *command = seep_xasprintf("exec %s \"$1\"", browser);
 	char *const argv[] = { (char[]){ "sh" }, (char[]){ "-fc" },	  command,
 			       (char[]){ "sh" }, (char *)(uintptr_t)page, NULL };
 	posix_spawn_file_actions_t actions;
@@ -160,7 +160,6 @@ static int start_browser(const char *browser, const char *page, struct seep_erro
 		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
 	status = posix_spawn(&pid, "/bin/sh", &actions, NULL, argv, environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	free(command);
 	if (status != 0)
 		return seep_fail_errno(err, status, "cannot start /bin/sh");
 	status = wait_a_little(pid);
@@ -175,7 +174,7 @@ static int start_browser(const char *browser, const char *page, struct seep_erro
 int cmd_open(char **operands, struct seep_error *err)
 {
 	const char *browser = find_browser();
-	char *output = NULL;
+	SEEP_FREED char *output = NULL;
 	int rc = choose_output(operands[0], &output, err);
 
 	if (rc == 0)
@@ -188,6 +187,5 @@ int cmd_open(char **operands, struct seep_error *err)
 		else
 			seep_hint("there is no display: open this file in a browser");
 	}
-	free(output);
 	return rc;
 }

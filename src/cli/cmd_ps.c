@@ -114,21 +114,20 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
-		char *text = seep_xasprintf("%u", entry->here_pid ? entry->here_pid : entry->pid);
+		SEEP_FREED char *pid = seep_xasprintf("%u", entry->here_pid ? entry->here_pid
+									    : entry->pid);
+		SEEP_FREED char *path = seep_xasprintf("%s%s", below ? "  " : "", entry->path);
 
-		seep_table_add(table, text);
-		free(text);
+		seep_table_add(table, pid);
 		seep_table_add(table, seep_census_state_name(entry->state));
 		seep_table_add(table, seep_bytes_text(entry->live_bytes).text);
 		seep_table_add(table, seep_duration_text(entry->age_ns).text);
 		seep_table_add(table, trend_of(entry).text);
 		seep_table_add(table, entry->exe);
-		text = seep_xasprintf("%s%s", below ? "  " : "", entry->path);
 		if (below)
-			seep_table_add_line(table, SEEP_STYLE_PLAIN, SEEP_CUT_NEVER, text);
+			seep_table_add_line(table, SEEP_STYLE_PLAIN, SEEP_CUT_NEVER, path);
 		else
-			seep_table_add(table, text);
-		free(text);
+			seep_table_add(table, path);
 	}
 	return table;
 }

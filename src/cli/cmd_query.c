@@ -230,10 +230,9 @@ static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool st
 /* Escaped for a terminal; as it is for a file. */
 static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
 {
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, 4 * CELL_BYTES_MAX);
 	const char *quote;
 
-	seep_strbuf_init(&text, 4 * CELL_BYTES_MAX);
 	if (seep_terminal_is(STDOUT_FILENO))
 		seep_escape(&text, cell->text, cell->length);
 	else
@@ -246,7 +245,6 @@ static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
 		(void)putc_unlocked(text.text[i], stdout);
 	}
 	(void)printf("%s%s", quote, after);
-	seep_strbuf_done(&text);
 }
 
 static int print_csv(sqlite3_stmt *statement, struct seep_strbuf *cell)
@@ -319,11 +317,10 @@ static void limit_time(uint64_t ns)
 static int query(sqlite3 *db, const char *sql, struct seep_error *err)
 {
 	sqlite3_stmt *statement;
-	struct seep_strbuf cell;
+	SEEP_STRBUF(cell, CELL_BYTES_MAX);
 	int ret = prepare(db, sql, &statement, err);
 	int step = SQLITE_DONE;
 
-	seep_strbuf_init(&cell, CELL_BYTES_MAX);
 	if (ret < 0)
 		;
 	else if (asked.json)
@@ -336,7 +333,6 @@ static int query(sqlite3 *db, const char *sql, struct seep_error *err)
 		step = print_table(statement, &cell, err);
 	if (err->code == 0 && step != SQLITE_DONE)
 		(void)fail(db, err);
-	seep_strbuf_done(&cell);
 	(void)sqlite3_finalize(statement);
 	return err->code ? -(int)err->code : 0;
 }
@@ -344,7 +340,7 @@ static int query(sqlite3 *db, const char *sql, struct seep_error *err)
 int cmd_query(char **operands, struct seep_error *err)
 {
 	sqlite3 *db = NULL;
-	char *sql = NULL;
+	SEEP_FREED char *sql = NULL;
 	int ret;
 
 	if (asked.json && asked.csv)
@@ -365,6 +361,5 @@ int cmd_query(char **operands, struct seep_error *err)
 			  operands[0]);
 	}
 	(void)sqlite3_close(db);
-	free(sql);
 	return ret;
 }

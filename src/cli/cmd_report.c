@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/keep_options.h"
 #include "cli/leak_options.h"
@@ -154,7 +155,7 @@ int cmd_report(char **operands, struct seep_error *err)
 	const bool some = seep_keep_options_any(&asked.keep);
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites = NULL;
-	char *shown = NULL, *path = NULL;
+	SEEP_FREED char *shown = NULL, *path = NULL;
 	struct seep_view_options view = {
 		.top = (uint32_t)asked.top_count,
 		.full = asked.full,
@@ -178,8 +179,6 @@ int cmd_report(char **operands, struct seep_error *err)
 			ret = print(profile, sites, &view, err);
 		seep_sites_free(sites);
 	}
-	free(shown);
-	free(path);
 	seep_profile_free(profile);
 	return ret;
 }

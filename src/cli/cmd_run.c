@@ -205,11 +205,9 @@ static void add_number(struct seep_strbuf *text, const char *key, uint64_t value
 static char *runtime_options(void)
 {
 	const size_t held = getenv("SEEP_OPTIONS") ? strlen(getenv("SEEP_OPTIONS")) : 0;
-	struct seep_strbuf text;
-	char *all;
-
 	/* One of the two separators is cut off again. */
-	seep_strbuf_init(&text, held < OPTIONS_MAX_BYTES ? OPTIONS_MAX_BYTES - held : 0);
+	SEEP_STRBUF(text, held < OPTIONS_MAX_BYTES ? OPTIONS_MAX_BYTES - held : 0);
+
 	if (asked.mode != MODE_ALL)
 		seep_strbuf_addf(&text, ":mode=%s", mode_names[asked.mode]);
 	add_modules(&text, &asked.modules);
@@ -228,13 +226,7 @@ static char *runtime_options(void)
 	/* Each that matches has a recording, however little it allocates. */
 	if (asked.follow)
 		seep_strbuf_adds(&text, ":forks=1");
-	all = seep_xstrdup(text.length ? text.text + 1 : "");
-	if (text.overflowed) {
-		free(all);
-		all = NULL;
-	}
-	seep_strbuf_done(&text);
-	return all;
+	return text.overflowed ? NULL : seep_xstrdup(text.length ? text.text + 1 : "");
 }
 
 static int check_leak_options(struct run *run, struct seep_error *err)
@@ -329,11 +321,9 @@ static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
 /* The report would replace the recording, or stand where the folder of the children's is to be. */
 static bool is_for_recordings(const char *json, const char *output)
 {
-	char *folder = seep_outname_folder(output);
-	bool is = seep_path_is_same(json, output) || seep_path_is_same(json, folder);
+	SEEP_FREED char *folder = seep_outname_folder(output);
 
-	free(folder);
-	return is;
+	return seep_path_is_same(json, output) || seep_path_is_same(json, folder);
 }
 
 static int check_json(const struct run *run, struct seep_error *err)

@@ -62,13 +62,12 @@ static int choose_output(const char *ledger_name, const char *pattern, char **re
 			 struct seep_error *err)
 {
 	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
-	char *exe;
+	SEEP_FREED char *exe = NULL;
 	int rc;
 
 	(void)seep_ledgerdir_parse(ledger_name, &name);
 	exe = seep_xstrndup(ledger_name, name.exe_bytes);
 	rc = seep_outname_expand(pattern, exe, name.pid, ret_output, err);
-	free(exe);
 	if (rc == 0)
 		rc = seep_outname_check(*ret_output, asked.force, err);
 	return rc;
@@ -80,7 +79,7 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 	const enum seep_census_state state = ledger->entry && !ledger->unlisted
 						     ? ledger->entry->state
 						     : SEEP_CENSUS_ELSEWHERE;
-	char *folder = seep_path_folder(ledger->path);
+	SEEP_FREED char *folder = seep_path_folder(ledger->path);
 	struct seep_symbols_options symbols;
 	const struct seep_recorder_plan plan = {
 		.ledger_dir = folder,
@@ -123,20 +122,16 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 	seep_watch_result_done(&job.image.gathered);
 	free(job.image.file_name);
 	(void)close(plan.ledger_dir_fd);
-	free(folder);
 	return rc;
 }
 
 static int save_as(const struct seep_ledger_operand *ledger, const char *pattern,
 		   struct seep_error *err)
 {
-	char *output = NULL;
+	SEEP_FREED char *output = NULL;
 	int rc = choose_output(seep_path_base(ledger->path), pattern, &output, err);
 
-	if (rc == 0)
-		rc = save(ledger, output, err);
-	free(output);
-	return rc;
+	return rc == 0 ? save(ledger, output, err) : rc;
 }
 
 /* A name that somebody takes meanwhile is passed over too. */
@@ -146,10 +141,9 @@ static int save_next(const struct seep_ledger_operand *ledger, struct seep_error
 
 	asked.force = false;
 	for (unsigned number = 1; rc == -SEEP_EEXIST && number; number++) {
-		char *pattern = seep_xasprintf("./%%e.%%p.%u.seep", number);
+		SEEP_FREED char *pattern = seep_xasprintf("./%%e.%%p.%u.seep", number);
 
 		rc = save_as(ledger, pattern, err);
-		free(pattern);
 	}
 	return rc;
 }

@@ -11,7 +11,7 @@
 
 void seep_print_escaped(FILE *out, const char *fmt, ...)
 {
-	char *line, *escaped;
+	SEEP_FREED char *line = NULL, *escaped = NULL;
 	va_list args;
 
 	va_start(args, fmt);
@@ -19,18 +19,15 @@ void seep_print_escaped(FILE *out, const char *fmt, ...)
 	va_end(args);
 	escaped = seep_escape_dup(line);
 	(void)fprintf(out, "%s\n", escaped);
-	free(escaped);
-	free(line);
 }
 
 /* Everything may have come from a file or a program. */
 static void print_line(const char *before, const char *command, const char *fmt, va_list args)
 {
-	char *sentence = seep_xvasprintf(fmt, args);
+	SEEP_FREED char *sentence = seep_xvasprintf(fmt, args);
 
 	seep_print_escaped(stderr, "%s%s%s: %s", before, command ? " " : "", command ? command : "",
 			   sentence);
-	free(sentence);
 }
 
 int seep_complain(const char *command, const struct seep_error *err)

@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "base/terminal.h"
+#include "base/xalloc.h"
 #include "cli/command.h"
 #include "recorder/census.h"
 
@@ -71,15 +72,13 @@ static void offer_processes(const struct typed *at)
 	for (size_t i = 0; i < census.count; i++) {
 		const struct seep_census_entry *entry = &census.entries[i];
 		const char *name = seep_path_base(entry->exe);
-		char *shown;
+		SEEP_FREED char *shown = seep_escape_dup(name);
 
 		if (!seep_census_runs(entry))
 			continue;
-		shown = seep_escape_dup(name);
 		(void)fprintf(at->out, "%u\t%s\n", entry->pid, shown);
 		if (is_plain(name))
 			(void)fprintf(at->out, "%s\tPID %u\n", name, entry->pid);
-		free(shown);
 	}
 	seep_census_done(&census);
 }

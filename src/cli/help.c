@@ -26,7 +26,7 @@ void seep_help_overview(FILE *out)
 		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 	};
-	struct seep_table *table = seep_table_new(columns, 2);
+	SEEP_TABLE(table, columns);
 
 	(void)fputs("usage: seep COMMAND [options] …\n\n", out);
 	for (size_t i = 0; i < seep_command_count; i++) {
@@ -34,7 +34,6 @@ void seep_help_overview(FILE *out)
 		seep_table_add(table, seep_commands[i].summary);
 	}
 	seep_table_print(table, &(struct seep_printer){ .out = out }, 2);
-	seep_table_free(table);
 	(void)fputs("\n\"seep help COMMAND\" explains one; \"seep --version\" prints the "
 		    "version.\n",
 		    out);
@@ -55,11 +54,10 @@ char *seep_help_option_syntax(const struct seep_option *option)
 static void print_option(const struct seep_option *option, size_t width, FILE *out)
 {
 	const struct seep_printer printer = { .out = out, .width = HELP_COLUMNS };
-	char *syntax = seep_help_option_syntax(option);
+	SEEP_FREED char *syntax = seep_help_option_syntax(option);
 
 	(void)fprintf(out, "  %-*s  ", (int)width, syntax);
 	seep_text_fold(&printer, SEEP_STYLE_PLAIN, width + 4, width + 4, option->summary);
-	free(syntax);
 }
 
 static size_t syntax_width(const struct seep_option_table *table)
@@ -67,11 +65,10 @@ static size_t syntax_width(const struct seep_option_table *table)
 	size_t width = sizeof("-h, --help") - 1;
 
 	for (size_t i = 0; i < table->count; i++) {
-		char *syntax = seep_help_option_syntax(&table->options[i]);
+		SEEP_FREED char *syntax = seep_help_option_syntax(&table->options[i]);
 
 		if (strlen(syntax) > width)
 			width = strlen(syntax);
-		free(syntax);
 	}
 	return width;
 }

@@ -42,7 +42,7 @@ int seep_keep_options_apply(const struct seep_keep_option_values *values,
 {
 	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
 	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
-	struct seep_strbuf text;
+	SEEP_STRBUF(text, SHOWN_BYTES_MAX);
 	int ret;
 
 	*ret_shown = NULL;
@@ -52,7 +52,6 @@ int seep_keep_options_apply(const struct seep_keep_option_values *values,
 	if (ret < 0)
 		return ret;
 	seep_keep(profile, sites, &modules, &threads);
-	seep_strbuf_init(&text, SHOWN_BYTES_MAX);
 	add_globs(&text, "module", &values->modules);
 	add_globs(&text, "thread", &values->threads);
 	*ret_shown = seep_strbuf_take(&text);

@@ -101,14 +101,12 @@ static char *mapped_ledger(uint32_t pid)
 
 static int find_pid(uint32_t pid, struct seep_ledger_operand *ret, struct seep_error *err)
 {
-	char *path;
-
 	ret->entry = seep_census_find(&ret->census, pid);
 	if (!ret->entry || ret->entry->here_pid != pid) {
-		path = mapped_ledger(pid);
+		SEEP_FREED char *path = mapped_ledger(pid);
+
 		if (path && seep_census_add(&ret->census, path, NULL) == 0)
 			ret->entry = seep_census_find(&ret->census, pid);
-		free(path);
 	}
 	return ret->entry ? 0
 			  : seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %u", pid);

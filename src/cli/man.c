@@ -97,12 +97,10 @@ static void escape(struct seep_strbuf *buf, const char *text, size_t bytes)
 /* Inside a line. */
 static void put_bytes(const char *text, size_t bytes, FILE *out)
 {
-	struct seep_strbuf roff;
+	SEEP_STRBUF(roff, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&roff, SEEP_LINE_BYTES_MAX);
 	escape(&roff, text, bytes);
 	(void)fputs(roff.text, out);
-	seep_strbuf_done(&roff);
 }
 
 static void put_text(const char *text, FILE *out)
@@ -116,12 +114,10 @@ static void put_text(const char *text, FILE *out)
  */
 static void put_lines(const char *text, size_t bytes, bool kept, FILE *out)
 {
-	struct seep_strbuf roff;
-	const char *at;
+	SEEP_STRBUF(roff, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_init(&roff, SEEP_LINE_BYTES_MAX);
 	escape(&roff, text, bytes);
-	for (at = roff.text; *at;) {
+	for (const char *at = roff.text; *at;) {
 		size_t length = strcspn(at, " "), next;
 
 		while (kept ? at[length] : at[length] == ' ') {
@@ -133,7 +129,6 @@ static void put_lines(const char *text, size_t bytes, bool kept, FILE *out)
 		(void)fprintf(out, "%s%.*s\n", *at == '.' ? "\\&" : "", (int)length, at);
 		at += length + (at[length] == ' ');
 	}
-	seep_strbuf_done(&roff);
 }
 
 static void put_prose(const char *text, FILE *out)
@@ -175,7 +170,8 @@ static void put_syntax(const char *text, FILE *out)
 
 static void put_heading(const char *name, const char *summary, FILE *out)
 {
-	char *line;
+	SEEP_FREED char *line = seep_xasprintf("%s - %c%s", name, tolower((unsigned char)*summary),
+					       summary + 1);
 	time_t when = time(NULL);
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
 	struct tm day = { 0 };
@@ -193,9 +189,7 @@ static void put_heading(const char *name, const char *summary, FILE *out)
 		      "\" 1 \"%s\" \"seep %s\" \"User Commands\"\n.nh\n.ad l\n"
 		      ".SH NAME\n",
 		      date, SEEP_VERSION);
-	line = seep_xasprintf("%s - %c%s", name, tolower((unsigned char)*summary), summary + 1);
 	put_prose(line, out);
-	free(line);
 }
 
 /* Paragraphs are filled; lines that are indented stay as they are. */
@@ -246,14 +240,11 @@ static void put_entries(const struct entry *entries, size_t count, FILE *out)
 
 static bool speaks_of(const struct seep_command *command, const char *other)
 {
-	char *phrase = seep_xasprintf("\"seep %s\"", other);
-	char *longer = seep_xasprintf("\"seep %s ", other);
+	SEEP_FREED char *phrase = seep_xasprintf("\"seep %s\"", other);
+	SEEP_FREED char *longer = seep_xasprintf("\"seep %s ", other);
 	const char *details = command->options->details;
-	const bool found = details && (strstr(details, phrase) || strstr(details, longer));
 
-	free(longer);
-	free(phrase);
-	return found;
+	return details && (strstr(details, phrase) || strstr(details, longer));
 }
 
 void seep_man_command(const struct seep_command *command, FILE *out)
@@ -274,10 +265,9 @@ void seep_man_command(const struct seep_command *command, FILE *out)
 		put_details(table->details, out);
 	(void)fputs(".SH OPTIONS\n", out);
 	for (size_t i = 0; i < table->count; i++) {
-		char *syntax = seep_help_option_syntax(&table->options[i]);
+		SEEP_FREED char *syntax = seep_help_option_syntax(&table->options[i]);
 
 		put_option(syntax, table->options[i].summary, out);
-		free(syntax);
 	}
 	put_option("-h, --help", "Show this help", out);
 	(void)fputs(".SH SEE ALSO\n.BR seep (1)", out);

@@ -35,7 +35,7 @@ static char **environment_of(const struct seep_profile *profile,
 {
 	const char *function = blamed && blamed->function ? blamed->function : "";
 	const char *file = blamed && blamed->file ? blamed->file : "";
-	char *evidence = seep_growth_evidence(profile, context, growth);
+	SEEP_FREED char *evidence = seep_growth_evidence(profile, context, growth);
 	size_t count = 0, used = VALUES;
 	char **list;
 
@@ -53,7 +53,6 @@ static char **environment_of(const struct seep_profile *profile,
 				 seep_growth_bytes_per_hour(growth));
 	list[7] = seep_xasprintf("SEEP_EVIDENCE=%.*s", VALUE_MAX, evidence);
 	list[8] = seep_xasprintf("SEEP_HASH=%016" PRIx64, context->hash);
-	free(evidence);
 	for (size_t i = 0; i < count; i++) {
 		bool ours = false;
 

@@ -18,8 +18,8 @@
 static void hint_import(const char *path)
 {
 	enum { START_BYTES = 64 * 1024 };
+	SEEP_FREED char *start = NULL;
 	struct stat st;
-	char *start;
 	long bytes;
 
 	/* Opening a device can have effects, and reading a pipe takes what is in it. */
@@ -29,7 +29,6 @@ static void hint_import(const char *path)
 	bytes = seep_file_read_start(path, start, START_BYTES);
 	if (bytes > 0 && seep_importer_detect(start, (size_t)bytes))
 		seep_hint("\"seep import %s\" makes a recording of it", path);
-	free(start);
 }
 
 void seep_ledger_hint(const char *operand, const struct seep_error *err)

@@ -31,7 +31,7 @@ bool seep_option_takes_value(const struct seep_option *option)
 
 static int unknown_option(const struct cursor *at, const char *typed, size_t bytes)
 {
-	char *word = seep_xstrndup(typed, bytes);
+	SEEP_FREED char *word = seep_xstrndup(typed, bytes);
 	struct core_nearest nearest;
 	const char *name;
 
@@ -40,10 +40,8 @@ static int unknown_option(const struct cursor *at, const char *typed, size_t byt
 	for (size_t i = 0; i < at->table->count; i++)
 		core_nearest_offer(&nearest, at->table->options[i].name);
 	name = core_nearest_word(&nearest);
-	(void)seep_fail(at->err, SEEP_EUSAGE, "unknown option --%.*s%s%s%s", VALUE_SHOWN_BYTES,
-			word, name ? "; did you mean --" : "", name ? name : "", name ? "?" : "");
-	free(word);
-	return -SEEP_EUSAGE;
+	return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%.*s%s%s%s", VALUE_SHOWN_BYTES,
+			 word, name ? "; did you mean --" : "", name ? name : "", name ? "?" : "");
 }
 
 const struct seep_option *seep_option_find(const struct seep_option_table *table, char letter,
@@ -65,7 +63,7 @@ static int find_choice(const struct cursor *at, const struct seep_option *option
 		       int *ret_index)
 {
 	struct core_nearest nearest;
-	struct seep_strbuf names;
+	SEEP_STRBUF(names, CHOICES_BYTES_MAX);
 	const char *meant;
 
 	core_nearest_init(&nearest, value);
@@ -75,16 +73,12 @@ static int find_choice(const struct cursor *at, const struct seep_option *option
 			return 0;
 		}
 		core_nearest_offer(&nearest, option->choices[i]);
+		seep_strbuf_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
 	}
 	meant = core_nearest_word(&nearest);
-	seep_strbuf_init(&names, CHOICES_BYTES_MAX);
-	for (int i = 0; option->choices[i]; i++)
-		seep_strbuf_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
-	(void)seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' must be %s%s%s%s%s", option->name,
-			VALUE_SHOWN_BYTES, value, option->choices[1] ? "one of " : "", names.text,
-			meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
-	seep_strbuf_done(&names);
-	return -SEEP_EUSAGE;
+	return seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' must be %s%s%s%s%s", option->name,
+			 VALUE_SHOWN_BYTES, value, option->choices[1] ? "one of " : "", names.text,
+			 meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
 static int store_item(const struct cursor *at, const struct seep_option *option, const char *value,

@@ -42,15 +42,13 @@ static void list_leaky(const struct seep_texts *leaky, const char *told)
 		(void)fprintf(stderr, "seep: there are leaks in %zu other process%s of this run:\n",
 			      count, count == 1 ? "" : "es");
 	for (size_t i = 0; i < leaky->count && shown < LISTED_MAX; i++) {
-		struct seep_strbuf word;
+		SEEP_STRBUF(word, SEEP_LINE_BYTES_MAX);
 
 		if (told && strcmp(leaky->items[i], told) == 0)
 			continue;
 		shown++;
-		seep_strbuf_init(&word, SEEP_LINE_BYTES_MAX);
 		seep_text_shell_word(&word, leaky->items[i]);
 		(void)fprintf(stderr, "  seep leaks %s\n", word.text);
-		seep_strbuf_done(&word);
 	}
 	if (shown < count)
 		(void)fprintf(stderr, "  and %zu more\n", count - shown);

@@ -15,13 +15,11 @@
 
 static int check_dir(const char *dir, struct seep_error *err)
 {
-	char *inside = seep_xasprintf("%s/.", dir);
-	int rc = 0;
+	SEEP_FREED char *inside = seep_xasprintf("%s/.", dir);
 
-	if (access(inside, X_OK) < 0)
-		rc = seep_fail(err, SEEP_EUSAGE, "--symbols %s: %s", dir, strerror(errno));
-	free(inside);
-	return rc;
+	return access(inside, X_OK) == 0
+		       ? 0
+		       : seep_fail(err, SEEP_EUSAGE, "--symbols %s: %s", dir, strerror(errno));
 }
 
 /* Now, rather than when the program has run. */

@@ -135,7 +135,7 @@ static bool look_at(const struct seep_top_find *find, int dir_fd, const char *na
 
 static bool adopt(struct seep_top_find *find, struct seep_live *live, struct met *met)
 {
-	char *path;
+	SEEP_FREED char *path = NULL;
 
 	if (!met->name || !belongs(find, live, &met->header))
 		return false;
@@ -143,7 +143,6 @@ static bool adopt(struct seep_top_find *find, struct seep_live *live, struct met
 	/* What cannot be read is not met again either. */
 	if (seep_live_add(live, path, &find->refusal) == -SEEP_ESYS)
 		find->refused_count++;
-	free(path);
 	free(met->name);
 	met->name = NULL;
 	return true;
