@@ -241,18 +241,17 @@ static int compare_entries(const void *left, const void *right)
 int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 {
 	struct taking taking = { .census = ret_census };
-	char *folder = seep_ledgerdir_asked();
+	SEEP_FREED char *asked = seep_ledgerdir_asked();
 	int rc;
 
 	*ret_census = (struct seep_census){ 0 };
 	taking.may_be_reaped = true;
-	rc = folder ? take_folder(&taking, folder, err) : 0;
-	taking.may_be_reaped = !folder;
-	free(folder);
+	rc = asked ? take_folder(&taking, asked, err) : 0;
+	taking.may_be_reaped = !asked;
 	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
-		folder = seep_ledgerdir_usual(i);
+		SEEP_FREED char *folder = seep_ledgerdir_usual(i);
+
 		rc = take_folder(&taking, folder, err);
-		free(folder);
 	}
 	if (rc < 0)
 		seep_census_done(ret_census);

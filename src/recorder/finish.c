@@ -234,13 +234,13 @@ static bool close_sums(const struct seep_finish_job *job)
 
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 {
-	char *path = seep_xasprintf("%s/%s", job->plan->ledger_dir, job->image.file_name);
+	SEEP_FREED char *path = seep_xasprintf("%s/%s", job->plan->ledger_dir,
+					       job->image.file_name);
 	const bool closed = close_sums(job);
 	struct seep_profile *profile;
 	int rc;
 
 	rc = seep_profile_load_ledger(path, !job->snapshot, &profile, &job->err);
-	free(path);
 	if (rc < 0) {
 		if (job->image.exe)
 			seep_error_prefix(&job->err, "nothing was recorded for %s (pid %u)%s",

@@ -150,7 +150,8 @@ static void add_reachable(const struct chains *c)
 {
 	struct seep_profile *profile = c->profile;
 	/* By context: index + 1 of its leak whose chain is missing; the first of several rules. */
-	uint32_t *wanted = seep_xcalloc((size_t)profile->context_count + 1, sizeof(*wanted));
+	SEEP_FREED uint32_t *wanted = seep_xcalloc((size_t)profile->context_count + 1,
+						   sizeof(*wanted));
 
 	for (uint32_t i = profile->leak_count; i > 0; i--)
 		if (profile->leaks[i - 1].verdict == SEEP_VERDICT_REACHABLE)
@@ -164,7 +165,6 @@ static void add_reachable(const struct chains *c)
 		add_chain(c, &profile->leaks[wanted[context] - 1], block->address);
 		wanted[context] = 0;
 	}
-	free(wanted);
 }
 
 static bool lists(const struct seep_profile_leak *leak, uint64_t address)
@@ -300,7 +300,7 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 			struct seep_leak_scan **ret_scan, struct seep_profile **ret_profile,
 			struct seep_error *err)
 {
-	char *path = seep_xasprintf("/proc/self/fd/%d", ledger->fd);
+	SEEP_FREED char *path = seep_xasprintf("/proc/self/fd/%d", ledger->fd);
 	struct seep_outside outside = { 0 };
 	struct seep_leak_scan *scan = NULL;
 	struct seep_profile *profile = NULL;
@@ -310,7 +310,6 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 	if (seep_leak_check_scan(ledger, pid, moment, plan, &scan, &why) < 0)
 		scan = NULL;
 	rc = seep_profile_load_ledger(path, false, &profile, err);
-	free(path);
 	if (rc == 0)
 		rc = name(plan, profile, err);
 	if (rc == 0) {
@@ -398,8 +397,8 @@ int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_lea
 
 void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)
 {
+	SEEP_FREED char *text = NULL;
 	va_list args;
-	char *text;
 
 	if (profile->scan.done || profile->scan.why_not)
 		return;
@@ -407,7 +406,6 @@ void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)
 	text = seep_xvasprintf(why, args);
 	va_end(args);
 	profile->scan.why_not = seep_profile_strdup(profile, text);
-	free(text);
 }
 
 uint32_t seep_leak_check_verdicts(const struct seep_profile *profile)

@@ -34,16 +34,14 @@ char *seep_ledgerdir_usual(unsigned i)
 char *seep_ledgerdir_asked(void)
 {
 	const char *asked = getenv("SEEP_DIR");
-	char *cwd, *path;
+	SEEP_FREED char *cwd = NULL;
 
 	if (!asked || !*asked)
 		return NULL;
 	if (*asked == '/')
 		return seep_xstrdup(asked);
 	cwd = getcwd(NULL, 0);
-	path = seep_xasprintf("%s/%s", cwd ? cwd : "", asked);
-	free(cwd);
-	return path;
+	return seep_xasprintf("%s/%s", cwd ? cwd : "", asked);
 }
 
 static int check_directory(int fd, const char *path, struct seep_error *err)

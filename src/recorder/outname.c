@@ -56,9 +56,8 @@ static void add_host(struct seep_strbuf *buf)
 int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char **ret_path,
 			struct seep_error *err)
 {
-	struct seep_strbuf path;
+	SEEP_STRBUF(path, PATH_MAX);
 
-	seep_strbuf_init(&path, PATH_MAX);
 	for (const char *at = pattern ? pattern : "./%e.%p.seep"; *at; at++) {
 		if (*at != '%') {
 			seep_strbuf_addc(&path, *at);
@@ -79,50 +78,34 @@ int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char
 			seep_strbuf_addc(&path, '%');
 			break;
 		default:
-			seep_strbuf_done(&path);
 			return seep_fail(err, SEEP_EUSAGE,
 					 "%s: %%%.1s must be one of %%p (pid), %%e (program), "
 					 "%%h (host), %%%%",
 					 pattern, at);
 		}
 	}
-	if (path.overflowed || path.length == 0) {
-		seep_strbuf_done(&path);
+	if (path.overflowed || path.length == 0)
 		return seep_fail(err, SEEP_EUSAGE, "the name of the recording is %s",
 				 path.overflowed ? "too long" : "empty");
-	}
 	*ret_path = seep_strbuf_take(&path);
 	return 0;
 }
 
 /*
- * Returns 0 or an errno. Permissions alone do not tell: a working directory that was removed, or a
- * file system of the kernel's own, allows everything but new files.
+ * Permissions alone do not tell: a working directory that was removed, or a file system of the
+ * kernel's own, allows everything but new files.
  */
-static int try_folder(const char *folder)
-{
-	char *path = seep_xasprintf("%s/.seep-XXXXXX", folder);
-	int fd = mkostemp(path, O_CLOEXEC);
-	int problem = fd < 0 ? errno : 0;
-
-	if (fd >= 0) {
-		(void)close(fd);
-		(void)unlink(path);
-	}
-	free(path);
-	return problem;
-}
-
 static int check_folder(const char *path, struct seep_error *err)
 {
-	char *folder = seep_path_folder(path);
-	int problem = try_folder(folder);
-	int rc = 0;
+	SEEP_FREED char *folder = seep_path_folder(path);
+	SEEP_FREED char *trial = seep_xasprintf("%s/.seep-XXXXXX", folder);
+	int fd = mkostemp(trial, O_CLOEXEC);
 
-	if (problem != 0)
-		rc = seep_fail_errno(err, problem, "cannot write to the folder %s", folder);
-	free(folder);
-	return rc;
+	if (fd < 0)
+		return seep_fail_errno(err, errno, "cannot write to the folder %s", folder);
+	(void)close(fd);
+	(void)unlink(trial);
+	return 0;
 }
 
 static void note_file(int dir_fd, const char *name, void *found)
@@ -155,7 +138,7 @@ static bool has_name_of_ours(const char *name, const char *stem)
 static void remove_recording(int dir_fd, const char *name, void *context)
 {
 	struct clearing *clearing = context;
-	char *path = seep_xasprintf("%s/%s", clearing->folder, name);
+	SEEP_FREED char *path = seep_xasprintf("%s/%s", clearing->folder, name);
 	struct stat st;
 
 	if (has_name_of_ours(name, clearing->stem) && lstat(path, &st) == 0 &&
@@ -163,7 +146,6 @@ static void remove_recording(int dir_fd, const char *name, void *context)
 		(void)unlinkat(dir_fd, name, 0);
 	else
 		clearing->kept_count++;
-	free(path);
 }
 
 static int open_folder(const char *folder)
@@ -187,23 +169,21 @@ static size_t clear(const char *folder, const char *stem)
 
 size_t seep_outname_clear(const char *main_path)
 {
-	char *children = seep_outname_folder(main_path), *folder = seep_path_folder(main_path);
-	char *snapshot = seep_outname_snapshot(main_path, 0);
+	SEEP_FREED char *children = seep_outname_folder(main_path);
+	SEEP_FREED char *folder = seep_path_folder(main_path);
+	SEEP_FREED char *snapshot = seep_outname_snapshot(main_path, 0);
 	size_t kept = clear(children, NULL);
 
 	if (kept == 0)
 		(void)rmdir(children);
 	snapshot[strlen(snapshot) - strlen(".000" SUFFIX)] = '\0';
 	(void)clear(folder, last_name(snapshot));
-	free(children);
-	free(folder);
-	free(snapshot);
 	return kept;
 }
 
 static int check_children(const char *path, bool force, struct seep_error *err)
 {
-	char *folder = seep_outname_folder(path);
+	SEEP_FREED char *folder = seep_outname_folder(path);
 	int fd = open_folder(folder);
 	bool found = false;
 	int rc = 0;
@@ -218,7 +198,6 @@ static int check_children(const char *path, bool force, struct seep_error *err)
 			       folder);
 	if (fd >= 0)
 		(void)close(fd);
-	free(folder);
 	return rc;
 }
 
@@ -269,9 +248,8 @@ char *seep_outname_folder(const char *main_path)
 
 char *seep_outname_child(const char *folder, uint32_t pid, const char *exe, unsigned number)
 {
-	struct seep_strbuf path;
+	SEEP_STRBUF(path, PATH_MAX + 2 * EXE_MAX_BYTES);
 
-	seep_strbuf_init(&path, PATH_MAX + 2 * EXE_MAX_BYTES);
 	seep_strbuf_addf(&path, "%s/%u.", folder, pid);
 	add_component(&path, exe);
 	if (number > 1)

@@ -99,17 +99,15 @@ static void explain_bindings(const struct seep_binding *first, const struct seep
 			     enum kind kind, struct seep_profile *profile)
 {
 	const bool of_program = kind == PROGRAMS_MALLOC || kind == PROGRAMS_OPERATORS;
-	char *who = seep_texts_join(callers, ", ", NAMES_MAX);
-	char *where = of_program ? seep_xstrdup(seep_path_base(first->to))
-				 : seep_xasprintf("%s of %s", first->function->symbol,
-						  seep_path_base(first->to));
+	SEEP_FREED char *who = seep_texts_join(callers, ", ", NAMES_MAX);
+	SEEP_FREED char *where = of_program ? seep_xstrdup(seep_path_base(first->to))
+					    : seep_xasprintf("%s of %s", first->function->symbol,
+							     seep_path_base(first->to));
 
 	seep_profile_add_unseen(profile, explanations[kind].code, "%s%s%s%s%s",
 				explanations[kind].before, of_program ? where : who,
 				explanations[kind].between, of_program ? who : where,
 				explanations[kind].after);
-	free(where);
-	free(who);
 }
 
 /* @allocator: which we call, and which does as it likes; that is how it allocates. */
@@ -159,11 +157,11 @@ static void explain_children(const struct seep_outside *outside, struct seep_pro
 {
 	for (uint32_t i = 0; outside->children_why && i < profile->unseen_count; i++) {
 		struct seep_profile_unseen *line = &profile->unseen[i];
-		char *text = seep_xasprintf("%s: %s", line->detail, outside->children_why);
+		SEEP_FREED char *text = seep_xasprintf("%s: %s", line->detail,
+						       outside->children_why);
 
 		if (strcmp(line->code, "unrecorded-child") == 0)
 			line->detail = seep_profile_strdup(profile, text);
-		free(text);
 	}
 }
 
@@ -202,14 +200,13 @@ static bool explain_names(struct seep_profile *profile)
 void seep_outside_explain(const struct seep_outside *outside, struct seep_profile *profile)
 {
 	/* As the maps have it, behind all links. */
-	char *allocator = realpath(profile->process.allocator, NULL);
+	SEEP_FREED char *allocator = realpath(profile->process.allocator, NULL);
 	bool excess;
 
 	for (enum kind kind = 0; kind < KIND_COUNT; kind++)
 		/* Operators on a malloc that is not counted need no line of their own. */
 		if (kind != PROGRAMS_OPERATORS || !seep_profile_says(profile, "own-allocator"))
 			look_through_bindings(outside, allocator ? allocator : "", kind, profile);
-	free(allocator);
 	explain_manager(outside, profile);
 	explain_children(outside, profile);
 	excess = is_whole(profile) && explain_excess(outside, profile);

@@ -5,7 +5,6 @@
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/ledger_figure.h"
-#include "profile/ledger_figure.h"
 #include "profile/verdict.h"
 #include "recorder/finish.h"
 #include "recorder/image.h"
@@ -95,7 +94,7 @@ static void add_turns(struct turn *turns, const struct seep_profile_other *share
 static uint64_t peaks_at_once(const struct seep_profile_other *own,
 			      const struct seep_profile_other *others, uint32_t count)
 {
-	struct turn *turns = seep_xcalloc((size_t)count + 1, 2 * sizeof(*turns));
+	SEEP_FREED struct turn *turns = seep_xcalloc((size_t)count + 1, 2 * sizeof(*turns));
 	uint64_t now_bytes = 0, most_bytes = 0;
 
 	add_turns(turns, own);
@@ -109,7 +108,6 @@ static uint64_t peaks_at_once(const struct seep_profile_other *own,
 			now_bytes += turns[i].peak_bytes;
 		most_bytes = core_larger(most_bytes, now_bytes);
 	}
-	free(turns);
 	return most_bytes;
 }
 
@@ -148,24 +146,21 @@ void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other 
 char *seep_run_unrecorded(const struct seep_recorder_result *run)
 {
 	const size_t count = run->unrecorded_count;
-	char *programs, *text;
+	SEEP_FREED char *programs = NULL;
 
 	if (count == 0)
 		return NULL;
 	programs = seep_texts_join(&run->unrecorded, "; ", PROGRAMS_MAX);
-	text = seep_xasprintf("%zu process%s without a recording called exec: %s", count,
+	return seep_xasprintf("%zu process%s without a recording called exec: %s", count,
 			      count == 1 ? "" : "es", programs);
-	free(programs);
-	return text;
 }
 
 void seep_run_explain(struct seep_profile *profile, const struct seep_recorder_result *run)
 {
-	char *unrecorded = seep_run_unrecorded(run);
+	SEEP_FREED char *unrecorded = seep_run_unrecorded(run);
 
 	if (unrecorded)
 		seep_profile_add_unseen(profile, "exec-unrecorded", "%s", unrecorded);
-	free(unrecorded);
 	if (run->unwritten_count)
 		seep_profile_add_unseen(profile, "run-incomplete",
 					"the sums of all processes are without %zu whose recording "

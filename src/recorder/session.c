@@ -190,17 +190,13 @@ static char *key_of(const char *file_name, uint64_t created_ns)
 static bool is_known(struct seep_session *session, const struct seep_ledger *ledger)
 {
 	const uint64_t created_ns = ledger->view.header.created_ns;
-	char *key;
-	bool known;
+	SEEP_FREED char *key = key_of(ledger->file_name, created_ns);
 
 	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->created_ns == created_ns &&
 		    strcmp(image->file_name, ledger->file_name) == 0)
 			return true;
-	key = key_of(ledger->file_name, created_ns);
-	known = seep_texts_have(&session->kept, key);
-	free(key);
-	return known;
+	return seep_texts_have(&session->kept, key);
 }
 
 static bool has_room(const struct seep_session *session)
@@ -239,17 +235,16 @@ void seep_session_meet(struct seep_session *session, const char *file_name)
 {
 	struct seep_ledgerdir_name name;
 	struct seep_ledger ledger;
-	char *finished;
 	int rc;
 
 	if (!seep_ledgerdir_parse(file_name, &name))
 		return;
 	if (name.is_unnamed) {
-		finished = seep_xstrndup(file_name,
-					 strlen(file_name) - strlen(SEEP_LEDGERDIR_UNNAMED));
+		SEEP_FREED char *finished = seep_xstrndup(
+			file_name, strlen(file_name) - strlen(SEEP_LEDGERDIR_UNNAMED));
+
 		if (give_name(session, file_name, finished))
 			seep_session_meet(session, finished);
-		free(finished);
 		return;
 	}
 	if (!has_room(session)) {

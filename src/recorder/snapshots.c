@@ -102,10 +102,9 @@ static unsigned next_number(const struct seep_snapshot_ring *ring)
 	bool taken = true;
 
 	while (taken && number < INT_MAX) {
-		char *path = seep_outname_snapshot(ring->output, ++number);
+		SEEP_FREED char *path = seep_outname_snapshot(ring->output, ++number);
 
 		taken = access(path, F_OK) == 0;
-		free(path);
 	}
 	return number;
 }
@@ -114,7 +113,7 @@ static unsigned next_number(const struct seep_snapshot_ring *ring)
 static bool has_room_for_two(struct seep_snapshots *snapshots,
 			     const struct seep_snapshot_ring *ring)
 {
-	char *folder = seep_path_folder(ring->output);
+	SEEP_FREED char *folder = seep_path_folder(ring->output);
 	struct statvfs about;
 	uint64_t left = UINT64_MAX;
 
@@ -125,7 +124,6 @@ static bool has_room_for_two(struct seep_snapshots *snapshots,
 		snapshots->room = seep_xasprintf("%s had %s left, the last snapshot took %s",
 						 folder, seep_bytes_text(left).text,
 						 seep_bytes_text(ring->bytes).text);
-	free(folder);
 	return left / 2 >= ring->bytes;
 }
 
@@ -157,10 +155,9 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 
 static void drop_oldest(struct seep_snapshot_ring *ring)
 {
-	char *path = seep_outname_snapshot(ring->output, ring->kept[0]);
+	SEEP_FREED char *path = seep_outname_snapshot(ring->output, ring->kept[0]);
 
 	(void)unlink(path);
-	free(path);
 	ring->count--;
 	memmove(ring->kept, ring->kept + 1, ring->count * sizeof(*ring->kept));
 }
@@ -208,7 +205,7 @@ void seep_snapshots_result(const struct seep_snapshots *snapshots,
 	tell(result, snapshots->failed, " could not be written", "s could not be written",
 	     snapshots->problem);
 	for (const struct seep_snapshot_ring *ring = snapshots->rings; ring; ring = ring->next) {
-		char *newest;
+		SEEP_FREED char *newest = NULL;
 
 		if (strcmp(ring->output, snapshots->plan->output) != 0 || !ring->count) {
 			others += ring->written;
@@ -218,7 +215,6 @@ void seep_snapshots_result(const struct seep_snapshots *snapshots,
 		seep_texts_take(&result->notes,
 				seep_xasprintf("%u snapshot%s, the newest is %s", ring->written,
 					       ring->written == 1 ? "" : "s", newest));
-		free(newest);
 	}
 	if (others > 0)
 		seep_texts_take(&result->notes, seep_xasprintf("%u snapshot%s of other processes",

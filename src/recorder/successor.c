@@ -134,26 +134,23 @@ char *seep_successor_text(const struct seep_successor *successor)
 	const char *name = successor->path ? successor->path : successor->name;
 	bool is_whole = successor->path || (name && strlen(name) != KERNEL_NAME_BYTES);
 	/* Of a name alone it is what PATH leads to. The kernel cuts long ones off. */
-	char *of_file = is_whole ? reason_of_file(name) : NULL;
+	SEEP_FREED char *of_file = is_whole ? reason_of_file(name) : NULL;
 	const char *why = of_file ? of_file : successor->why;
-	char *text = seep_xasprintf("%s was not recorded: %s", name ? name : "another program",
-				    why ? why
-					: "it made no ledger (LD_PRELOAD may be missing in its "
-					  "environment, or its loader ignores it)");
 
-	free(of_file);
-	return text;
+	return seep_xasprintf("%s was not recorded: %s", name ? name : "another program",
+			      why ? why
+				  : "it made no ledger (LD_PRELOAD may be missing in its "
+				    "environment, or its loader ignores it)");
 }
 
 void seep_successor_explain(const struct seep_successor *successor, struct seep_profile *profile)
 {
 	const char *before = profile->process.exe ? seep_path_base(profile->process.exe) : "";
-	char *text = seep_successor_text(successor);
+	SEEP_FREED char *text = seep_successor_text(successor);
 
 	seep_profile_add_unseen(profile, "exec-unrecorded",
 				"the process then called exec: this recording is of %s only; %s",
 				*before ? before : "the first program", text);
-	free(text);
 }
 
 void seep_successor_done(struct seep_successor *successor)

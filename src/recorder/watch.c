@@ -284,12 +284,12 @@ static uint64_t look_at_successor(struct seep_watch *watch)
 	struct seep_successor *successor = &watch->seen.successor;
 
 	if (watch->catch_tries) {
-		char *before = seep_ledger_string(&watch->ledger, watch->ledger.view.header.exe);
+		SEEP_FREED char *before = seep_ledger_string(&watch->ledger,
+							     watch->ledger.view.header.exe);
 
 		watch->catch_tries--;
 		if (seep_successor_catch(successor, before, watch->pid))
 			watch->catch_tries = 0;
-		free(before);
 		return (CATCH_TRIES - watch->catch_tries) * (uint64_t)CATCH_PAUSE_NS;
 	}
 	if (!successor->looked && watch->pid &&
