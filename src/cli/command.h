@@ -48,15 +48,6 @@ extern const size_t seep_command_count;
 /* NULL when there is no such command. */
 const struct seep_command *seep_command_find(const char *name);
 
-/* The name of the nearest command, or NULL when none is near. */
-const char *seep_command_nearest(const char *name);
-
-/*
- * Read its options and run it, or deal with --help and wrong usage. @argv[0] is the command's name.
- * Returns the exit status.
- */
-int seep_command_run(const struct seep_command *command, int argc, char **argv);
-
 extern seep_command_function cmd_check, cmd_completion, cmd_diff, cmd_doctor, cmd_export,
 	cmd_import, cmd_leaks, cmd_mark, cmd_open, cmd_ps, cmd_query, cmd_report, cmd_run, cmd_save,
 	cmd_snapshot, cmd_top;

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-#include "core/nearest.h"
-#include "cli/complain.h"
-#include "cli/help.h"
 #include "cli/operand_hint.h"
 
 /* clang-format off */
@@ -43,38 +40,4 @@ const struct seep_command *seep_command_find(const char *name)
 			return &seep_commands[i];
 	}
 	return NULL;
-}
-
-const char *seep_command_nearest(const char *name)
-{
-	struct core_nearest nearest;
-
-	core_nearest_init(&nearest, name);
-	for (size_t i = 0; i < seep_command_count; i++)
-		core_nearest_offer(&nearest, seep_commands[i].name);
-	return core_nearest_word(&nearest);
-}
-
-int seep_command_run(const struct seep_command *command, int argc, char **argv)
-{
-	struct seep_error err = { 0 };
-	int ret = seep_options_parse(command->options, &argc, &argv, &err);
-
-	if (ret == SEEP_OPTIONS_HELP) {
-		seep_help_command(command, stdout);
-		return SEEP_EXIT_OK;
-	}
-	if (ret == 0) {
-		ret = command->run(argv, &err);
-		if (ret < 0) {
-			ret = seep_complain(command->name, &err);
-			if (command->hint)
-				command->hint(argv[0], &err);
-		}
-		return ret;
-	}
-	seep_complain(command->name, &err);
-	seep_hint("usage: seep %s%s%s (--help lists the options)", command->name,
-		  *command->args ? " " : "", command->args);
-	return SEEP_EXIT_USAGE;
 }

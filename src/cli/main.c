@@ -9,19 +9,25 @@
 #include "cli/complain.h"
 #include "cli/help.h"
 #include "cli/man.h"
+#include "core/nearest.h"
 
 static int unknown_command(const char *name)
 {
-	const char *nearest = seep_command_nearest(name);
+	struct core_nearest nearest;
+	const char *meant;
 
+	core_nearest_init(&nearest, name);
+	for (size_t i = 0; i < seep_command_count; i++)
+		core_nearest_offer(&nearest, seep_commands[i].name);
+	meant = core_nearest_word(&nearest);
 	if (*name == '-')
 		seep_complainf(NULL, "%s is not an option of seep itself", name);
 	else
 		seep_complainf(NULL, "unknown command '%s'", name);
 	if (*name == '-' || !*name)
 		seep_hint("\"seep help\" lists the commands; their options come after them");
-	else if (nearest)
-		seep_hint("did you mean \"seep %s\"?", nearest);
+	else if (meant)
+		seep_hint("did you mean \"seep %s\"?", meant);
 	else
 		seep_hint("\"seep help\" lists the commands; \"seep run %s\" runs a program", name);
 	return SEEP_EXIT_USAGE;
@@ -63,6 +69,31 @@ static int help(int argc, char **argv)
 	return SEEP_EXIT_OK;
 }
 
+/* @argv[0] is the command's name. Returns the exit status. */
+static int run_command(const struct seep_command *command, int argc, char **argv)
+{
+	struct seep_error err = { 0 };
+	int ret = seep_options_parse(command->options, &argc, &argv, &err);
+
+	if (ret == SEEP_OPTIONS_HELP) {
+		seep_help_command(command, stdout);
+		return SEEP_EXIT_OK;
+	}
+	if (ret < 0) {
+		seep_complain(command->name, &err);
+		seep_hint("usage: seep %s %s (--help lists the options)", command->name,
+			  command->args);
+		return SEEP_EXIT_USAGE;
+	}
+	ret = command->run(argv, &err);
+	if (ret < 0) {
+		ret = seep_complain(command->name, &err);
+		if (command->hint)
+			command->hint(argv[0], &err);
+	}
+	return ret;
+}
+
 static int dispatch(int argc, char **argv)
 {
 	const struct seep_command *command;
@@ -80,7 +111,7 @@ static int dispatch(int argc, char **argv)
 	command = seep_command_find(argv[0]);
 	if (!command)
 		return unknown_command(argv[0]);
-	return seep_command_run(command, argc, argv);
+	return run_command(command, argc, argv);
 }
 
 int main(int argc, char **argv)
