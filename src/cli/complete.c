@@ -227,8 +227,7 @@ static void complete_command(struct typed *at, char **words)
 	read_words(at, words);
 	if (at->option && at->option->placeholder)
 		offer_value(at);
-	else if (!at->no_options && !at->head_bytes &&
-		 (*at->word == '-' || at->command->options->max_operands == 0))
+	else if (!at->no_options && !at->head_bytes && *at->word == '-')
 		offer_options(at);
 	else if (!at->head_bytes)
 		offer_operand(at);

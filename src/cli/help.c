@@ -77,11 +77,8 @@ void seep_help_command(const struct seep_command *command, FILE *out)
 {
 	size_t width = syntax_width(command->options);
 
-	(void)fprintf(out, "usage: seep %s%s%s\n\n%s.\n", command->name, *command->args ? " " : "",
-		      command->args, command->summary);
-	if (command->options->details)
-		(void)fprintf(out, "\n%s", command->options->details);
-	(void)fputs("\noptions:\n", out);
+	(void)fprintf(out, "usage: seep %s %s\n\n%s.\n\n%s\noptions:\n", command->name,
+		      command->args, command->summary, command->options->details);
 	for (size_t i = 0; i < command->options->count; i++)
 		print_option(&command->options->options[i], width, out);
 	(void)fprintf(out, "  %-*s  %s\n", (int)width, "-h, --help", "Show this help");

@@ -244,7 +244,7 @@ static bool speaks_of(const struct seep_command *command, const char *other)
 	SEEP_FREED char *longer = seep_xasprintf("\"seep %s ", other);
 	const char *details = command->options->details;
 
-	return details && (strstr(details, phrase) || strstr(details, longer));
+	return strstr(details, phrase) || strstr(details, longer);
 }
 
 void seep_man_command(const struct seep_command *command, FILE *out)
@@ -256,13 +256,12 @@ void seep_man_command(const struct seep_command *command, FILE *out)
 	put_heading(name, command->summary, out);
 	(void)fputs(".SH SYNOPSIS\n\\fBseep ", out);
 	put_text(command->name, out);
-	(void)fputs(*command->args ? "\\fR " : "\\fR", out);
+	(void)fputs("\\fR ", out);
 	put_syntax(command->args, out);
 	(void)fputs("\n.SH DESCRIPTION\n", out);
 	put_text(command->summary, out);
 	(void)fputs(".\n", out);
-	if (table->details)
-		put_details(table->details, out);
+	put_details(table->details, out);
 	(void)fputs(".SH OPTIONS\n", out);
 	for (size_t i = 0; i < table->count; i++) {
 		SEEP_FREED char *syntax = seep_help_option_syntax(&table->options[i]);

@@ -80,8 +80,7 @@ struct seep_option_table {
 	size_t max_operands; /* SIZE_MAX = any number */
 	/* The first operand ends the options: what follows belongs to a program ("seep run"). */
 	bool operand_ends_options;
-	const char
-		*details; /* paragraphs for the command's help, newline at the end; may be NULL */
+	const char *details; /* paragraphs for the command's help, newline at the end */
 };
 
 /* Returned by seep_options_parse() when --help or -h was given. */

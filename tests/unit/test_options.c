@@ -219,7 +219,10 @@ TEST(every_commands_table_is_well_formed)
 		const struct seep_option_table *table = seep_commands[i].options;
 
 		assert_ptr_equal(seep_command_find(seep_commands[i].name), &seep_commands[i]);
+		assert_true(*seep_commands[i].args);
+		assert_non_null(table->details);
 		assert_true(table->min_operands <= table->max_operands);
+		assert_true(table->max_operands > 0);
 		for (size_t j = 0; j < table->count; j++) {
 			const struct seep_option *option = &table->options[j];
 
