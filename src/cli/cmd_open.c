@@ -51,46 +51,30 @@ static int make_folder(const char *path, struct seep_error *err)
 	return seep_fail_errno(err, errno, "cannot make the folder %s", path);
 }
 
-/* A folder of the user's own, which is made. */
-static int cache_folder(char **ret_folder, struct seep_error *err)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *parent;
-	int rc;
-
-	if (cache && *cache == '/')
-		parent = seep_xstrdup(cache);
-	else if (home && *home == '/')
-		parent = seep_xasprintf("%s/.cache", home);
-	else
-		return seep_fail(err, SEEP_ENOTFOUND, "HOME is not set: name a file with -o");
-	*ret_folder = seep_xasprintf("%s/seep", parent);
-	rc = make_folder(parent, err);
-	if (rc == 0)
-		rc = make_folder(*ret_folder, err);
-	free(parent);
-	if (rc < 0) {
-		free(*ret_folder);
-		*ret_folder = NULL;
-	}
-	return rc;
-}
-
+/* What is asked for, else a file in a folder of the user's own, which is made. */
 static int choose_output(const char *file, char **ret_output, struct seep_error *err)
 {
-	char *folder = NULL;
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	SEEP_FREED char *parent = NULL, *folder = NULL;
 	int rc;
 
 	if (asked.output) {
 		*ret_output = seep_xstrdup(asked.output);
 		return 0;
 	}
-	rc = cache_folder(&folder, err);
-	if (rc < 0)
-		return rc;
-	*ret_output = seep_xasprintf("%s/%s.html", folder, seep_path_base(file));
-	free(folder);
-	return 0;
+	if (cache && *cache == '/')
+		parent = seep_xstrdup(cache);
+	else if (home && *home == '/')
+		parent = seep_xasprintf("%s/.cache", home);
+	else
+		return seep_fail(err, SEEP_ENOTFOUND, "HOME is not set: name a file with -o");
+	folder = seep_xasprintf("%s/seep", parent);
+	rc = make_folder(parent, err);
+	if (rc == 0)
+		rc = make_folder(folder, err);
+	if (rc == 0)
+		*ret_output = seep_xasprintf("%s/%s.html", folder, seep_path_base(file));
+	return rc;
 }
 
 static int write_page(const char *file, const char *output, struct seep_error *err)
