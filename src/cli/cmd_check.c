@@ -105,9 +105,12 @@ static int read_run(struct job *job, const char *path, bool is_child, struct see
 {
 	const struct seep_budget_plan plan = { &job->baseline, is_child, asked.no_children };
 	struct seep_budget_side side = { 0 };
-	int rc = load(&side, path, err);
 	SEEP_FREED char *folder = seep_outname_folder(path);
+	int rc;
 
+	if (!is_child)
+		job->operand = path;
+	rc = load(&side, path, err);
 	if (rc == 0 && !job->is_baseline)
 		seep_check_add(&job->check, path, &side, &plan);
 	for (uint32_t i = 0;
@@ -123,19 +126,6 @@ static int read_run(struct job *job, const char *path, bool is_child, struct see
 		seep_baseline_take(&job->baseline, side);
 	else
 		seep_budget_side_done(&side);
-	return rc;
-}
-
-static int read_runs(struct job *job, bool is_baseline, const char *const *paths, size_t count,
-		     struct seep_error *err)
-{
-	int rc = 0;
-
-	job->is_baseline = is_baseline;
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		job->operand = paths[i];
-		rc = read_run(job, paths[i], false, err);
-	}
 	return rc;
 }
 
@@ -218,21 +208,22 @@ int cmd_check(char **operands, struct seep_error *err)
 	/* By the name that the shell has, which may lead through links: compilers write that. */
 	SEEP_FREED char *root = get_current_dir_name();
 	struct job job = {
-		.check = { .budgets = &budgets, .root = root, .allow_unknown = asked.allow_unknown }
+		.check = { .budgets = &budgets,
+			   .root = root,
+			   .allow_unknown = asked.allow_unknown },
+		.is_baseline = true,
 	};
-	size_t count = 0;
 	int status, rc;
 
-	while (operands[count])
-		count++;
 	rc = root ? read_budgets(&budgets, err)
 		  : seep_fail_errno(err, errno, "the working directory");
 	if (rc == 0)
 		rc = check_outputs(err);
-	if (rc == 0)
-		rc = read_runs(&job, true, asked.baselines.items, asked.baselines.count, err);
-	if (rc == 0)
-		rc = read_runs(&job, false, (const char *const *)operands, count, err);
+	for (size_t i = 0; i < asked.baselines.count && rc == 0; i++)
+		rc = read_run(&job, asked.baselines.items[i], false, err);
+	job.is_baseline = false;
+	for (; *operands && rc == 0; operands++)
+		rc = read_run(&job, *operands, false, err);
 	if (rc == 0)
 		rc = show(&job.check, err);
 	status = rc == 0 ? statuses[seep_check_result(&job.check)] : seep_complain("check", err);
