@@ -142,7 +142,7 @@ static int show_json(const struct seep_diff_view *view, struct seep_error *err)
 
 	if (rc < 0)
 		return rc;
-	seep_report_diff_json(output.stream, view, output.strings);
+	seep_report_diff_json(output.file.stream, view, output.strings);
 	return seep_json_end(&output, err);
 }
 

@@ -38,15 +38,11 @@ int seep_json_check(const char *value, struct seep_error *err)
 int seep_json_begin(const char *value, struct seep_json_output *ret_output, struct seep_error *err)
 {
 	*ret_output = (struct seep_json_output){
-		.stream = stdout,
+		.file.stream = stdout,
 		.strings = strcmp(value, seep_json_forms[0]) == 0,
 		.is_file = seep_json_is_file(value),
 	};
-	if (ret_output->is_file && seep_output_begin(value, "JSON", &ret_output->file, err) < 0)
-		return -err->code;
-	if (ret_output->is_file)
-		ret_output->stream = ret_output->file.stream;
-	return 0;
+	return ret_output->is_file ? seep_output_begin(value, "JSON", &ret_output->file, err) : 0;
 }
 
 int seep_json_end(struct seep_json_output *output, struct seep_error *err)
@@ -62,6 +58,6 @@ int seep_json_report(const char *value, const struct seep_profile *profile,
 
 	if (rc < 0)
 		return rc;
-	seep_report_json(output.stream, profile, view, output.strings);
+	seep_report_json(output.file.stream, profile, view, output.strings);
 	return seep_json_end(&output, err);
 }

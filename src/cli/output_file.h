@@ -43,10 +43,9 @@ SEEP_NODISCARD int seep_json_check(const char *value, struct seep_error *err);
 
 /* Where a document goes. */
 struct seep_json_output {
-	FILE *stream;
-	bool strings; /* for large numbers */
+	struct seep_atomic_file file; /* or standard output as its stream */
 	bool is_file;
-	struct seep_atomic_file file;
+	bool strings; /* for large numbers */
 };
 
 /*
