@@ -192,12 +192,9 @@ static void print_text(const struct seep_facts *facts, const struct seep_finding
 	print_findings(&printer, found, SEEP_FINDING_PROBLEM);
 	print_findings(&printer, found, SEEP_FINDING_NOTE);
 	print_well(&printer, found);
-	if (problems)
-		printf("\n%zu problem%s", problems, problems == 1 ? "" : "s");
-	else
-		printf("\nno problems");
+	printf("\n%s", problems ? seep_things_text(problems, "problem").text : "no problems");
 	if (notes)
-		printf(", %zu note%s", notes, notes == 1 ? "" : "s");
+		printf(", %s", seep_things_text(notes, "note").text);
 	printf("\n");
 	if (can_restart(facts)) {
 		SEEP_FREED char *run = restart_command(facts, "seep run --", "");
