@@ -106,13 +106,6 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		entry->space_bytes = (uint64_t)st.st_blocks * 512;
 }
 
-static struct seep_census_entry *new_entry(struct seep_census *census)
-{
-	census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,
-				     sizeof(*census->entries));
-	return &census->entries[census->count++];
-}
-
 static void add_problem(struct taking *taking, const struct seep_error *err)
 {
 	struct seep_texts *problems = &taking->census->problems;
@@ -172,7 +165,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 			tidy_half_made(dir_fd, file_name, &name);
 		return;
 	}
-	entry = new_entry(census);
+	entry = SEEP_APPEND(census->entries, census->count);
 	if (!taking->tidies)
 		sums = seep_ledger_sum(&ledger);
 	fill_entry(entry, &ledger, taking->dir, taking->tidies ? NULL : &sums);
@@ -195,7 +188,7 @@ int seep_census_add(struct seep_census *census, const char *path, struct seep_er
 	if (rc < 0)
 		return rc;
 	sums = seep_ledger_sum(&ledger);
-	fill_entry(new_entry(census), &ledger, NULL, &sums);
+	fill_entry(SEEP_APPEND(census->entries, census->count), &ledger, NULL, &sums);
 	seep_ledger_close(&ledger);
 	return 0;
 }

@@ -50,7 +50,6 @@ struct seep_census_entry {
 struct seep_census {
 	struct seep_census_entry *entries; /* running ones first, by age */
 	size_t count;
-	size_t capacity;
 	struct seep_texts problems; /* a sentence for each file called a ledger that cannot be read,
 			    one for all of another version in a folder */
 };

@@ -67,9 +67,7 @@ void seep_image_add_child(struct seep_image *image, uint32_t pid)
 		if (image->children[i] == pid)
 			return;
 	}
-	image->children = seep_xgrow(image->children, &image->child_capacity,
-				     image->child_count + 1, sizeof(*image->children));
-	image->children[image->child_count++] = pid;
+	*SEEP_APPEND(image->children, image->child_count) = pid;
 }
 
 struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share)

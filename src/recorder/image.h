@@ -52,7 +52,6 @@ struct seep_image {
 	struct seep_profile_forked forked;
 	uint32_t *children;
 	size_t child_count;
-	size_t child_capacity;
 };
 
 /* Takes what @ledger's header says; @ledger stays the caller's. */

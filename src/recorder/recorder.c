@@ -29,7 +29,6 @@
 enum {
 	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
-	POLL_FIXED = 3,
 	LOOK_AGAIN_MS = 500,	   /* for forked children whose ledgers have no name yet */
 	UNRECORDED_MAX = 100,	   /* programs that are told apart */
 	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
@@ -56,8 +55,6 @@ struct seep_recorder {
 	uint64_t interrupted_ns; /* while recordings were written; 0: not */
 	struct seep_recorder_result *result;
 	char *folder; /* for recordings of other processes */
-	struct pollfd *polls;
-	size_t poll_capacity;
 };
 
 static bool is_taken(const struct seep_recorder *recorder, const char *output)
@@ -289,27 +286,25 @@ static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 
 static void wait_for_events(struct seep_recorder *recorder)
 {
-	size_t count = POLL_FIXED;
+	SEEP_FREED struct pollfd *polls = NULL;
+	size_t count = 0;
 	bool silent = false;
 
+	*SEEP_APPEND(polls, count) = (struct pollfd){ .fd = recorder->signals.fd,
+						      .events = POLLIN };
+	*SEEP_APPEND(polls, count) = (struct pollfd){ .fd = recorder->inotify_fd,
+						      .events = POLLIN };
+	*SEEP_APPEND(polls, count) = (struct pollfd){ .fd = seep_finisher_fd(recorder->finisher),
+						      .events = POLLIN };
 	for (struct seep_image *image = recorder->session.images; image; image = image->next) {
 		if (image->state != SEEP_IMAGE_LIVE)
 			continue;
-		if (image->pidfd < 0) {
-			silent = true;
-			continue;
-		}
-		recorder->polls = seep_xgrow(recorder->polls, &recorder->poll_capacity, count + 1,
-					     sizeof(*recorder->polls));
-		recorder->polls[count++] = (struct pollfd){ .fd = image->pidfd, .events = POLLIN };
+		silent |= image->pidfd < 0;
+		if (image->pidfd >= 0)
+			*SEEP_APPEND(polls, count) = (struct pollfd){ .fd = image->pidfd,
+								      .events = POLLIN };
 	}
-	recorder->polls[0] = (struct pollfd){ .fd = recorder->signals.fd, .events = POLLIN };
-	recorder->polls[1] = (struct pollfd){ .fd = recorder->inotify_fd, .events = POLLIN };
-	recorder->polls[2] = (struct pollfd){
-		.fd = seep_finisher_fd(recorder->finisher),
-		.events = POLLIN,
-	};
-	(void)poll(recorder->polls, count, poll_timeout_ms(recorder, silent));
+	(void)poll(polls, count, poll_timeout_ms(recorder, silent));
 }
 
 /* Signals for the target while it lives; afterwards they mean: do not wait for the others. */
@@ -545,8 +540,6 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 		.plan = &recorder->plan,
 		.main_pid = (uint32_t)main_pid,
 	};
-	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
-				     sizeof(*recorder->polls));
 	open_inotify(recorder);
 	rc = seep_run_signals_begin(&recorder->signals, main_pid, err);
 	if (rc == 0)
@@ -573,6 +566,5 @@ void seep_recorder_free(struct seep_recorder *recorder)
 	if (recorder->inotify_fd >= 0)
 		(void)close(recorder->inotify_fd);
 	free(recorder->folder);
-	free(recorder->polls);
 	free(recorder);
 }

@@ -19,9 +19,7 @@ void seep_recorder_add_other(struct seep_recorder_result *result, const struct s
 {
 	struct seep_profile_other *other;
 
-	result->others = seep_xgrow(result->others, &result->other_capacity,
-				    result->other_count + 1, sizeof(*result->others));
-	other = &result->others[result->other_count++];
+	other = SEEP_APPEND(result->others, result->other_count);
 	*other = job->share;
 	other->exe = seep_xstrdup(exe);
 	other->file = seep_xstrdup(seep_path_base(job->output));

@@ -22,7 +22,6 @@ struct seep_recorder_result {
 	char *folder; /* of the others' recordings */
 	struct seep_profile_other *others;
 	size_t other_count;
-	size_t other_capacity;
 	struct seep_profile *lead; /* of the one with the largest peak; NULL: FILE's is */
 	char *lead_path;	   /* its recording */
 	struct seep_profile_forked small_forks; /* of all processes, those without a recording */
