@@ -58,11 +58,12 @@ static void entry_done(struct seep_census_entry *entry)
 	free(entry->exe);
 }
 
-/* @dir: NULL: the name is its path. @sums: NULL: they are not asked for. */
+/* @dir: NULL: the name is its path. */
 static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledger, const char *dir,
 		       const struct seep_ledger_sums *sums)
 {
 	const struct ledger_header *header = &ledger->view.header;
+	const struct ledger_control *control = ledger->control;
 	const bool has_recorder = seep_ledger_has_recorder(ledger);
 	uint64_t now = seep_clock_ns(CLOCK_REALTIME);
 	uint32_t here_pid = 0;
@@ -80,25 +81,18 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		.pid_namespace = header->pid_namespace,
 		.here_pid = here_pid,
 		.is_replaced = life == SEEP_PROCESS_REPLACED,
-		.recorder_pid = atomic_load_explicit(&ledger->control->recorder_pid,
-						     memory_order_acquire),
+		.recorder_pid = atomic_load_explicit(&control->recorder_pid, memory_order_acquire),
 		.has_recorder = has_recorder,
-		.live_bytes = sums ? sums->live_bytes : 0,
-		.allocs = sums ? sums->allocs : 0,
-		.frees = sums ? sums->frees : 0,
-		.growing_bytes_per_hour = atomic_load_explicit(
-			&ledger->control->growing_bytes_per_hour, memory_order_relaxed),
-		.growing_contexts = atomic_load_explicit(&ledger->control->growing_contexts,
-							 memory_order_relaxed),
-		.growth_known = atomic_load_explicit(&ledger->control->growth_known,
-						     memory_order_relaxed) != 0,
+		.live_bytes = sums->live_bytes,
+		.allocs = sums->allocs,
+		.frees = sums->frees,
 		.created_realtime_ns = header->created_realtime_ns,
 	};
 	/* Of one that has left, or died, the last word is old. */
-	if (entry->state != SEEP_CENSUS_RECORDED) {
-		entry->growth_known = false;
-		entry->growing_contexts = 0;
-		entry->growing_bytes_per_hour = 0;
+	if (entry->state == SEEP_CENSUS_RECORDED) {
+		entry->growing_bytes_per_hour = LEDGER_GET(control->growing_bytes_per_hour);
+		entry->growing_contexts = LEDGER_GET(control->growing_contexts);
+		entry->growth_known = LEDGER_GET(control->growth_known) != 0;
 	}
 	if (now > header->created_realtime_ns)
 		entry->age_ns = now - header->created_realtime_ns;
@@ -152,7 +146,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	struct seep_census_entry *entry;
 	struct seep_ledgerdir_name name;
 	struct seep_error err = { 0 };
-	struct seep_ledger_sums sums;
+	struct seep_ledger_sums sums = { 0 };
 	struct seep_ledger ledger;
 
 	if (!seep_ledgerdir_parse(file_name, &name))
@@ -168,7 +162,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	entry = SEEP_APPEND(census->entries, census->count);
 	if (!taking->tidies)
 		sums = seep_ledger_sum(&ledger);
-	fill_entry(entry, &ledger, taking->dir, taking->tidies ? NULL : &sums);
+	fill_entry(entry, &ledger, taking->dir, &sums);
 	entry->may_be_reaped = taking->may_be_reaped;
 	if (seep_ledger_is_cut(&ledger)) {
 		entry_done(entry);
