@@ -38,12 +38,12 @@ static enum seep_census_state state_of(const struct seep_ledger *ledger,
 {
 	switch (life) {
 	case SEEP_PROCESS_RUNNING:
-		if (atomic_load_explicit(&ledger->control->recorder_pid, memory_order_acquire) == 0)
+		if (LEDGER_GET(ledger->control->recorder_pid) == 0)
 			return SEEP_CENSUS_RUNNING;
 		return has_recorder ? SEEP_CENSUS_RECORDED : SEEP_CENSUS_RECORDER_GONE;
 	case SEEP_PROCESS_REPLACED:
 	case SEEP_PROCESS_DEAD:
-		if (atomic_load_explicit(&ledger->control->recorder_done, memory_order_acquire))
+		if (LEDGER_GET(ledger->control->recorder_done))
 			return SEEP_CENSUS_DONE;
 		return has_recorder ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
 	default:
@@ -81,7 +81,7 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		.pid_namespace = header->pid_namespace,
 		.here_pid = here_pid,
 		.is_replaced = life == SEEP_PROCESS_REPLACED,
-		.recorder_pid = atomic_load_explicit(&control->recorder_pid, memory_order_acquire),
+		.recorder_pid = LEDGER_GET(control->recorder_pid),
 		.has_recorder = has_recorder,
 		.live_bytes = sums->live_bytes,
 		.allocs = sums->allocs,

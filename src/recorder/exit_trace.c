@@ -100,8 +100,7 @@ static void meet_stop(const struct seep_exit_trace *trace, pid_t tid, int signal
  */
 static bool is_to_be_scanned(const struct seep_exit_trace *trace, int status)
 {
-	const uint32_t ended = atomic_load_explicit(&trace->ledger->state->ended,
-						    memory_order_acquire);
+	const uint32_t ended = LEDGER_GET(trace->ledger->state->ended);
 
 	return WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL &&
 	       !(WTERMSIG(status) == SIGABRT && ended == LEDGER_ENDED_ABORT);

@@ -100,7 +100,7 @@ void seep_image_look_at_dead(struct seep_image *image)
 	const struct seep_ledger *ledger = image->watch ? seep_watch_ledger(image->watch) : NULL;
 
 	if (ledger && image->reachable && !image->replaced &&
-	    atomic_load_explicit(&ledger->state->ended, memory_order_acquire) == LEDGER_ENDED_EXEC)
+	    LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_EXEC)
 		seep_successor_look_at_dead(&image->gathered.successor, &ledger->view.header,
 					    image->pid);
 }
@@ -111,7 +111,6 @@ bool seep_image_says_ended(const struct seep_image *image)
 
 	if (image->reachable || !image->watch)
 		return false;
-	ended = atomic_load_explicit(&seep_watch_ledger(image->watch)->state->ended,
-				     memory_order_acquire);
+	ended = LEDGER_GET(seep_watch_ledger(image->watch)->state->ended);
 	return ended == LEDGER_ENDED_EXIT || ended == LEDGER_ENDED_ABORT;
 }

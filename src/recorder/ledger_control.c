@@ -22,7 +22,7 @@ static void count_page(struct seep_ledger *ledger, uint64_t index)
 	enum { PER_PAGE = LEDGER_PAGE_BYTES / sizeof(struct ledger_mark) };
 	struct ledger_table_state *table = &ledger->state->table[LEDGER_TABLE_MARKS];
 	uint64_t page_end = (index / PER_PAGE + 1) * PER_PAGE;
-	uint64_t ready = atomic_load_explicit(&table->ready, memory_order_acquire);
+	uint64_t ready = LEDGER_GET(table->ready);
 
 	if (page_end > ledger->view.header.table[LEDGER_TABLE_MARKS].capacity)
 		page_end = ledger->view.header.table[LEDGER_TABLE_MARKS].capacity;
@@ -118,9 +118,8 @@ bool seep_ledger_close_sums(struct seep_ledger *ledger)
 
 bool seep_ledger_has_recorder(const struct seep_ledger *ledger)
 {
-	uint32_t pid = atomic_load_explicit(&ledger->control->recorder_pid, memory_order_acquire);
-	uint64_t start = atomic_load_explicit(&ledger->control->recorder_start_ticks,
-					      memory_order_acquire);
+	uint32_t pid = LEDGER_GET(ledger->control->recorder_pid);
+	uint64_t start = LEDGER_GET(ledger->control->recorder_start_ticks);
 	DIR *processes;
 	uint32_t here;
 

@@ -248,14 +248,13 @@ static void scan_for_leaks(struct seep_watch *watch)
  */
 static void meet_end(struct seep_watch *watch)
 {
-	uint32_t ended = atomic_load_explicit(&watch->ledger.state->ended, memory_order_acquire);
+	uint32_t ended = LEDGER_GET(watch->ledger.state->ended);
 
 	if (ended == LEDGER_ENDED_RUNNING) {
 		watch->answered = false;
 		return;
 	}
-	if (atomic_load_explicit(&watch->ledger.control->exit_ack, memory_order_acquire) ==
-	    LEDGER_EXIT_GO_ON)
+	if (LEDGER_GET(watch->ledger.control->exit_ack) == LEDGER_EXIT_GO_ON)
 		return;
 	atomic_store_explicit(&watch->ledger.control->exit_ack, LEDGER_EXIT_SEEN,
 			      memory_order_release);
@@ -293,8 +292,7 @@ static uint64_t look_at_successor(struct seep_watch *watch)
 		return (CATCH_TRIES - watch->catch_tries) * (uint64_t)CATCH_PAUSE_NS;
 	}
 	if (!successor->looked && watch->pid &&
-	    atomic_load_explicit(&watch->ledger.state->ended, memory_order_acquire) ==
-		    LEDGER_ENDED_EXEC)
+	    LEDGER_GET(watch->ledger.state->ended) == LEDGER_ENDED_EXEC)
 		seep_successor_look(successor, &watch->ledger.view.header, watch->pid);
 	return watch->seen.timeline.interval_ns;
 }
