@@ -95,16 +95,6 @@ bool seep_image_is_gone(const struct seep_image *image)
 	return !seep_procfs_alive(image->pid, image->start_ticks);
 }
 
-void seep_image_look_at_dead(struct seep_image *image)
-{
-	const struct seep_ledger *ledger = image->watch ? seep_watch_ledger(image->watch) : NULL;
-
-	if (ledger && image->reachable && !image->replaced &&
-	    LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_EXEC)
-		seep_successor_look_at_dead(&image->gathered.successor, &ledger->view.header,
-					    image->pid);
-}
-
 bool seep_image_says_ended(const struct seep_image *image)
 {
 	uint32_t ended;

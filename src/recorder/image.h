@@ -69,9 +69,6 @@ struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share
 /* Has the process ended (or been replaced) as far as can be told now? */
 bool seep_image_is_gone(const struct seep_image *image);
 
-/* It is gone, but nobody has waited for it yet: what it was by then can still be told. */
-void seep_image_look_at_dead(struct seep_image *image);
-
 /*
  * Of a process that is not reachable, whose death nobody sees: does its ledger say that it ended?
  * It may still be busy with what runs at its end.

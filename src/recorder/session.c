@@ -280,9 +280,12 @@ void seep_session_scan(struct seep_session *session)
 void seep_session_dying(struct seep_session *session, uint32_t pid)
 {
 	struct seep_image *image = newest_of(session, pid, NULL);
+	const struct seep_ledger *ledger = image && image->watch ? seep_watch_ledger(image->watch)
+								 : NULL;
 
-	if (image)
-		seep_image_look_at_dead(image);
+	if (ledger && image->reachable && !image->replaced &&
+	    LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_EXEC)
+		seep_successor_look_at_dead(&image->gathered.successor, &ledger->view.header, pid);
 }
 
 void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_status)
