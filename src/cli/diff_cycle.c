@@ -86,8 +86,8 @@ static int mark(struct seep_ledger *ledger, uint32_t round, const char *suffix, 
 static void settle(uint64_t ns)
 {
 	struct timespec left = {
-		.tv_sec = (time_t)(ns / 1000000000),
-		.tv_nsec = (long)(ns % 1000000000),
+		.tv_sec = (time_t)(ns / SEEP_NS_PER_S),
+		.tv_nsec = (long)(ns % SEEP_NS_PER_S),
 	};
 
 	while (nanosleep(&left, &left) < 0 && errno == EINTR)

@@ -91,7 +91,7 @@ static void look(struct seep_growth_watch *watch, uint64_t now_ns)
 		core_larger(watch->after_ns / LOOKS,
 			    core_smaller(cost_ns * COST_SHARE, watch->after_ns / LOOKS_LEAST));
 	watch->next_ns = seep_monotonic_ns() +
-			 core_larger(interval_ns, INTERVAL_LEAST_MS * (SEEP_NS_PER_S / 1000));
+			 core_larger(interval_ns, INTERVAL_LEAST_MS * SEEP_NS_PER_MS);
 }
 
 uint64_t seep_growth_watch_look(struct seep_growth_watch *watch, uint64_t now_ns)

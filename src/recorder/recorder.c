@@ -36,10 +36,8 @@ enum {
 	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
 };
 
-#define NS_PER_MS 1000000ull
-
 /* Less than this apart, signals that ask to end are one wish. */
-#define INTERRUPT_APART_NS 1000000000ull
+#define INTERRUPT_APART_NS SEEP_NS_PER_S
 
 struct seep_recorder {
 	struct seep_recorder_plan plan;
@@ -215,7 +213,7 @@ static bool is_time_to_look(struct seep_recorder *recorder)
 
 	if (now < recorder->look_again_ns)
 		return false;
-	recorder->look_again_ns = now + LOOK_AGAIN_MS * NS_PER_MS;
+	recorder->look_again_ns = now + LOOK_AGAIN_MS * SEEP_NS_PER_MS;
 	return true;
 }
 
@@ -253,7 +251,7 @@ static void reap(struct seep_recorder *recorder)
 			recorder->main_ended = true;
 			recorder->result->wait_status = status;
 			recorder->grace_ends_ns = seep_monotonic_ns() +
-						  SEEP_RECORDER_GRACE_MS * NS_PER_MS;
+						  SEEP_RECORDER_GRACE_MS * SEEP_NS_PER_MS;
 		}
 		seep_session_ended(&recorder->session, (uint32_t)pid, status);
 	}
@@ -276,12 +274,12 @@ static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 					  : seep_snapshots_next_ns(recorder->snapshots));
 	if (silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind ||
 	    recorder->session.waits_for_small)
-		next = core_smaller(next, now + FALLBACK_POLL_MS * NS_PER_MS);
+		next = core_smaller(next, now + FALLBACK_POLL_MS * SEEP_NS_PER_MS);
 	if (recorder->plan.follow)
 		next = core_smaller(next, recorder->look_again_ns);
 	if (next == UINT64_MAX)
 		return -1;
-	return next > now ? (int)core_smaller((next - now) / NS_PER_MS + 1, INT_MAX) : 1;
+	return next > now ? (int)core_smaller((next - now) / SEEP_NS_PER_MS + 1, INT_MAX) : 1;
 }
 
 static void wait_for_events(struct seep_recorder *recorder)
