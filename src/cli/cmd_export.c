@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep export": a recording or a ledger as a file for another program. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep import": make a recording of the heap profile of another tool. */
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/file.h"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep mark": name this moment of a running process, to ask later what was allocated since. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/procfs.h"
-#include "base/terminal.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/ledger_operand.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep ps": list recorded processes, and the ledgers that dead ones left. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "analysis/growth_text.h"
 #include "base/table.h"
-#include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep report": print a recording or a ledger. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/xalloc.h"
 #include "cli/command.h"

@@ -3,7 +3,6 @@
 #include "cli/complain.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "base/terminal.h"
 #include "base/xalloc.h"

@@ -2,7 +2,6 @@
 /* Help is made from the tables of commands and options alone. */
 #include "cli/help.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/table.h"

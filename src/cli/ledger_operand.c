@@ -10,7 +10,6 @@
 #include "base/maps.h"
 #include "base/path.h"
 #include "base/procfs.h"
-#include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/complain.h"

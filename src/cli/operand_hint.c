@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/operand_hint.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /* The option parser: reads the arguments into the variables that a table of options names. */
 #include "cli/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/nearest.h"

@@ -4,7 +4,6 @@
 #define SEEP_CLI_OUTPUT_FILE_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "base/file.h"

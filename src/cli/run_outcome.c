@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/terminal.h"
 #include "cli/complain.h"
 #include "cli/output_file.h"
 #include "core/bits.h"

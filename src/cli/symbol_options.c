@@ -2,7 +2,6 @@
 #include "cli/symbol_options.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #define SEEP_RECORDER_SNAPSHOTS_H
 
 #include "recorder/finish.h"
-#include "recorder/image.h"
 #include "recorder/recorder.h"
 
 struct seep_snapshots;
