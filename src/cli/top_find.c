@@ -16,36 +16,30 @@
 #include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
 
-static int describe(struct seep_top_find *find, struct seep_error *err)
-{
-	struct seep_ledger ledger;
-	int r = seep_ledger_open(AT_FDCWD, find->path, SEEP_LEDGER_READ, &ledger, err);
-
-	if (r < 0)
-		return r;
-	find->session = ledger.view.header.session;
-	find->created_ns = ledger.view.header.created_ns;
-	find->pid_namespace = ledger.view.header.pid_namespace;
-	find->uid = ledger.view.header.uid;
-	seep_ledger_close(&ledger);
-	return 0;
-}
-
 int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top_find *find,
 			struct seep_error *err)
 {
+	const struct ledger_header *header;
+	struct seep_ledger ledger;
 	int r = 0;
 
 	*find = (struct seep_top_find){ 0 };
 	if (!found->entry && access(found->path, F_OK) < 0)
 		r = seep_ledger_operand_check(found, err);
+	if (r == 0)
+		r = seep_ledger_open(AT_FDCWD, found->path, SEEP_LEDGER_READ, &ledger, err);
 	if (r < 0)
 		return r;
-	find->path = seep_xstrdup(found->path);
-	r = describe(find, err);
-	if (r < 0)
-		return r;
-	find->dir = seep_path_folder(find->path);
+	header = &ledger.view.header;
+	*find = (struct seep_top_find){
+		.path = seep_xstrdup(found->path),
+		.dir = seep_path_folder(found->path),
+		.session = header->session,
+		.created_ns = header->created_ns,
+		.pid_namespace = header->pid_namespace,
+		.uid = header->uid,
+	};
+	seep_ledger_close(&ledger);
 	seep_idtable_init(&find->others, 0);
 	seep_idtable_add(&find->others, seep_hash_text(0, seep_path_base(find->path)), 0);
 	return 0;
