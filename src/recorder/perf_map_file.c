@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/perf_map_file.h"
 
+#include "base/procfs.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
@@ -25,11 +27,9 @@ static int open_below(int root, const char *path)
 /* Who a process is now; @uid when that cannot be told. */
 static uint32_t present_uid(uint32_t pid, uint32_t uid)
 {
-	char path[PATH_BYTES];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
-	return stat(path, &st) == 0 ? st.st_uid : uid;
+	return stat(seep_procfs_path((pid_t)pid, "").text, &st) == 0 ? st.st_uid : uid;
 }
 
 int seep_perf_map_file_open(uint32_t pid, uint32_t uid, uint32_t here)
@@ -39,8 +39,8 @@ int seep_perf_map_file_open(uint32_t pid, uint32_t uid, uint32_t here)
 	struct stat st;
 	int root, fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", here);
-	root = open(here ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open(here ? seep_procfs_path((pid_t)here, "root").text : "/",
+		    O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", pid);
