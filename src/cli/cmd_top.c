@@ -270,6 +270,7 @@ static void print(struct watching *watching)
 static int open_again(const struct seep_live_process *process, enum seep_ledger_access access,
 		      struct seep_ledger *ret, uint32_t *ret_pid, struct seep_error *err)
 {
+	enum seep_process_life life;
 	int r;
 
 	if (seep_ledger_live_is_replaced(process->ledger))
@@ -277,18 +278,13 @@ static int open_again(const struct seep_live_process *process, enum seep_ledger_
 	r = seep_ledger_open(AT_FDCWD, process->path, access, ret, err);
 	if (r < 0)
 		return r;
-	switch (seep_process_life(ret, ret_pid)) {
-	case SEEP_PROCESS_RUNNING:
-		break;
-	case SEEP_PROCESS_UNKNOWN:
-		r = seep_fail(err, SEEP_ENOTFOUND, "the process cannot be found from here");
-		break;
-	default:
-		r = seep_fail(err, SEEP_ENOTFOUND, "the process has ended");
-	}
-	if (r < 0)
-		seep_ledger_close(ret);
-	return r;
+	life = seep_process_life(ret, ret_pid);
+	if (life == SEEP_PROCESS_RUNNING)
+		return 0;
+	seep_ledger_close(ret);
+	return seep_fail(err, SEEP_ENOTFOUND,
+			 life == SEEP_PROCESS_UNKNOWN ? "the process cannot be found from here"
+						      : "the process has ended");
 }
 
 static int mark(void *user, struct seep_live_process *process, const char *name,

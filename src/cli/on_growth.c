@@ -15,8 +15,6 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 
-extern char **environ;
-
 /* The kernel takes no string of 128 KB. */
 enum { VALUES = 9, VALUE_MAX = 4096, END_WAIT_S = 5, PAUSE_NS = 5 * 1000 * 1000 };
 
