@@ -2,10 +2,10 @@
 /* "seep doctor": why recording would fail here, or show little, and what to change. */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/procfs.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -77,19 +77,15 @@ static void look_at_ledger(struct seep_process_facts *process)
 static void look_at_exe(struct seep_facts *facts)
 {
 	const struct seep_process_facts *process = &facts->process;
+	const pid_t pid = (pid_t)process->pid;
 	SEEP_FREED char *path = NULL;
 
 	if (!process->exe)
 		return;
-	if (process->other_root)
-		path = seep_xasprintf("/proc/%u/root%s", process->pid, process->exe);
-	else
-		path = seep_xstrdup(process->exe);
-	if (access(path, F_OK) < 0) {
-		free(path);
-		path = seep_xasprintf("/proc/%u/exe", process->pid);
-	}
-	seep_facts_look_inside_program(facts, path);
+	path = seep_xasprintf("%s%s", process->other_root ? seep_procfs_path(pid, "root").text : "",
+			      process->exe);
+	seep_facts_look_inside_program(
+		facts, access(path, F_OK) == 0 ? path : seep_procfs_path(pid, "exe").text);
 }
 
 static void look_at(struct seep_facts *facts, const char *operand)
