@@ -133,7 +133,6 @@ bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret
 	*ret_name = (struct seep_ledgerdir_name){
 		.pid = (uint32_t)pid,
 		.start_ticks = start,
-		.instance = (uint32_t)instance,
 		.exe_bytes = (uint32_t)(end - file_name),
 		.is_unnamed = is_unnamed,
 	};

@@ -37,7 +37,6 @@ SEEP_NODISCARD int seep_ledgerdir_open(const char *path, bool create, int *ret_f
 struct seep_ledgerdir_name {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint32_t instance;
 	uint32_t exe_bytes; /* how much of the name is the program's */
 	bool is_unnamed;    /* a forked child's that may be small yet, or one that is being made */
 };

@@ -82,7 +82,6 @@ TEST(names_are_taken_apart_from_the_right)
 	assert_int_equal(name.exe_bytes, strlen("my.prog.7"));
 	assert_int_equal(name.pid, 12);
 	assert_int_equal(name.start_ticks, 3456);
-	assert_int_equal(name.instance, 0);
 }
 
 TEST(other_names_are_none)
