@@ -38,34 +38,26 @@ static bool asks_for_help(const char *word)
 	return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* For the build, which installs the pages. */
-static int manual(const char *name)
+/* "--man" is for the build, which installs the pages. NULL ends @words. */
+static int help(char **words)
 {
-	const struct seep_command *command = name ? seep_command_find(name) : NULL;
+	const bool is_manual = *words && strcmp(*words, "--man") == 0;
+	const char *name = is_manual ? words[1] : *words;
+	const struct seep_command *command = NULL;
 
-	if (name && !command)
-		return unknown_command(name);
-	if (command)
-		seep_man_command(command, stdout);
-	else
-		seep_man_overview(stdout);
-	return SEEP_EXIT_OK;
-}
-
-static int help(int argc, char **argv)
-{
-	const struct seep_command *command;
-
-	if (argc < 2 || asks_for_help(argv[1])) {
-		seep_help_overview(stdout);
-		return SEEP_EXIT_OK;
+	if (name && (is_manual || !asks_for_help(name))) {
+		command = seep_command_find(name);
+		if (!command)
+			return unknown_command(name);
 	}
-	if (strcmp(argv[1], "--man") == 0)
-		return manual(argv[2]);
-	command = seep_command_find(argv[1]);
-	if (!command)
-		return unknown_command(argv[1]);
-	seep_help_command(command, stdout);
+	if (command && is_manual)
+		seep_man_command(command, stdout);
+	else if (command)
+		seep_help_command(command, stdout);
+	else if (is_manual)
+		seep_man_overview(stdout);
+	else
+		seep_help_overview(stdout);
 	return SEEP_EXIT_OK;
 }
 
@@ -107,7 +99,7 @@ static int dispatch(int argc, char **argv)
 		return SEEP_EXIT_OK;
 	}
 	if (asks_for_help(argv[0]))
-		return help(argc, argv);
+		return help(argv + 1);
 	command = seep_command_find(argv[0]);
 	if (!command)
 		return unknown_command(argv[0]);
