@@ -126,18 +126,20 @@ static int make_folder(struct seep_finish_job *job)
 static void add_leaks(const struct seep_finish_job *job, struct seep_profile *profile)
 {
 	const struct seep_watch_result *gathered = &job->image.gathered;
-	const int signal = profile->process.status_signal;
+	const char *signal = profile->process.ended == SEEP_ENDED_SIGNAL
+				     ? sigabbrev_np(profile->process.status_signal)
+				     : NULL;
+	SEEP_FREED char *killed = signal ? seep_xasprintf("it was killed by SIG%s", signal) : NULL;
 
 	if (!job->plan->leak_check || job->snapshot)
 		return;
 	if (gathered->leak_scan)
 		seep_leak_check_fill(profile, gathered->leak_scan, job->plan->leak_check);
 	else if (gathered->no_leak_scan.code)
-		seep_leak_check_none(profile, "%s", gathered->no_leak_scan.text);
-	else if (profile->process.ended == SEEP_ENDED_SIGNAL && sigabbrev_np(signal))
-		seep_leak_check_none(profile, "it was killed by SIG%s", sigabbrev_np(signal));
+		seep_leak_check_none(profile, gathered->no_leak_scan.text);
 	else
-		seep_leak_check_none(profile, "it ended before it could be looked at");
+		seep_leak_check_none(profile,
+				     killed ? killed : "it ended before it could be looked at");
 }
 
 static void write_recording(struct seep_finish_job *job, struct seep_profile *profile,

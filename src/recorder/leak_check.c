@@ -12,7 +12,6 @@
 #include "recorder/outside.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -323,7 +322,7 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 		if (scan)
 			seep_leak_check_fill(profile, scan, plan);
 		else
-			seep_leak_check_none(profile, "%s", why.text);
+			seep_leak_check_none(profile, why.text);
 		*ret_profile = profile;
 	} else {
 		seep_profile_free(profile);
@@ -395,17 +394,10 @@ int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_lea
 	return 0;
 }
 
-void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)
+void seep_leak_check_none(struct seep_profile *profile, const char *why)
 {
-	SEEP_FREED char *text = NULL;
-	va_list args;
-
-	if (profile->scan.done || profile->scan.why_not)
-		return;
-	va_start(args, why);
-	text = seep_xvasprintf(why, args);
-	va_end(args);
-	profile->scan.why_not = seep_profile_strdup(profile, text);
+	if (!profile->scan.done && !profile->scan.why_not)
+		profile->scan.why_not = seep_profile_strdup(profile, why);
 }
 
 uint32_t seep_leak_check_verdicts(const struct seep_profile *profile)

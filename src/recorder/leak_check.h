@@ -90,7 +90,7 @@ SEEP_NODISCARD int seep_leak_check_suppress(struct seep_profile *profile,
  * There was no scan, since @why: "it was killed by SIGSEGV". One sentence without a full stop,
  * which follows "not scanned: ". What the profile says already stays.
  */
-void seep_leak_check_none(struct seep_profile *profile, const char *why, ...) SEEP_PRINTF(2, 3);
+void seep_leak_check_none(struct seep_profile *profile, const char *why);
 
 /* The verdicts of @profile's leaks: bits of enum seep_verdict. */
 uint32_t seep_leak_check_verdicts(const struct seep_profile *profile);

@@ -157,7 +157,7 @@ TEST(the_first_reason_not_to_scan_stays)
 {
 	struct seep_profile *profile = sample_profile();
 
-	seep_leak_check_none(profile, "it was killed by SIG%s", "SEGV");
+	seep_leak_check_none(profile, "it was killed by SIGSEGV");
 	seep_leak_check_none(profile, "the process has ended");
 	assert_false(profile->scan.done);
 	assert_string_equal(profile->scan.why_not, "it was killed by SIGSEGV");
