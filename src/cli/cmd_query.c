@@ -344,9 +344,8 @@ int cmd_query(char **operands, struct seep_error *err)
 	int ret;
 
 	if (asked.json && asked.csv)
-		ret = seep_fail(err, SEEP_EUSAGE, "--json and --csv exclude each other");
-	else
-		ret = read_sql(operands[1], &sql, err);
+		return seep_fail(err, SEEP_EUSAGE, "--json and --csv exclude each other");
+	ret = read_sql(operands[1], &sql, err);
 	if (ret == 0) {
 		(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
 		limit_time(asked.timeout_ns);
