@@ -184,7 +184,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->profile = job->profile;
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
-		seep_recorder_add_other(result, job, image->exe);
+		seep_recorder_add_other(result, job);
 		seep_forked_add(&result->small_forks, &job->forked);
 	} else if (job->err.code == 0 && !job->is_summed) {
 		outcome.small = seep_forked_of(&job->share);

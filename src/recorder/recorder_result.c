@@ -14,14 +14,13 @@
 
 enum { PROGRAMS_MAX = 3 };
 
-void seep_recorder_add_other(struct seep_recorder_result *result, const struct seep_finish_job *job,
-			     const char *exe)
+void seep_recorder_add_other(struct seep_recorder_result *result, const struct seep_finish_job *job)
 {
 	struct seep_profile_other *other;
 
 	other = SEEP_APPEND(result->others, result->other_count);
 	*other = job->share;
-	other->exe = seep_xstrdup(exe);
+	other->exe = seep_xstrdup(job->image.exe);
 	other->file = seep_xstrdup(seep_path_base(job->output));
 	if (job->leak_verdicts & SEEP_LEAK_KINDS)
 		seep_texts_take(&result->leaky, seep_xstrdup(job->output));

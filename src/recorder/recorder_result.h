@@ -39,9 +39,9 @@ struct seep_recorder_result {
 /* Release all that it holds; zeroed again. */
 void seep_recorder_result_done(struct seep_recorder_result *result);
 
-/* A recording of another process that runs @exe was written. */
-void seep_recorder_add_other(struct seep_recorder_result *result, const struct seep_finish_job *job,
-			     const char *exe);
+/* A recording of another process was written. */
+void seep_recorder_add_other(struct seep_recorder_result *result,
+			     const struct seep_finish_job *job);
 
 /* When all recordings are written: read the one with the largest peak, unless that is FILE. */
 void seep_recorder_find_lead(struct seep_recorder_result *result);
