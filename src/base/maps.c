@@ -52,20 +52,15 @@ static bool take_line(char *line, struct seep_mapping *ret_mapping)
 
 void seep_maps_parse(char *text, struct seep_maps *ret_maps)
 {
-	size_t capacity = 0;
-
 	*ret_maps = (struct seep_maps){ .text = text };
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		struct seep_mapping mapping;
 		const size_t count = ret_maps->count;
 
 		*end = '\0';
-		if (!take_line(line, &mapping) ||
-		    (count > 0 && mapping.begin < ret_maps->items[count - 1].end))
-			continue;
-		ret_maps->items = seep_xgrow(ret_maps->items, &capacity, count + 1,
-					     sizeof(mapping));
-		ret_maps->items[ret_maps->count++] = mapping;
+		if (take_line(line, &mapping) &&
+		    (count == 0 || mapping.begin >= ret_maps->items[count - 1].end))
+			*SEEP_APPEND(ret_maps->items, ret_maps->count) = mapping;
 	}
 }
 

@@ -36,7 +36,6 @@ struct seep_table {
 	size_t column_count;
 	struct cell *cells; /* row after row */
 	size_t cell_count;
-	size_t cell_capacity;
 };
 
 struct seep_table *seep_table_new(const struct seep_column *columns, size_t column_count)
@@ -67,11 +66,8 @@ void seep_table_free_at(struct seep_table **table)
 
 static struct cell *add_cell(struct seep_table *table, const char *text, size_t bytes)
 {
-	struct cell *cell;
+	struct cell *cell = SEEP_APPEND(table->cells, table->cell_count);
 
-	table->cells = seep_xgrow(table->cells, &table->cell_capacity, table->cell_count + 1,
-				  sizeof(*table->cells));
-	cell = &table->cells[table->cell_count++];
 	*cell = (struct cell){ .text = seep_escape_bytes(text ? text : "", bytes) };
 	cell->width = cell->brief_width = seep_display_width(cell->text, strlen(cell->text));
 	return cell;

@@ -190,9 +190,7 @@ struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style
 	va_start(args, fmt);
 	text = seep_xvasprintf(fmt, args);
 	va_end(args);
-	lines->items = seep_xgrow(lines->items, &lines->capacity, lines->count + 1,
-				  sizeof(*lines->items));
-	line = &lines->items[lines->count++];
+	line = SEEP_APPEND(lines->items, lines->count);
 	*line = (struct seep_line){ .style = style, .indent = 2, .text = seep_escape_dup(text) };
 	return line;
 }

@@ -64,7 +64,6 @@ struct seep_line {
 struct seep_lines {
 	struct seep_line *items;
 	size_t count;
-	size_t capacity;
 };
 
 /* Append a line, folded behind two columns unless its fields are changed; it is escaped here. */

@@ -11,9 +11,7 @@ enum { JOINED_MAX_BYTES = 4096 };
 
 void seep_texts_take(struct seep_texts *texts, char *text)
 {
-	texts->items = seep_xgrow(texts->items, &texts->capacity, texts->count + 1,
-				  sizeof(*texts->items));
-	texts->items[texts->count++] = text;
+	*SEEP_APPEND(texts->items, texts->count) = text;
 }
 
 void seep_texts_take_first(struct seep_texts *texts, char *text)

@@ -11,7 +11,6 @@
 struct seep_texts {
 	char **items;
 	size_t count;
-	size_t capacity;
 };
 
 /* @text becomes the list's, as its last or its first. */

@@ -124,7 +124,7 @@ static void put_node(struct massif *m, uint32_t node, enum moment moment, int de
 static void put_children(struct massif *m, uint32_t node, enum moment moment, int depth)
 {
 	struct branch *branches = NULL;
-	size_t capacity = 0, count = 0;
+	size_t count = 0;
 	uint32_t small = 0;
 	int64_t small_bytes = 0;
 	char *text;
@@ -139,8 +139,7 @@ static void put_children(struct massif *m, uint32_t node, enum moment moment, in
 			seep_counts_sum(&small_bytes, bytes);
 			continue;
 		}
-		branches = seep_xgrow(branches, &capacity, count + 1, sizeof(*branches));
-		branches[count++] = (struct branch){ bytes, i };
+		*SEEP_APPEND(branches, count) = (struct branch){ bytes, i };
 	}
 	if (count > 0)
 		qsort(branches, count, sizeof(*branches), largest_first);

@@ -7,9 +7,8 @@
 
 void seep_trie_init(struct seep_trie *trie)
 {
-	*trie = (struct seep_trie){ .count = 1 };
-	trie->nodes = seep_xgrow(NULL, &trie->capacity, 1, sizeof(*trie->nodes));
-	trie->nodes[0] = (struct seep_trie_node){ 0 };
+	*trie = (struct seep_trie){ .count = 0 };
+	*SEEP_APPEND(trie->nodes, trie->count) = (struct seep_trie_node){ 0 };
 	seep_idtable_init(&trie->ids, 0);
 }
 
@@ -28,9 +27,8 @@ uint32_t seep_trie_child(struct seep_trie *trie, uint32_t parent, uint32_t key)
 	while ((id = seep_idtable_find(&trie->ids, hash, &at)) != SEEP_IDTABLE_NONE)
 		if (trie->nodes[id].parent == parent && trie->nodes[id].key == key)
 			return id;
-	id = trie->count++;
-	trie->nodes = seep_xgrow(trie->nodes, &trie->capacity, trie->count, sizeof(*trie->nodes));
-	trie->nodes[id] = (struct seep_trie_node){ parent, key };
+	id = trie->count;
+	*SEEP_APPEND(trie->nodes, trie->count) = (struct seep_trie_node){ parent, key };
 	seep_idtable_add(&trie->ids, hash, id);
 	return id;
 }

@@ -18,7 +18,6 @@ struct seep_trie_node {
 struct seep_trie {
 	struct seep_trie_node *nodes; /* [0] is the root, the empty sequence */
 	uint32_t count;
-	size_t capacity;
 	struct seep_idtable ids;
 };
 
