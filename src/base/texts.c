@@ -29,19 +29,19 @@ bool seep_texts_have(const struct seep_texts *texts, const char *text)
 	return false;
 }
 
-uint32_t seep_texts_number(struct seep_texts *texts, struct seep_idtable *ids, const char *text)
+uint32_t seep_texts_number(struct seep_texts *texts, const char *text)
 {
 	const uint64_t hash = seep_hash_text(0, text);
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id;
 
-	if (!ids->buckets)
-		seep_idtable_init(ids, 0);
-	while ((id = seep_idtable_find(ids, hash, &at)) != SEEP_IDTABLE_NONE)
+	if (!texts->ids.buckets)
+		seep_idtable_init(&texts->ids, 0);
+	while ((id = seep_idtable_find(&texts->ids, hash, &at)) != SEEP_IDTABLE_NONE)
 		if (strcmp(texts->items[id], text) == 0)
 			return id;
 	id = (uint32_t)texts->count;
-	seep_idtable_add(ids, hash, id);
+	seep_idtable_add(&texts->ids, hash, id);
 	seep_texts_take(texts, seep_xstrdup(text));
 	return id;
 }
@@ -62,5 +62,6 @@ void seep_texts_done(struct seep_texts *texts)
 	for (size_t i = 0; i < texts->count; i++)
 		free(texts->items[i]);
 	free(texts->items);
+	seep_idtable_done(&texts->ids);
 	*texts = (struct seep_texts){ 0 };
 }

@@ -11,6 +11,7 @@
 struct seep_texts {
 	char **items;
 	size_t count;
+	struct seep_idtable ids; /* by seep_texts_number() */
 };
 
 /* @text becomes the list's, as its last or its first. */
@@ -19,11 +20,8 @@ void seep_texts_take_first(struct seep_texts *texts, char *text);
 
 bool seep_texts_have(const struct seep_texts *texts, const char *text);
 
-/*
- * The place of @text in a list that has each text once; it is copied to the end where it is new.
- * @ids: finds it; zeroed at first, for seep_idtable_done().
- */
-uint32_t seep_texts_number(struct seep_texts *texts, struct seep_idtable *ids, const char *text);
+/* The place of @text in a list that is filled by this alone: it is copied to the end if new. */
+uint32_t seep_texts_number(struct seep_texts *texts, const char *text);
 
 /* "a, b, c and 2 more": the first @max with @between between them. Release with free(). */
 char *seep_texts_join(const struct seep_texts *texts, const char *between, size_t max)

@@ -38,7 +38,6 @@ struct heaptrack {
 	const struct seep_profile *profile;
 	struct seep_plans plans;
 	struct seep_texts strings; /* [i] is number i + 1 */
-	struct seep_idtable string_ids;
 	struct seep_trie runs; /* frames of one address */
 	uint32_t *address_of;  /* by node of it: its number, 0 none */
 	size_t run_capacity;
@@ -60,7 +59,7 @@ static uint32_t number_text(struct heaptrack *h, const char *text)
 
 	if (text == NULL || *text == '\0')
 		return 0;
-	id = seep_texts_number(&h->strings, &h->string_ids, text);
+	id = seep_texts_number(&h->strings, text);
 	if (id < known)
 		return id + 1;
 	escaped = seep_escape_dup(text);
@@ -376,7 +375,6 @@ static void done(struct heaptrack *h)
 {
 	seep_texts_done(&h->strings);
 	free(h->address_of);
-	seep_idtable_done(&h->string_ids);
 	seep_trie_done(&h->runs);
 	seep_trie_done(&h->traces);
 	seep_plans_done(&h->plans);

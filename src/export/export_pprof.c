@@ -56,7 +56,6 @@ struct builder {
 	struct seep_sites *sites;
 	struct seep_arena *arena;
 	struct seep_texts texts;
-	struct seep_idtable text_ids;
 	/* Ids are indexes in the message's arrays + 1; 0: not there yet. */
 	uint64_t *location_of; /* by the innermost frame of an address */
 	uint64_t *function_of; /* by function number of the sites */
@@ -77,7 +76,7 @@ static void *new_message(struct builder *b, const ProtobufCMessageDescriptor *ty
 /* The index of @from in the table of text, NULL is "", which is the first. */
 static int64_t text(struct builder *b, const char *from)
 {
-	return seep_texts_number(&b->texts, &b->text_ids, from ? from : "");
+	return seep_texts_number(&b->texts, from ? from : "");
 }
 
 /* The same of bytes that need not be the UTF-8 that the format wants. */
@@ -382,7 +381,6 @@ void seep_export_pprof(FILE *out, const struct seep_profile *profile,
 	b.out.n_string_table = b.texts.count;
 	write_message(out, &b.out);
 	seep_texts_done(&b.texts);
-	seep_idtable_done(&b.text_ids);
 	seep_export_names_done(&b.names);
 	seep_sites_free(b.sites);
 	seep_arena_free(b.arena);

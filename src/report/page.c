@@ -31,7 +31,6 @@ static const char placeholder[] = "@@SEEP_DATA@@";
 struct functions {
 	struct seep_texts names; /* whole name and module, by number */
 	struct seep_texts brief;
-	struct seep_idtable by_name;
 };
 
 /* What a profile's frames become, by its frames' indexes. */
@@ -46,7 +45,7 @@ static uint32_t function_number(struct functions *functions, const struct seep_p
 	const char *path = seep_profile_frame_path(profile, frame);
 	SEEP_FREED char *whole = seep_frame_name(profile, frame, SEEP_NAME_WHOLE);
 	SEEP_FREED char *name = seep_xasprintf("%s\n%s", whole, path ? seep_path_base(path) : "");
-	const uint32_t id = seep_texts_number(&functions->names, &functions->by_name, name);
+	const uint32_t id = seep_texts_number(&functions->names, name);
 
 	if (id == functions->brief.count)
 		seep_texts_take(&functions->brief,
@@ -84,7 +83,6 @@ static void write_functions(struct seep_json *json, const struct side *sides, si
 	for (size_t i = 0; i < functions.brief.count; i++)
 		seep_json_text(json, NULL, functions.brief.items[i]);
 	seep_json_close(json);
-	seep_idtable_done(&functions.by_name);
 	seep_texts_done(&functions.names);
 	seep_texts_done(&functions.brief);
 }
