@@ -204,20 +204,17 @@ int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 {
 	struct seep_atomic_file file = { 0 };
 	int fd = open_temp(&file, path, mode);
-	int saved;
 
-	if (fd < 0) {
-		saved = errno;
-		release(&file);
-		return seep_fail_errno(err, saved, "cannot write to the folder of %s", path);
-	}
-	file.stream = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
+	file.stream = fd >= 0 && fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
 	if (!file.stream) {
-		saved = errno;
-		(void)close(fd);
-		remove_temp(&file);
+		int rc = seep_fail_errno(err, errno, "cannot write to the folder of %s", path);
+
+		if (fd >= 0) {
+			(void)close(fd);
+			remove_temp(&file);
+		}
 		release(&file);
-		return seep_fail_errno(err, saved, "cannot write to the folder of %s", path);
+		return rc;
 	}
 	file.path = seep_xstrdup(path);
 	*ret_file = file;
@@ -238,12 +235,11 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 	if (target == SEEP_TARGET_FREE || target == SEEP_TARGET_FILE)
 		return seep_atomic_open(path, mode, ret_file, err);
 	fd = open(path, flags, mode);
-	if (fd < 0)
-		return seep_fail_errno(err, errno, "cannot write %s", path);
-	ret_file->stream = fdopen(fd, "w");
+	ret_file->stream = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!ret_file->stream) {
 		rc = seep_fail_errno(err, errno, "cannot write %s", path);
-		(void)close(fd);
+		if (fd >= 0)
+			(void)close(fd);
 		return rc;
 	}
 	ret_file->path = seep_xstrdup(path);
@@ -253,23 +249,19 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 /* Gives the finished file a name beside its own, for the moment up to the rename. 0 or an errno. */
 static int name_temp(struct seep_atomic_file *file)
 {
-	char *name = temp_template(file->path);
+	SEEP_FREED char *name = temp_template(file->path);
 	int fd = mkostemp(name, O_CLOEXEC);
-	int saved = 0;
 
+	if (fd < 0)
+		return errno;
 	/* It was to find a free name; linkat() does not replace. */
-	if (fd >= 0) {
-		(void)close(fd);
-		(void)unlink(name);
-	}
-	if (fd < 0 || linkat(AT_FDCWD, file->temp_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0)
-		saved = errno;
-	if (saved) {
-		free(name);
-		return saved;
-	}
+	(void)close(fd);
+	(void)unlink(name);
+	if (linkat(AT_FDCWD, file->temp_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0)
+		return errno;
 	free(file->temp_path);
 	file->temp_path = name;
+	name = NULL;
 	file->is_unnamed = false;
 	return 0;
 }
@@ -279,20 +271,16 @@ static int give_name(const struct seep_atomic_file *file)
 {
 	if (!file->keep_old)
 		return rename(file->temp_path, file->path) == 0 ? 0 : errno;
-	/* No name in between, which a kill could leave behind. */
-	if (file->is_unnamed)
-		return linkat(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) ==
-				       0
-			       ? 0
-			       : errno;
-	if (renameat2(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+	if (!file->is_unnamed &&
+	    renameat2(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return errno;
 	/* A file system without that flag; network file systems are. */
-	if (link(file->temp_path, file->path) != 0)
+	if (!file->is_unnamed && errno != EINVAL && errno != ENOSYS)
 		return errno;
-	(void)unlink(file->temp_path);
+	/* Of one that is unnamed no name in between, which a kill could leave behind. */
+	if (linkat(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) != 0)
+		return errno;
+	remove_temp(file);
 	return 0;
 }
 
