@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,19 +66,18 @@ void seep_maps_parse(char *text, struct seep_maps *ret_maps)
 /* Returns 0 with no text where the thread has no memory any more. */
 static int read_text(pid_t tid, char **ret_text, struct seep_error *err)
 {
-	char path[64];
-	int rc = 0, fd;
+	const struct seep_procfs_path path = seep_procfs_path(tid, "maps");
+	const int fd = open(path.text, O_RDONLY | O_CLOEXEC);
+	int rc;
 
 	*ret_text = NULL;
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
 		return 0;
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return seep_fail(err, SEEP_EREFUSED, "the kernel does not show us %s", path);
+		return seep_fail(err, SEEP_EREFUSED, "the kernel does not show us %s", path.text);
 	if (fd < 0)
-		return seep_fail_errno(err, errno, "cannot open %s", path);
-	rc = seep_file_read_fd(fd, path, MAPS_MAX_BYTES, ret_text, NULL, err);
+		return seep_fail_errno(err, errno, "cannot open %s", path.text);
+	rc = seep_file_read_fd(fd, path.text, MAPS_MAX_BYTES, ret_text, NULL, err);
 	(void)close(fd);
 	if (rc == 0 && (*ret_text)[0] == '\0') {
 		free(*ret_text);

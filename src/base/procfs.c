@@ -39,18 +39,6 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
 											  : text;
 }
 
-static void copy_name(const char *text, char *name, size_t name_bytes)
-{
-	const char *begin = strchr(text, '(');
-	const char *end = strrchr(text, ')');
-	size_t bytes = begin && end > begin ? (size_t)(end - begin - 1) : 0;
-
-	if (bytes >= name_bytes)
-		bytes = name_bytes - 1;
-	memcpy(name, bytes ? begin + 1 : "", bytes);
-	name[bytes] = '\0';
-}
-
 DIR *seep_procfs_threads(pid_t pid)
 {
 	return opendir(seep_procfs_path(pid, "task").text);
@@ -64,11 +52,6 @@ pid_t seep_procfs_thread(DIR *threads)
 	while (threads && !tid && (entry = readdir(threads)))
 		tid = (pid_t)atoi(entry->d_name);
 	return tid;
-}
-
-DIR *seep_procfs_processes(void)
-{
-	return opendir("/proc");
 }
 
 uint32_t seep_procfs_process(DIR *processes, uint32_t own_pid)
@@ -108,7 +91,8 @@ char *seep_procfs_exe(uint32_t pid)
 bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat)
 {
 	SEEP_FREED char *text = seep_procfs_read(pid, "stat", NULL);
-	const char *fields = text ? strrchr(text, ')') : NULL;
+	const char *name = text ? strchr(text, '(') : NULL;
+	const char *fields = name ? strrchr(name, ')') : NULL;
 	/* 3, 4, 20, 22 and 28 of proc(5). */
 	const bool is_known = fields &&
 			      sscanf(fields + 1,
@@ -119,7 +103,8 @@ bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat)
 				     &ret_stat->start_ticks, &ret_stat->stack_begin) == 5;
 
 	if (is_known)
-		copy_name(text, ret_stat->name, sizeof(ret_stat->name));
+		(void)snprintf(ret_stat->name, sizeof(ret_stat->name), "%.*s",
+			       (int)(fields - name - 1), name + 1);
 	return is_known;
 }
 
@@ -179,15 +164,15 @@ bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
  * How far the clock is set that @process counts starts by, in time_namespaces(7): what /proc says is
  * set as far as that of whoever reads it. 0 where the kernel has no such namespaces.
  */
-static int64_t clock_offset_ticks(const char *process)
+static int64_t clock_offset_ticks(uint32_t pid)
 {
 	const int64_t tick_ns = SEEP_NS_PER_S / sysconf(_SC_CLK_TCK);
+	const struct seep_procfs_path path = seep_procfs_path((pid_t)pid, "timens_offsets");
 	long long seconds = 0, ns = 0;
-	char path[64], text[256];
+	char text[256];
 	const char *boot;
 
-	(void)snprintf(path, sizeof(path), "/proc/%s/timens_offsets", process);
-	(void)seep_file_read_start(path, text, sizeof(text));
+	(void)seep_file_read_start(path.text, text, sizeof(text));
 	boot = strstr(text, "boottime");
 	if (!boot || sscanf(boot, "boottime %lld %lld", &seconds, &ns) != 2)
 		return 0;
@@ -196,13 +181,11 @@ static int64_t clock_offset_ticks(const char *process)
 
 bool seep_procfs_began(uint32_t pid, uint64_t seen_ticks, uint64_t start_ticks)
 {
-	char digits[16];
 	uint64_t shift;
 
 	if (start_ticks == 0 || seen_ticks == start_ticks)
 		return true;
-	(void)snprintf(digits, sizeof(digits), "%u", pid);
-	shift = (uint64_t)(clock_offset_ticks(digits) - clock_offset_ticks("self"));
+	shift = (uint64_t)(clock_offset_ticks(pid) - clock_offset_ticks(seep_procfs_self()));
 	/* Each was rounded down. */
 	return shift != 0 && seen_ticks + shift - start_ticks + 1 <= 2;
 }

@@ -61,8 +61,10 @@ DIR *seep_procfs_threads(pid_t pid);
 pid_t seep_procfs_thread(DIR *threads);
 void seep_procfs_threads_done(DIR *threads);
 
-/* The same of processes that are @own_pid in their own PID namespace, by their numbers here. */
-DIR *seep_procfs_processes(void);
+/*
+ * The same of processes that are @own_pid in their own PID namespace, by their numbers here.
+ * @processes: opendir("/proc")
+ */
 uint32_t seep_procfs_process(DIR *processes, uint32_t own_pid);
 
 /* Our number in /proc, which may be of a PID namespace above ours; 0: there is no /proc. */

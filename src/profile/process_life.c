@@ -92,7 +92,7 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 static enum seep_process_life search(const struct seep_ledger *ledger, uint32_t *ret_pid)
 {
 	enum seep_process_life best = SEEP_PROCESS_UNKNOWN, life;
-	DIR *processes = seep_procfs_processes();
+	DIR *processes = opendir("/proc");
 	uint32_t pid;
 
 	while (best != SEEP_PROCESS_RUNNING &&

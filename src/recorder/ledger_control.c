@@ -125,7 +125,7 @@ bool seep_ledger_has_recorder(const struct seep_ledger *ledger)
 
 	if (pid == 0 || !seep_process_is_elsewhere(&ledger->view.header))
 		return pid != 0 && seep_procfs_alive(pid, start);
-	processes = seep_procfs_processes();
+	processes = opendir("/proc");
 	while ((here = seep_procfs_process(processes, pid)) && !seep_procfs_alive(here, start))
 		;
 	seep_procfs_threads_done(processes);
