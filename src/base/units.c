@@ -36,16 +36,10 @@ static const struct unit time_units[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* @value / @size rounded half up. */
-static uint64_t rounded(uint64_t value, uint64_t size)
+/* @value / @size in parts of which @parts are a whole, rounded half up. */
+static unsigned __int128 rounded(uint64_t value, uint64_t size, unsigned parts)
 {
-	return value / size + (value % size >= size / 2 + size % 2);
-}
-
-/* The same in tenths. */
-static uint64_t tenths_of(uint64_t value, uint64_t size)
-{
-	return (uint64_t)(((unsigned __int128)value * 10 + size / 2) / size);
+	return ((unsigned __int128)value * parts + size / 2) / size;
 }
 
 static struct seep_unit_text SEEP_PRINTF(1, 2) written(const char *fmt, ...)
@@ -69,13 +63,14 @@ static struct seep_unit_text scaled(uint64_t value, const struct unit *units, si
 	uint64_t tenths;
 
 	while (pick + 1 < unit_count &&
-	       rounded(value, units[pick].size) >= units[pick + 1].size / units[pick].size)
+	       rounded(value, units[pick].size, 1) >= units[pick + 1].size / units[pick].size)
 		pick++;
-	tenths = tenths_of(value, units[pick].size);
+	tenths = (uint64_t)rounded(value, units[pick].size, 10);
 	if (tenths < 1000)
 		return written("%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10,
 			       units[pick].name);
-	return written("%" PRIu64 " %s", rounded(value, units[pick].size), units[pick].name);
+	return written("%" PRIu64 " %s", (uint64_t)rounded(value, units[pick].size, 1),
+		       units[pick].name);
 }
 
 struct seep_unit_text seep_bytes_text(uint64_t bytes)
@@ -136,7 +131,7 @@ struct seep_unit_text seep_change_text(int64_t value, struct seep_unit_text (*te
 
 struct seep_unit_text seep_duration_text(uint64_t ns)
 {
-	const uint64_t seconds = rounded(ns, SEEP_NS_PER_S);
+	const uint64_t seconds = (uint64_t)rounded(ns, SEEP_NS_PER_S, 1);
 
 	if (ns < 1000)
 		return written("%" PRIu64 " ns", ns);
@@ -166,7 +161,7 @@ struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
 		return written("-");
 	if (part > 0 && (unsigned __int128)part * 2000 < whole)
 		return written("<0.1%%");
-	permille = ((unsigned __int128)part * 1000 + whole / 2) / whole;
+	permille = rounded(part, whole, 1000);
 	if (permille > 9999999)
 		permille = 9999999;
 	return written("%u.%u%%", (unsigned)(permille / 10), (unsigned)(permille % 10));
