@@ -34,25 +34,17 @@ void seep_strbuf_clear(struct seep_strbuf *buf)
 	buf->overflowed = false;
 }
 
-/* Make room for @bytes more and a terminator. Returns false, and remembers, past the ceiling. */
-static bool reserve(struct seep_strbuf *buf, size_t bytes)
-{
-	if (buf->overflowed || bytes > buf->ceiling - buf->length) {
-		buf->overflowed = true;
-		return false;
-	}
-	if (buf->length + bytes >= buf->capacity) {
-		char *old = buf->capacity ? buf->text : NULL;
-
-		buf->text = seep_xgrow(old, &buf->capacity, buf->length + bytes + 1, 1);
-	}
-	return true;
-}
-
 void seep_strbuf_add(struct seep_strbuf *buf, const void *data, size_t bytes)
 {
-	if (bytes == 0 || !reserve(buf, bytes))
+	if (bytes == 0)
 		return;
+	if (bytes > buf->ceiling - buf->length)
+		buf->overflowed = true;
+	if (buf->overflowed)
+		return;
+	if (buf->length + bytes >= buf->capacity)
+		buf->text = seep_xgrow(buf->capacity ? buf->text : NULL, &buf->capacity,
+				       buf->length + bytes + 1, 1);
 	memcpy(buf->text + buf->length, data, bytes);
 	buf->length += bytes;
 	buf->text[buf->length] = '\0';

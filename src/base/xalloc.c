@@ -12,12 +12,10 @@
 static void *checked(void *block)
 {
 	static const char line[] = "seep: out of memory\n";
-	ssize_t ignored;
 
 	if (block)
 		return block;
-	ignored = write(STDERR_FILENO, line, sizeof(line) - 1);
-	(void)ignored;
+	(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
 	abort();
 }
 
@@ -107,9 +105,7 @@ char *seep_xvasprintf(const char *fmt, va_list args)
 {
 	char *text;
 
-	if (vasprintf(&text, fmt, args) < 0)
-		text = NULL;
-	return checked(text);
+	return checked(vasprintf(&text, fmt, args) < 0 ? NULL : text);
 }
 
 char *seep_xasprintf(const char *fmt, ...)
