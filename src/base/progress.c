@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The progress line. */
 #include "base/progress.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/terminal.h"
 #include "base/units.h"
 
-#define QUIET_NS 1000000000ULL
-#define REDRAW_NS 100000000ULL
+#define QUIET_NS SEEP_NS_PER_S
+#define REDRAW_NS (SEEP_NS_PER_S / 10)
 
 static atomic_bool silenced;
 
@@ -21,17 +18,14 @@ void seep_progress_silence(bool silent)
 	atomic_store_explicit(&silenced, silent, memory_order_relaxed);
 }
 
-void seep_progress_start(struct seep_progress *progress, const char *what, uint64_t total)
+void seep_progress_start(struct seep_progress *progress, const char *what)
 {
 	*progress = (struct seep_progress){
 		.what = what,
-		.total = total,
+		.next_ns = seep_clock_ns(CLOCK_MONOTONIC_COARSE) + QUIET_NS,
 		.enabled = !atomic_load_explicit(&silenced, memory_order_relaxed) &&
-			   seep_terminal_is(STDERR_FILENO),
+			   isatty(STDERR_FILENO),
 	};
-	if (!progress->enabled)
-		return;
-	progress->next_ns = seep_clock_ns(CLOCK_MONOTONIC_COARSE) + QUIET_NS;
 }
 
 void seep_progress_step(struct seep_progress *progress, uint64_t done)

@@ -5,7 +5,7 @@
  *
  *	struct seep_progress progress;
  *
- *	seep_progress_start(&progress, "reading symbols", count);
+ *	seep_progress_start(&progress, "reading symbols");
  *	for (...)
  *		seep_progress_step(&progress, i);
  *	seep_progress_done(&progress);
@@ -20,14 +20,14 @@
 
 struct seep_progress {
 	const char *what; /* borrowed */
-	uint64_t total;	  /* 0 = not known */
+	uint64_t total;	  /* 0 = not known; may be set while it runs */
 	uint64_t next_ns; /* draw not before; on the monotonic clock */
 	bool enabled;
 	bool drawn; /* something is on the line */
 };
 
-/* @what: "reading symbols"; borrowed. @total: 0 when not known. */
-void seep_progress_start(struct seep_progress *progress, const char *what, uint64_t total);
+/* @what: "reading symbols"; borrowed. */
+void seep_progress_start(struct seep_progress *progress, const char *what);
 
 /* @done: of total. Cheap enough to call for every item: it looks at the clock every so often. */
 void seep_progress_step(struct seep_progress *progress, uint64_t done);

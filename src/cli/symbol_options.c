@@ -70,7 +70,7 @@ int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 	ret = seep_symbols_new(&wanted, &symbols, err);
 	if (ret < 0)
 		return ret;
-	seep_progress_start(&progress, "looking up names", 0);
+	seep_progress_start(&progress, "looking up names");
 	ret = seep_profile_symbolise(profile, symbols, true, show_progress, &progress, err);
 	seep_progress_done(&progress);
 	seep_symbols_free(symbols);

@@ -143,7 +143,7 @@ bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_k
 	safe = seep_escape_dup(name);
 	(void)snprintf(what, sizeof(what), "downloading symbols of %s, bytes", safe);
 	free(safe);
-	seep_progress_start(&client->progress, what, 0);
+	seep_progress_start(&client->progress, what);
 	asking = client;
 	fd = find(client->library, build_id, (int)build_id_bytes, &path);
 	asking = NULL;

@@ -41,7 +41,7 @@ static void short_work(void)
 {
 	struct seep_progress progress;
 
-	seep_progress_start(&progress, "counting", 100);
+	seep_progress_start(&progress, "counting");
 	for (unsigned i = 0; i < 100; i++)
 		seep_progress_step(&progress, i);
 	seep_progress_done(&progress);
@@ -52,7 +52,8 @@ static void long_work(void)
 {
 	struct seep_progress progress;
 
-	seep_progress_start(&progress, "counting", 200);
+	seep_progress_start(&progress, "counting");
+	progress.total = 200;
 	progress.next_ns = 0;
 	seep_progress_step(&progress, 50);
 	seep_progress_step(&progress, 51);
