@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Terminals: width, colour, and keeping hostile bytes away from them. */
 #include "base/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-bool seep_terminal_is(int fd)
-{
-	return isatty(fd) == 1;
-}
 
 size_t seep_terminal_width(int fd, size_t fallback)
 {
@@ -30,7 +24,7 @@ bool seep_terminal_color(int fd)
 		return false;
 	if (!term || strcmp(term, "dumb") == 0)
 		return false;
-	return seep_terminal_is(fd);
+	return isatty(fd);
 }
 
 size_t seep_utf8_decode(const char *text, size_t bytes, unsigned *ret_code)

@@ -11,8 +11,6 @@
 
 #include "base/strbuf.h"
 
-bool seep_terminal_is(int fd);
-
 /* Columns of the terminal at @fd; @fallback when it is not one or does not say. */
 size_t seep_terminal_width(int fd, size_t fallback);
 

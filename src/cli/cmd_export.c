@@ -3,8 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/keep_options.h"
@@ -59,7 +57,7 @@ static int check(const struct seep_exporter *format, struct seep_error *err)
 	if (asked.by != SEEP_BY_CHOICE && !format->heeds_by)
 		return seep_fail(err, SEEP_EUSAGE, "--by cannot be used with --to %s",
 				 format->name);
-	if (!asked.output && format->binary && seep_terminal_is(STDOUT_FILENO))
+	if (!asked.output && format->binary && isatty(STDOUT_FILENO))
 		return seep_fail(err, SEEP_EUSAGE,
 				 "%s is not for a terminal; -o OUT%s writes it to a file",
 				 format->name, format->suffix);

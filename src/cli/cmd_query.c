@@ -233,7 +233,7 @@ static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
 	SEEP_STRBUF(text, 4 * CELL_BYTES_MAX);
 	const char *quote;
 
-	if (seep_terminal_is(STDOUT_FILENO))
+	if (isatty(STDOUT_FILENO))
 		seep_escape(&text, cell->text, cell->length);
 	else
 		seep_strbuf_add(&text, cell->text, cell->length);

@@ -15,7 +15,6 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
-#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -445,7 +444,7 @@ static void say_still_writing(void)
 	/* Perhaps nobody listens any more: the recordings are worth more than this line. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* Where the terminal has shown the key, and perhaps progress. */
-	if (seep_terminal_is(STDERR_FILENO))
+	if (isatty(STDERR_FILENO))
 		(void)fputs("\r\033[K", stderr);
 	seep_complainf("run", "still writing recordings; Ctrl-C again gives up and keeps the "
 			      "ledgers");

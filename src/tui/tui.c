@@ -39,7 +39,7 @@ int seep_tui_check(struct seep_error *err)
 {
 	const char *term = getenv("TERM");
 
-	if (!seep_terminal_is(STDIN_FILENO) || !seep_terminal_is(STDOUT_FILENO))
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return seep_fail(
 			err, SEEP_EUNSUPPORTED,
 			"screens need a terminal; --once prints a table, --csv prints lines "

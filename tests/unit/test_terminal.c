@@ -106,5 +106,4 @@ TEST(no_color_and_dumb_terminals_are_respected)
 	assert_int_equal(unsetenv("NO_COLOR"), 0);
 	assert_false(seep_terminal_color(-1));
 	assert_int_equal(seep_terminal_width(-1, 77), 77);
-	assert_false(seep_terminal_is(-1));
 }
