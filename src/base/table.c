@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Text tables that fit the terminal. */
 #include "base/table.h"
 
 #include <stdbool.h>
@@ -16,6 +15,7 @@ enum {
 	LEAST_FLEXIBLE_COLUMNS = 12,
 	FAIR_FLEXIBLE_COLUMNS = 16, /* rather than less, an optional column goes */
 	ALIGNED_COLUMNS_MAX = 60,   /* without a limit: one giant must not push all others away */
+	CELL_MAX_BYTES = 64 * 1024 * 1024,
 };
 
 /* In place of a column's width: it is not shown. */
@@ -114,7 +114,7 @@ size_t seep_table_rows(const struct seep_table *table)
 
 static bool is_flexible(const struct seep_column *column)
 {
-	return column->cut == SEEP_CUT_END || column->cut == SEEP_CUT_START;
+	return column->cut != SEEP_CUT_NEVER;
 }
 
 static size_t heading_width(const struct seep_column *column)
@@ -124,10 +124,9 @@ static size_t heading_width(const struct seep_column *column)
 
 static bool has_headings(const struct seep_table *table)
 {
-	for (size_t i = 0; i < table->column_count; i++) {
+	for (size_t i = 0; i < table->column_count; i++)
 		if (table->columns[i].heading)
 			return true;
-	}
 	return false;
 }
 
@@ -233,37 +232,29 @@ static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t 
 	return give_back(table, natural, widths, total, limit);
 }
 
-/* What of a cell is printed in @width columns, 0 = all of it; and how many it takes. */
-static size_t add_text(struct seep_strbuf *line, const struct cell *cell, size_t width,
-		       enum seep_cut cut)
-{
-	const char *text = cell->brief && width && cell->width > width ? cell->brief : cell->text;
-	const size_t start = line->length;
-
-	seep_text_fit(line, text, width, cut == SEEP_CUT_START);
-	return seep_display_width(line->text + start, line->length - start);
-}
-
 struct printing {
 	const struct seep_printer *to;
 	size_t *widths;
 	size_t indent;
 	size_t owed; /* spaces that are printed when something follows them */
-	struct seep_strbuf text;
 };
 
 static void print_cell(struct printing *p, const struct seep_column *column,
 		       const struct cell *cell, size_t width)
 {
+	const size_t room = p->to->width ? width : 0; /* 0: it is printed whole */
+	const bool is_brief = cell->brief && room && cell->width > room;
+	SEEP_STRBUF(text, CELL_MAX_BYTES);
 	size_t used;
 
-	seep_strbuf_clear(&p->text);
-	used = add_text(&p->text, cell, p->to->width ? width : 0, column->cut);
+	seep_text_fit(&text, is_brief ? cell->brief : cell->text, room,
+		      column->cut == SEEP_CUT_START);
+	used = seep_display_width(text.text, text.length);
 	if (column->align == SEEP_ALIGN_RIGHT && used < width)
 		p->owed += width - used;
 	if (used > 0) {
 		fprintf(p->to->out, "%*s%s%s%s", (int)p->owed, "",
-			seep_style_on(p->to, cell->style), p->text.text,
+			seep_style_on(p->to, cell->style), text.text,
 			seep_style_off(p->to, cell->style));
 		p->owed = 0;
 	}
@@ -294,26 +285,21 @@ static void print_row(struct printing *p, const struct seep_table *table, const 
 
 static void print_headings(struct printing *p, const struct seep_table *table)
 {
-	SEEP_FREED struct cell *cells = seep_xcalloc(table->column_count, sizeof(*cells));
+	struct seep_table *headings = seep_table_new(table->columns, table->column_count);
 
-	for (size_t i = 0; i < table->column_count; i++) {
-		cells[i].text = seep_xstrdup(table->columns[i].heading ? table->columns[i].heading
-								       : "");
-		cells[i].width = heading_width(&table->columns[i]);
-	}
-	print_row(p, table, cells, table->column_count);
 	for (size_t i = 0; i < table->column_count; i++)
-		free(cells[i].text);
+		seep_table_add(headings, table->columns[i].heading);
+	print_row(p, table, headings->cells, table->column_count);
+	seep_table_free(headings);
 }
 
 void seep_table_print(const struct seep_table *table, const struct seep_printer *printer,
 		      size_t indent)
 {
-	struct printing p = { .to = printer, .indent = indent };
+	SEEP_FREED size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
+	struct printing p = { .to = printer, .widths = widths, .indent = indent };
 
-	p.widths = seep_xcalloc(table->column_count, sizeof(*p.widths));
-	seep_strbuf_init(&p.text, 64 * 1024 * 1024);
-	(void)fit_widths(table, p.widths,
+	(void)fit_widths(table, widths,
 			 printer->width > indent ? printer->width - indent : printer->width);
 	if (has_headings(table))
 		print_headings(&p, table);
@@ -321,8 +307,6 @@ void seep_table_print(const struct seep_table *table, const struct seep_printer 
 		print_row(&p, table, &table->cells[i],
 			  table->cell_count - i < table->column_count ? table->cell_count - i
 								      : table->column_count);
-	seep_strbuf_done(&p.text);
-	free(p.widths);
 }
 
 bool seep_table_fits(const struct seep_table *table, size_t width)

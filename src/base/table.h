@@ -75,10 +75,8 @@ size_t seep_table_rows(const struct seep_table *table);
  *
  * Two spaces between columns, nothing at the end of a line. A flexible column keeps at least 12
  * columns, so when all columns that may go have gone, a very narrow terminal is overrun rather than
- * left without names. Without a limit
- * nothing is cut; in a table without headings what is wider than 60 columns does not widen its
- * column then. An unfinished last
- * row is filled with empty cells.
+ * left without names. Without a limit nothing is cut; in a table without headings what is wider than
+ * 60 columns does not widen its column then. An unfinished last row is filled with empty cells.
  */
 void seep_table_print(const struct seep_table *table, const struct seep_printer *printer,
 		      size_t indent);
