@@ -9,13 +9,10 @@
 #include "base/terminal.h"
 #include "base/xalloc.h"
 
-/* Of the promise in docs/json.md. */
-enum { SCHEMA = 3 };
-
-static const char hex_digits[] = "0123456789abcdef";
-
-/* Levels up to this one have a line per value. */
-enum { DEPTH_WITH_LINES = 2 };
+enum {
+	SCHEMA = 3,	      /* of the promise in docs/json.md */
+	DEPTH_WITH_LINES = 2, /* levels up to this one have a line per value */
+};
 
 static void flush(struct seep_json *json)
 {
@@ -53,6 +50,8 @@ static void new_line(struct seep_json *json)
 
 static void put_byte_escape(struct seep_json *json, const char *prefix, unsigned byte)
 {
+	static const char hex_digits[] = "0123456789abcdef";
+
 	puts_raw(json, prefix);
 	put(json, &hex_digits[byte >> 4 & 15], 1);
 	put(json, &hex_digits[byte & 15], 1);
@@ -131,12 +130,10 @@ static void open_level(struct seep_json *json, const char *key, const char *open
 
 struct seep_json *seep_json_new(FILE *out, bool strings)
 {
-	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	struct seep_json *json = seep_xcalloc(1, sizeof(*json));
 
 	json->out = out;
 	json->strings = strings;
-	json->depth = 0;
-	json->used = 0;
 	return json;
 }
 
@@ -186,14 +183,12 @@ void seep_json_raw(struct seep_json *json, const char *key, const char *value)
 
 void seep_json_null(struct seep_json *json, const char *key)
 {
-	begin_value(json, key);
-	puts_raw(json, "null");
+	seep_json_raw(json, key, "null");
 }
 
 void seep_json_bool(struct seep_json *json, const char *key, bool value)
 {
-	begin_value(json, key);
-	puts_raw(json, value ? "true" : "false");
+	seep_json_raw(json, key, value ? "true" : "false");
 }
 
 static void put_digits(struct seep_json *json, uint64_t value)
@@ -228,11 +223,10 @@ void seep_json_u64(struct seep_json *json, const char *key, uint64_t value)
 
 void seep_json_text(struct seep_json *json, const char *key, const char *text)
 {
-	if (text == NULL) {
+	if (text == NULL)
 		seep_json_null(json, key);
-		return;
-	}
-	seep_json_bytes(json, key, text, strlen(text));
+	else
+		seep_json_bytes(json, key, text, strlen(text));
 }
 
 void seep_json_bytes(struct seep_json *json, const char *key, const char *text, size_t bytes)
