@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and replacing whole files. */
 #include "base/file.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* The growing text with a ceiling. */
 #include "base/strbuf.h"
 
 #include <stdio.h>

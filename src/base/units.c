@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people, both ways, in integers. */
 #include "base/units.h"
 
 #include <inttypes.h>

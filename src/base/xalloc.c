@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocation that cannot fail from the caller's point of view. */
 #include "base/xalloc.h"
 
 #include <stdint.h>

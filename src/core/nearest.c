@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest known word to a mistyped one. */
 #include "core/nearest.h"
 
 #include "core/bits.h"
