@@ -11,9 +11,18 @@
 #define SEEP_NS_PER_S 1000000000ull
 
 /* CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, ...; 0 for one that is not there. */
-uint64_t seep_clock_ns(clockid_t clock);
+static inline uint64_t seep_clock_ns(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * SEEP_NS_PER_S + (uint64_t)now.tv_nsec;
+}
 
 /* CLOCK_MONOTONIC, which ledgers, timelines and waits are by. */
-uint64_t seep_monotonic_ns(void);
+static inline uint64_t seep_monotonic_ns(void)
+{
+	return seep_clock_ns(CLOCK_MONOTONIC);
+}
 
 #endif

@@ -43,9 +43,7 @@ void seep_json_open_document(struct seep_json *json, const char *key);
  */
 void seep_json_finish(struct seep_json *json);
 
-/*
- * In all of these @key is the member's name, or NULL in an array and at the top.
- */
+/* In all of these @key is the member's name, or NULL in an array and at the top. */
 void seep_json_open_object(struct seep_json *json, const char *key);
 void seep_json_open_array(struct seep_json *json, const char *key);
 /* Close what was opened last. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The mappings of a process, from /proc/PID/maps.
- */
+/* The mappings of a process, from /proc/PID/maps. */
 #ifndef SEEP_BASE_MAPS_H
 #define SEEP_BASE_MAPS_H
 

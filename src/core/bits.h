@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Small freestanding helpers: branch hints, integer logarithms, the hash step.
- */
+/* Small freestanding helpers: branch hints, integer logarithms, the hash step. */
 #ifndef SEEP_CORE_BITS_H
 #define SEEP_CORE_BITS_H
 
