@@ -82,18 +82,14 @@ static void put_words(FILE *out, const char *text, size_t bytes)
 {
 	static const char no_break[] = SEEP_NO_BREAK;
 	const char *end = text + bytes;
+	const char *space;
 
-	while (text < end) {
-		const char *space = memmem(text, (size_t)(end - text), no_break, strlen(no_break));
-
-		if (space == NULL) {
-			(void)fwrite(text, 1, (size_t)(end - text), out);
-			return;
-		}
+	while ((space = memmem(text, (size_t)(end - text), no_break, strlen(no_break)))) {
 		(void)fwrite(text, 1, (size_t)(space - text), out);
 		fputc(' ', out);
 		text = space + strlen(no_break);
 	}
+	(void)fwrite(text, 1, (size_t)(end - text), out);
 }
 
 void seep_text_fold(const struct seep_printer *printer, enum seep_style style, size_t used,
@@ -238,14 +234,12 @@ void seep_lines_done(struct seep_lines *lines)
 
 void seep_line_print(const struct seep_printer *printer, const char *fmt, ...)
 {
-	struct seep_lines line = { 0 };
+	SEEP_FREED char *text = NULL, *escaped = NULL;
 	va_list args;
-	SEEP_FREED char *text = NULL;
 
 	va_start(args, fmt);
 	text = seep_xvasprintf(fmt, args);
 	va_end(args);
-	(void)seep_lines_add(&line, SEEP_STYLE_PLAIN, "%s", text);
-	seep_lines_print(&line, printer);
-	seep_lines_done(&line);
+	escaped = seep_escape_dup(text);
+	seep_text_fold(printer, SEEP_STYLE_PLAIN, 0, 2, escaped);
 }
