@@ -147,9 +147,7 @@ static uint32_t number_of(const struct callgrind *c, uint32_t line)
 
 static char *special_name(uint32_t special)
 {
-	const struct seep_profile_context like = { .other = special == OTHER };
-
-	return seep_xstrdup(special == ROOT ? "(root)" : seep_export_no_stack(&like));
+	return seep_xstrdup(special == ROOT ? "(root)" : seep_export_no_stack(special == OTHER));
 }
 
 static void put_text(FILE *out, const char *text)

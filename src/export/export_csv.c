@@ -49,7 +49,7 @@ static void write_context(FILE *out, struct seep_export_names *names,
 		write_frame(out, names, context->stack[i].frame);
 	}
 	if (context->stack_count == 0)
-		(void)fputs(seep_export_no_stack(context), out);
+		(void)fputs(seep_export_no_stack(context->other), out);
 	(void)fputs("\"\r\n", out);
 }
 

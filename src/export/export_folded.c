@@ -20,7 +20,7 @@ void seep_export_folded(FILE *out, const struct seep_profile *profile,
 		if (value == 0)
 			continue;
 		if (context->stack_count == 0)
-			(void)fputs(seep_export_no_stack(context), out);
+			(void)fputs(seep_export_no_stack(context->other), out);
 		for (uint32_t left = context->stack_count; left > 0; left--) {
 			seep_export_put(
 				out, seep_export_name(&names, context->stack[left - 1].frame), 0);

@@ -38,8 +38,8 @@ struct heaptrack {
 	const struct seep_profile *profile;
 	struct seep_plans plans;
 	struct seep_texts strings; /* [i] is number i + 1 */
-	struct seep_trie runs; /* frames of one address */
-	uint32_t *address_of;  /* by node of it: its number, 0 none */
+	struct seep_trie runs;	   /* frames of one address */
+	uint32_t *address_of;	   /* by node of it: its number, 0 none */
 	size_t run_capacity;
 	uint32_t address_count;
 	struct seep_trie traces; /* addresses from the outermost on; a node is its own number */
@@ -129,7 +129,7 @@ static uint32_t number_no_stack(struct heaptrack *h, const struct seep_profile_c
 	const uint32_t node = seep_trie_child(&h->runs, 0, UINT32_MAX - context->other);
 
 	if (node == known) {
-		const uint32_t name = number_text(h, seep_export_no_stack(context));
+		const uint32_t name = number_text(h, seep_export_no_stack(context->other));
 
 		h->address_of = seep_xgrow(h->address_of, &h->run_capacity, known + 1,
 					   sizeof(*h->address_of));

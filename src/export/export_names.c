@@ -43,11 +43,9 @@ const char *seep_export_name(struct seep_export_names *names, uint32_t frame)
 	return *name;
 }
 
-const char *seep_export_no_stack(const struct seep_profile_context *context)
+const char *seep_export_no_stack(bool other)
 {
-	if (context->stack_count > 0)
-		return NULL;
-	return seep_tree_special_words(context->other ? SEEP_TREE_OTHER : SEEP_TREE_NO_STACK);
+	return seep_tree_special_words(other ? SEEP_TREE_OTHER : SEEP_TREE_NO_STACK);
 }
 
 uint32_t seep_export_address(const struct seep_profile *profile,
@@ -80,13 +78,12 @@ uint64_t seep_export_pc(const struct seep_profile *profile, const struct seep_pr
 
 char *seep_export_frame_text(const struct seep_profile *profile, uint32_t frame)
 {
-	const struct seep_profile_context like = { .other = frame > profile->frame_count };
 	const struct seep_profile_frame *of = &profile->frames[frame];
 	SEEP_FREED char *name = NULL, *place = NULL;
 	const char *path;
 
 	if (frame >= profile->frame_count)
-		return seep_xstrdup(seep_export_no_stack(&like));
+		return seep_xstrdup(seep_export_no_stack(frame > profile->frame_count));
 	name = seep_export_raw_name(profile, of);
 	path = seep_profile_frame_path(profile, of);
 	if (of->file != NULL && *of->file != '\0')

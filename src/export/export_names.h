@@ -29,8 +29,8 @@ const char *seep_export_name(struct seep_export_names *names, uint32_t frame);
 char *seep_export_raw_name(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame) SEEP_RETURNS_MEMORY;
 
-/* The words in place of a stack that has no frames: why; NULL: it has some. Static storage. */
-const char *seep_export_no_stack(const struct seep_profile_context *context);
+/* The words in place of a stack that is not there, by its context's @other: why. Static storage. */
+const char *seep_export_no_stack(bool other);
 
 /*
  * Write @text as an item of a list that has ';' between: with ':' for each of its own; and @twice

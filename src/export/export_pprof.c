@@ -251,7 +251,7 @@ static uint64_t no_stack(struct builder *b, const struct seep_profile_context *c
 	if (*id)
 		return *id;
 	location = add_location(b, 0, 1);
-	add_line(b, location, add_function(b, seep_export_no_stack(context), NULL), 0);
+	add_line(b, location, add_function(b, seep_export_no_stack(context->other), NULL), 0);
 	*id = location->id;
 	return *id;
 }

@@ -66,7 +66,7 @@ static void write_frames(struct writer *w)
 
 		if (context->stack_count > 0 || w->no_stack[context->other] > 0)
 			continue;
-		write_frame(w, seep_export_no_stack(context), NULL);
+		write_frame(w, seep_export_no_stack(context->other), NULL);
 		w->no_stack[context->other] = count++;
 	}
 	seep_json_close(w->json);
