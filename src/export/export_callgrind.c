@@ -32,8 +32,8 @@ struct callgrind {
 	uint32_t *function_of;	    /* by that of the sites; see merge_modules() */
 	uint32_t *frame_of_line;    /* one frame of each line of the sites */
 	struct seep_trie costs;	    /* from a line to a function, or SELF; not from its root */
-	struct seep_counts *counts; /* by node of it */
-	size_t capacity;
+	struct seep_counts *counts; /* by node of it - 1 */
+	uint32_t count;
 	uint32_t *met_in;      /* by function: the last context + 1 that it was met in */
 	bool *is_named;	       /* by function: its name has its number */
 	bool *is_module_named; /* by number of the module; 0: none */
@@ -64,14 +64,11 @@ enum { EVENTS = sizeof(events) / sizeof(events[0]) };
 
 static struct seep_counts *cost_of(struct callgrind *c, uint32_t line, uint32_t function)
 {
-	const uint32_t known = c->costs.count;
-	const uint32_t id = seep_trie_child(&c->costs, line, function);
+	const uint32_t index = seep_trie_child(&c->costs, line, function) - 1;
 
-	if (id == known) {
-		c->counts = seep_xgrow(c->counts, &c->capacity, known + 1, sizeof(*c->counts));
-		c->counts[id] = (struct seep_counts){ 0 };
-	}
-	return &c->counts[id];
+	if (index == c->count)
+		*SEEP_APPEND(c->counts, c->count) = (struct seep_counts){ 0 };
+	return &c->counts[index];
 }
 
 static uint32_t site_function(const struct callgrind *c, uint32_t frame)
@@ -209,7 +206,7 @@ static void put_figures(const struct callgrind *c, const struct seep_counts *cou
 static void put_cost(struct callgrind *c, uint32_t node)
 {
 	const struct seep_trie_node *cost = &c->costs.nodes[node];
-	const struct seep_counts *counts = &c->counts[node];
+	const struct seep_counts *counts = &c->counts[node - 1];
 
 	if (cost->key != SELF) {
 		put_function(c, cost->key, true);
@@ -241,15 +238,14 @@ static int in_order(const void *a, const void *b, void *value)
 
 static void put_costs(struct callgrind *c)
 {
-	const uint32_t count = c->costs.count - 1;
-	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	SEEP_FREED uint32_t *order = seep_xcalloc(c->count, sizeof(*order));
 	uint32_t function = UINT32_MAX, line = UINT32_MAX;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < c->count; i++)
 		order[i] = i + 1;
-	if (count > 0)
-		qsort_r(order, count, sizeof(*order), in_order, c);
-	for (uint32_t i = 0; i < count; i++) {
+	if (c->count > 0)
+		qsort_r(order, c->count, sizeof(*order), in_order, c);
+	for (uint32_t i = 0; i < c->count; i++) {
 		const struct seep_trie_node *cost = &c->costs.nodes[order[i]];
 		const uint32_t next = function_of(c, cost->parent);
 

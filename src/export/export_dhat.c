@@ -16,7 +16,6 @@
 
 enum {
 	FILE_VERSION = 2,
-	KINDS = UINT8_MAX + 1,
 	NO_STACKS = 2, /* see seep_trie_no_stack() */
 };
 
@@ -30,9 +29,7 @@ struct dhat {
 	const struct seep_profile *profile;
 	struct point *points;
 	uint32_t point_count;
-	uint32_t *place_of; /* by key: in the table of frames; 0: not used yet */
-	uint32_t *keys;	    /* of the table */
-	uint32_t place_count;
+	struct seep_trie places; /* single keys; a node is its own place in the table of frames */
 };
 
 /* Keys are those of seep_trie_stack(), then kinds. */
@@ -43,38 +40,30 @@ static uint32_t kind_key(const struct dhat *d, const struct seep_profile_context
 
 static void add_contexts(struct dhat *d)
 {
-	const uint32_t count = d->profile->context_count;
-	SEEP_FREED uint32_t *ends = seep_xcalloc(count, sizeof(*ends)), *point_of = NULL;
-	struct seep_trie stacks;
+	struct seep_trie stacks, points; /* the second's nodes: index of the point + 1 */
 
 	seep_trie_init(&stacks);
-	for (uint32_t i = 0; i < count; i++) {
+	seep_trie_init(&points);
+	for (uint32_t i = 0; i < d->profile->context_count; i++) {
 		const struct seep_profile_context *context = &d->profile->contexts[i];
 		const uint32_t kind = seep_trie_child(&stacks, 0, kind_key(d, context));
+		const uint32_t stack = seep_trie_stack(&stacks, d->profile, kind, context,
+						       UINT32_MAX);
+		const uint32_t point = seep_trie_child(&points, 0, stack) - 1;
 
-		ends[i] = seep_trie_stack(&stacks, d->profile, kind, context, UINT32_MAX);
+		if (point == d->point_count)
+			*SEEP_APPEND(d->points, d->point_count) = (struct point){
+				.context = context,
+			};
+		seep_counts_add_context(&d->points[point].counts, context);
 	}
-	d->points = seep_xcalloc(count, sizeof(*d->points));
-	point_of = seep_xcalloc(stacks.count, sizeof(*point_of)); /* + 1; 0 none */
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t *point = &point_of[ends[i]];
-
-		if (*point == 0)
-			*point = ++d->point_count;
-		if (d->points[*point - 1].context == NULL)
-			d->points[*point - 1].context = &d->profile->contexts[i];
-		seep_counts_add_context(&d->points[*point - 1].counts, &d->profile->contexts[i]);
-	}
+	seep_trie_done(&points);
 	seep_trie_done(&stacks);
 }
 
 static void put_place(struct dhat *d, struct seep_json *json, uint32_t key)
 {
-	if (d->place_of[key] == 0) {
-		d->keys[d->place_count] = key;
-		d->place_of[key] = ++d->place_count;
-	}
-	seep_json_int(json, NULL, d->place_of[key]);
+	seep_json_int(json, NULL, seep_trie_child(&d->places, 0, key));
 }
 
 static void put_point(struct dhat *d, struct seep_json *json, const struct point *point)
@@ -116,9 +105,8 @@ static void put_frames(const struct dhat *d, struct seep_json *json)
 
 	seep_json_open_array(json, "ftbl");
 	seep_json_text(json, NULL, "[root]");
-	for (uint32_t i = 0; i < d->place_count; i++) {
-		const uint32_t key = d->keys[i];
-
+	for (uint32_t i = 1; i < d->places.count; i++) {
+		const uint32_t key = d->places.nodes[i].key;
 		SEEP_FREED char *text = key < kinds ? seep_export_frame_text(d->profile, key)
 						    : NULL;
 
@@ -151,13 +139,11 @@ static void put_head(const struct seep_profile *profile, struct seep_json *json)
 void seep_export_dhat(FILE *out, const struct seep_profile *profile,
 		      const struct seep_export_options *options)
 {
-	const uint32_t key_count = profile->frame_count + NO_STACKS + KINDS;
 	struct dhat d = { .profile = profile };
 	struct seep_json *json = seep_json_new(out, false);
 
 	(void)options;
-	d.place_of = seep_xcalloc(key_count, sizeof(*d.place_of));
-	d.keys = seep_xcalloc(key_count, sizeof(*d.keys));
+	seep_trie_init(&d.places);
 	add_contexts(&d);
 	seep_json_open_object(json, NULL);
 	put_head(profile, json);
@@ -167,7 +153,6 @@ void seep_export_dhat(FILE *out, const struct seep_profile *profile,
 	seep_json_close(json);
 	put_frames(&d, json);
 	seep_json_finish(json);
-	free(d.keys);
-	free(d.place_of);
+	seep_trie_done(&d.places);
 	free(d.points);
 }

@@ -11,7 +11,6 @@
 #include "export/export.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -37,12 +36,10 @@ struct heaptrack {
 	FILE *out;
 	const struct seep_profile *profile;
 	struct seep_plans plans;
-	struct seep_texts strings; /* [i] is number i + 1 */
-	struct seep_trie runs;	   /* frames of one address */
-	uint32_t *address_of;	   /* by node of it: its number, 0 none */
-	size_t run_capacity;
-	uint32_t address_count;
-	struct seep_trie traces; /* addresses from the outermost on; a node is its own number */
+	struct seep_texts strings;  /* [i] is number i + 1 */
+	struct seep_trie runs;	    /* frames of one address */
+	struct seep_trie addresses; /* the node of such a run; a node is its own number */
+	struct seep_trie traces;    /* addresses from the outermost on; likewise */
 	uint32_t size_count;
 	uint32_t last;	/* the number that was allocated by in the line before; else NONE */
 	uint64_t level; /* bytes live */
@@ -93,23 +90,15 @@ static void put_address(struct heaptrack *h, const struct seep_profile_stack_ent
 static uint32_t number_address(struct heaptrack *h, const struct seep_profile_stack_entry *stack,
 			       uint32_t count)
 {
-	uint32_t node = 0;
+	const uint32_t known = h->addresses.count;
+	uint32_t run = 0, address;
 
-	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t known = h->runs.count;
-
-		node = seep_trie_child(&h->runs, node, stack[i].frame);
-		if (node < known)
-			continue;
-		h->address_of = seep_xgrow(h->address_of, &h->run_capacity, known + 1,
-					   sizeof(*h->address_of));
-		h->address_of[node] = 0;
-	}
-	if (h->address_of[node] == 0) {
-		h->address_of[node] = ++h->address_count;
+	for (uint32_t i = 0; i < count; i++)
+		run = seep_trie_child(&h->runs, run, stack[i].frame);
+	address = seep_trie_child(&h->addresses, 0, run);
+	if (address == known)
 		put_address(h, stack, count);
-	}
-	return h->address_of[node];
+	return address;
 }
 
 static uint32_t number_trace(struct heaptrack *h, uint32_t outer, uint32_t address)
@@ -125,18 +114,16 @@ static uint32_t number_trace(struct heaptrack *h, uint32_t outer, uint32_t addre
 /* In place of a stack that is not there: the words for that, as a function. */
 static uint32_t number_no_stack(struct heaptrack *h, const struct seep_profile_context *context)
 {
-	const uint32_t known = h->runs.count;
-	const uint32_t node = seep_trie_child(&h->runs, 0, UINT32_MAX - context->other);
+	const uint32_t known = h->addresses.count;
+	const uint32_t run = seep_trie_child(&h->runs, 0, seep_trie_no_stack(h->profile, context));
+	const uint32_t address = seep_trie_child(&h->addresses, 0, run);
 
-	if (node == known) {
+	if (address == known) {
 		const uint32_t name = number_text(h, seep_export_no_stack(context->other));
 
-		h->address_of = seep_xgrow(h->address_of, &h->run_capacity, known + 1,
-					   sizeof(*h->address_of));
-		h->address_of[node] = ++h->address_count;
 		(void)fprintf(h->out, "i 0 0 %" PRIx32 " 0 0\n", name);
 	}
-	return number_trace(h, 0, h->address_of[node]);
+	return number_trace(h, 0, address);
 }
 
 static uint32_t number_stack(struct heaptrack *h, const struct seep_profile_context *context)
@@ -374,8 +361,8 @@ static void put_head(const struct heaptrack *h)
 static void done(struct heaptrack *h)
 {
 	seep_texts_done(&h->strings);
-	free(h->address_of);
 	seep_trie_done(&h->runs);
+	seep_trie_done(&h->addresses);
 	seep_trie_done(&h->traces);
 	seep_plans_done(&h->plans);
 }
@@ -390,6 +377,7 @@ void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
 	(void)options;
 	seep_plans_init(&h.plans, profile, ALLOCS_MAX);
 	seep_trie_init(&h.runs);
+	seep_trie_init(&h.addresses);
 	seep_trie_init(&h.traces);
 	put_head(&h);
 	for (uint32_t i = 0; i < h.plans.count; i++)
