@@ -119,11 +119,10 @@ static void put_text(FILE *out, char *text)
 	free(text);
 }
 
-static void put_node(struct massif *m, uint32_t node, enum moment moment, int depth);
-
-static void put_children(struct massif *m, uint32_t node, enum moment moment, int depth)
+/* @depth is DEPTH_MAX at most. */
+static void put_node(struct massif *m, uint32_t node, enum moment moment, int depth)
 {
-	struct branch *branches = NULL;
+	SEEP_FREED struct branch *branches = NULL;
 	size_t count = 0;
 	uint32_t small = 0;
 	int64_t small_bytes = 0;
@@ -132,18 +131,16 @@ static void put_children(struct massif *m, uint32_t node, enum moment moment, in
 	for (uint32_t i = m->nodes[node].first_child; i != 0; i = m->nodes[i].next) {
 		const int64_t bytes = m->nodes[i].bytes[moment];
 
-		if (bytes == 0)
-			continue;
-		if (bytes < m->least[moment]) {
+		if (bytes != 0 && bytes < m->least[moment]) {
 			small++;
 			seep_counts_sum(&small_bytes, bytes);
-			continue;
+		} else if (bytes != 0) {
+			*SEEP_APPEND(branches, count) = (struct branch){ bytes, i };
 		}
-		*SEEP_APPEND(branches, count) = (struct branch){ bytes, i };
 	}
 	if (count > 0)
 		qsort(branches, count, sizeof(*branches), largest_first);
-	(void)fprintf(m->out, "%zu: %" PRId64 " ", count + (small > 0),
+	(void)fprintf(m->out, "%*sn%zu: %" PRId64 " ", depth, "", count + (small > 0),
 		      m->nodes[node].bytes[moment]);
 	text = node > 0
 		       ? seep_export_frame_text(m->profile, m->trie.nodes[node].key)
@@ -152,20 +149,12 @@ static void put_children(struct massif *m, uint32_t node, enum moment moment, in
 	put_text(m->out, text);
 	for (size_t i = 0; i < count; i++)
 		put_node(m, branches[i].node, moment, depth + 1);
-	free(branches);
 	if (small > 0)
 		(void)fprintf(m->out,
 			      "%*sn0: %" PRId64 " in %" PRIu32
 			      " place%s below massif's threshold (%.2f%%)\n",
 			      depth + 1, "", small_bytes, small, small > 1 ? "s, all" : ",",
 			      100.0 * (double)m->least[moment] / (double)m->nodes[0].bytes[moment]);
-}
-
-/* @depth is DEPTH_MAX at most. */
-static void put_node(struct massif *m, uint32_t node, enum moment moment, int depth)
-{
-	(void)fprintf(m->out, "%*sn", depth, "");
-	put_children(m, node, moment, depth);
 }
 
 /* What follows "heap_tree=" is for the caller to write. Times never go back. */
