@@ -17,16 +17,14 @@
 
 struct seep_map_guard {
 	struct seep_map_guard *next; /* constant once it is in the list */
-	struct seep_map_guard *next_free;
-	_Atomic uintptr_t base; /* 0: not in use. Stored last, cleared first */
-	_Atomic uintptr_t end;	/* a multiple of the page size */
+	_Atomic uintptr_t base;	     /* 0: not in use. Stored last, cleared first */
+	_Atomic uintptr_t end;	     /* a multiple of the page size */
 	_Atomic int protection;
 	_Atomic bool cut;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* leaf; guards what is not atomic */
 static struct seep_map_guard *_Atomic guards;
-static struct seep_map_guard *spare;
 static size_t used_count;
 static struct sigaction held; /* what SIGBUS did before */
 static uintptr_t page_bytes;
@@ -84,12 +82,12 @@ static int install(struct seep_error *err)
 
 static struct seep_map_guard *new_guard(void)
 {
-	struct seep_map_guard *guard = spare;
+	struct seep_map_guard *guard = atomic_load_explicit(&guards, memory_order_relaxed);
 
-	if (guard) {
-		spare = guard->next_free;
+	while (guard && atomic_load_explicit(&guard->base, memory_order_relaxed) != 0)
+		guard = guard->next;
+	if (guard)
 		return guard;
-	}
 	guard = seep_xcalloc(1, sizeof(*guard));
 	guard->next = atomic_load_explicit(&guards, memory_order_relaxed);
 	atomic_store_explicit(&guards, guard, memory_order_release);
@@ -118,16 +116,6 @@ static int set_guard(void *at, size_t bytes, int protection, struct seep_map_gua
 	}
 	(void)pthread_mutex_unlock(&lock);
 	return r;
-}
-
-static void give_back(struct seep_map_guard *guard)
-{
-	(void)pthread_mutex_lock(&lock);
-	guard->next_free = spare;
-	spare = guard;
-	if (--used_count == 0)
-		(void)sigaction(SIGBUS, &held, NULL);
-	(void)pthread_mutex_unlock(&lock);
 }
 
 int seep_shared_map_open(int fd, size_t bytes, bool writable, struct seep_shared_map *ret_map,
@@ -161,6 +149,9 @@ void seep_shared_map_close(struct seep_shared_map *map)
 	/* First: another thread's mapping may come to lie at the same address at once. */
 	atomic_store_explicit(&map->guard->base, 0, memory_order_release);
 	(void)munmap(map->at, map->bytes);
-	give_back(map->guard);
+	(void)pthread_mutex_lock(&lock);
+	if (--used_count == 0)
+		(void)sigaction(SIGBUS, &held, NULL);
+	(void)pthread_mutex_unlock(&lock);
 	*map = (struct seep_shared_map){ .at = NULL };
 }
