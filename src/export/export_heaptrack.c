@@ -225,7 +225,7 @@ static void put_spare(struct heaptrack *h)
 
 static void put_free(struct heaptrack *h, uint32_t number, bool temporary)
 {
-	if (h->last == number && !temporary && h->plans.spare != UINT32_MAX)
+	if (h->last == number && !temporary && h->plans.spare < h->plans.count)
 		(void)fputs("- 0\n", h->out);
 	(void)fprintf(h->out, "- %" PRIx32 "\n", number);
 	h->last = NONE;
@@ -358,15 +358,6 @@ static void put_head(const struct heaptrack *h)
 	(void)fprintf(h->out, "\nI %x 0\n", PAGE_BYTES);
 }
 
-static void done(struct heaptrack *h)
-{
-	seep_texts_done(&h->strings);
-	seep_trie_done(&h->runs);
-	seep_trie_done(&h->addresses);
-	seep_trie_done(&h->traces);
-	seep_plans_done(&h->plans);
-}
-
 void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
 			   const struct seep_export_options *options)
 {
@@ -385,5 +376,9 @@ void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
 						   &profile->contexts[h.plans.items[i].context]);
 	put_events(&h);
 	(void)fclose(h.out);
-	done(&h);
+	seep_texts_done(&h.strings);
+	seep_trie_done(&h.runs);
+	seep_trie_done(&h.addresses);
+	seep_trie_done(&h.traces);
+	seep_plans_done(&h.plans);
 }

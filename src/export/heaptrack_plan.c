@@ -142,8 +142,6 @@ static void find_spare(struct seep_plans *plans)
 	plans->spare = 0;
 	while (plans->spare < plans->count && !take_spare(&plans->items[plans->spare]))
 		plans->spare++;
-	if (plans->spare == plans->count)
-		plans->spare = UINT32_MAX;
 }
 
 /* What passes must not reach the peak, for which it would be taken; its sizes give way. */

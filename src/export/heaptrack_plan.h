@@ -49,11 +49,11 @@ struct seep_plans {
 	uint64_t divisor;
 	/*
 	 * The plan that one allocation more belongs to, of 0 bytes and never freed, so that a log
-	 * has a size of 0 to free between other things; UINT32_MAX: none can spare one.
+	 * has a size of 0 to free between other things; count: none can spare one.
 	 */
 	uint32_t spare;
-	uint64_t
-		peak_bytes; /* what all amount to at most, reached by the last block that goes up */
+	/* What all amount to at most, reached by the last block that goes up. */
+	uint64_t peak_bytes;
 };
 
 /* One plan for each context. At most @allocs_max allocations and a few for each context. */
