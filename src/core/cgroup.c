@@ -10,24 +10,18 @@ enum { FILE_NAME_BYTES = 32, LIMITS = 2 };
 
 /* How one version says it. */
 struct version {
-	const char *mount;
 	struct {
 		const char *limit, *usage;
 	} files[LIMITS];
 	const char *cached[2]; /* in memory.stat */
 };
 
-#define VERSION_2                                                                             \
-	.files = { { "memory.max", "memory.current" }, { "memory.high", "memory.current" } }, \
-	.cached = { "inactive_file ", "active_file " }
-
-static const struct version version_2 = { .mount = "/sys/fs/cgroup", VERSION_2 };
-
-/* Beside controllers of version 1. */
-static const struct version version_2_beside = { .mount = "/sys/fs/cgroup/unified", VERSION_2 };
+static const struct version version_2 = {
+	.files = { { "memory.max", "memory.current" }, { "memory.high", "memory.current" } },
+	.cached = { "inactive_file ", "active_file " },
+};
 
 static const struct version version_1 = {
-	.mount = "/sys/fs/cgroup/memory",
 	.files = { { "memory.limit_in_bytes", "memory.usage_in_bytes" },
 		   { "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes" } },
 	.cached = { "total_inactive_file ", "total_active_file " },
@@ -111,10 +105,10 @@ static void look_at_limit(struct reading *reading, const struct version *version
  * From the group outward to the mount. Of a container that sees its own group as the mount, but is
  * told the host's path of it, the folders on the way are not there.
  */
-static void climb(struct reading *reading, const struct version *version, const char *group,
-		  size_t group_bytes)
+static void climb(struct reading *reading, const struct version *version, const char *mount,
+		  const char *group, size_t group_bytes)
 {
-	size_t root_bytes = strlen(reading->root), mount_bytes = strlen(version->mount);
+	size_t root_bytes = strlen(reading->root), mount_bytes = strlen(mount);
 	size_t base_bytes = root_bytes + mount_bytes;
 	size_t bytes = base_bytes + group_bytes;
 	char *path = reading->buffers->path;
@@ -122,7 +116,7 @@ static void climb(struct reading *reading, const struct version *version, const 
 	if (bytes >= sizeof(reading->buffers->path) - FILE_NAME_BYTES)
 		return;
 	memcpy(path, reading->root, root_bytes);
-	memcpy(path + root_bytes, version->mount, mount_bytes);
+	memcpy(path + root_bytes, mount, mount_bytes);
 	memcpy(path + base_bytes, group, group_bytes);
 	for (;;) {
 		while (bytes > base_bytes && path[bytes - 1] == '/')
@@ -158,6 +152,7 @@ static void read_line(struct reading *reading, const char *line, const char *end
 {
 	const char *controllers = memchr(line, ':', (size_t)(end - line));
 	const char *group;
+	size_t bytes;
 
 	if (!controllers++)
 		return;
@@ -165,12 +160,14 @@ static void read_line(struct reading *reading, const char *line, const char *end
 	/* "/..": a group outside of what is mounted here, whose files are not to be found. */
 	if (!group || (end - group >= 4 && memcmp(group, ":/..", 4) == 0))
 		return;
+	bytes = (size_t)(end - group - 1);
 	if (controllers == group) {
-		climb(reading, &version_2, group + 1, (size_t)(end - group - 1));
+		climb(reading, &version_2, "/sys/fs/cgroup", group + 1, bytes);
+		/* Beside controllers of version 1. */
 		if (!is_only)
-			climb(reading, &version_2_beside, group + 1, (size_t)(end - group - 1));
+			climb(reading, &version_2, "/sys/fs/cgroup/unified", group + 1, bytes);
 	} else if (has_memory(controllers, group)) {
-		climb(reading, &version_1, group + 1, (size_t)(end - group - 1));
+		climb(reading, &version_1, "/sys/fs/cgroup/memory", group + 1, bytes);
 	}
 }
 
