@@ -86,29 +86,17 @@ static int read_text(pid_t tid, char **ret_text, struct seep_error *err)
 	return rc == -SEEP_ELIMIT ? -SEEP_ESYS : rc;
 }
 
-/* The first thread may have ended before the others: then it shows nothing. */
-static int read_any_text(pid_t pid, pid_t *ret_tid, char **ret_text, struct seep_error *err)
-{
-	int rc = read_text(pid, ret_text, err);
-	DIR *threads;
-	pid_t tid;
-
-	*ret_tid = pid;
-	threads = rc == 0 && !*ret_text ? seep_procfs_threads(pid) : NULL;
-	while (rc == 0 && !*ret_text && (tid = seep_procfs_thread(threads))) {
-		*ret_tid = tid;
-		rc = read_text(tid, ret_text, err);
-	}
-	seep_procfs_threads_done(threads);
-	return rc;
-}
-
 int seep_maps_read(pid_t pid, struct seep_maps *ret_maps, struct seep_error *err)
 {
 	char *text;
-	pid_t tid;
-	int rc = read_any_text(pid, &tid, &text, err);
+	pid_t tid = pid;
+	int rc = read_text(pid, &text, err);
+	/* The first thread may have ended before the others: then it shows nothing. */
+	DIR *threads = rc == 0 && !text ? seep_procfs_threads(pid) : NULL;
 
+	while (rc == 0 && !text && (tid = seep_procfs_thread(threads)))
+		rc = read_text(tid, &text, err);
+	seep_procfs_threads_done(threads);
 	if (rc < 0)
 		return rc;
 	if (!text)
