@@ -94,16 +94,14 @@ static struct seep_map_guard *new_guard(void)
 	return guard;
 }
 
-static int set_guard(void *at, size_t bytes, int protection, struct seep_map_guard **ret_guard,
-		     struct seep_error *err)
+/* NULL: SIGBUS cannot be handled. */
+static struct seep_map_guard *set_guard(void *at, size_t bytes, int protection,
+					struct seep_error *err)
 {
-	struct seep_map_guard *guard;
-	int r = 0;
+	struct seep_map_guard *guard = NULL;
 
 	(void)pthread_mutex_lock(&lock);
-	if (used_count == 0)
-		r = install(err);
-	if (r == 0) {
+	if (used_count > 0 || install(err) == 0) {
 		used_count++;
 		guard = new_guard();
 		atomic_store_explicit(&guard->cut, false, memory_order_relaxed);
@@ -112,10 +110,9 @@ static int set_guard(void *at, size_t bytes, int protection, struct seep_map_gua
 				      ((uintptr_t)at + bytes + page_bytes - 1) & ~(page_bytes - 1),
 				      memory_order_relaxed);
 		atomic_store_explicit(&guard->base, (uintptr_t)at, memory_order_release);
-		*ret_guard = guard;
 	}
 	(void)pthread_mutex_unlock(&lock);
-	return r;
+	return guard;
 }
 
 int seep_shared_map_open(int fd, size_t bytes, bool writable, struct seep_shared_map *ret_map,
@@ -123,15 +120,14 @@ int seep_shared_map_open(int fd, size_t bytes, bool writable, struct seep_shared
 {
 	struct seep_shared_map map = { .bytes = bytes };
 	int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-	int r;
 
 	map.at = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
 	if (map.at == MAP_FAILED)
 		return seep_fail_errno(err, errno, "cannot map");
-	r = set_guard(map.at, bytes, protection, &map.guard, err);
-	if (r < 0) {
+	map.guard = set_guard(map.at, bytes, protection, err);
+	if (!map.guard) {
 		(void)munmap(map.at, bytes);
-		return r;
+		return -SEEP_ESYS;
 	}
 	*ret_map = map;
 	return 0;
