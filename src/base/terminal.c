@@ -10,9 +10,7 @@ size_t seep_terminal_width(int fd, size_t fallback)
 {
 	struct winsize size;
 
-	if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-		return fallback;
-	return size.ws_col;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : fallback;
 }
 
 bool seep_terminal_color(int fd)
@@ -20,11 +18,7 @@ bool seep_terminal_color(int fd)
 	const char *no_color = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
 
-	if (no_color && *no_color)
-		return false;
-	if (!term || strcmp(term, "dumb") == 0)
-		return false;
-	return isatty(fd);
+	return (!no_color || !*no_color) && term && strcmp(term, "dumb") != 0 && isatty(fd);
 }
 
 size_t seep_utf8_decode(const char *text, size_t bytes, unsigned *ret_code)
