@@ -16,6 +16,7 @@
  */
 #include "import/import.h"
 
+#include "base/clock.h"
 #include "base/decode.h"
 #include "base/xalloc.h"
 #include "import/line_reader.h"
@@ -32,7 +33,6 @@
 #define KEPT_MIN (UINT64_C(1) << 24)
 #define KEPT_MAX (UINT64_C(1) << 30)
 #define TEXT_MIN_BYTES (UINT64_C(256) << 20)
-#define NS_PER_MS UINT64_C(1000000)
 
 enum {
 	FORMAT_MIN = 2,
@@ -315,7 +315,7 @@ static int take_time(struct heaptrack *h, char *at)
 	const struct seep_profile *profile = h->profile;
 	uint64_t ms, ns, before = 0;
 
-	if (!seep_line_hex(&at, &ms) || __builtin_mul_overflow(ms, NS_PER_MS, &ns) ||
+	if (!seep_line_hex(&at, &ms) || __builtin_mul_overflow(ms, SEEP_NS_PER_MS, &ns) ||
 	    ns < h->now.at_ns)
 		return wrong(h, "the time goes back");
 	h->now.at_ns = ns;
