@@ -5,16 +5,12 @@
 
 #include "analysis/counts.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 /* Not less than 0, whatever a damaged recording says. */
 static uint64_t less(uint64_t value, uint64_t what)
 {
 	return value > what ? value - what : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 struct sums {
@@ -28,7 +24,8 @@ struct sums {
  */
 static struct sums kept_of(struct sums peak, struct sums end, struct sums all)
 {
-	const struct sums fewer = { least(peak.count, end.count), least(peak.bytes, end.bytes) };
+	const struct sums fewer = { core_smaller(peak.count, end.count),
+				    core_smaller(peak.bytes, end.bytes) };
 	struct sums kept = { 0 };
 
 	if (peak.count <= end.count && peak.bytes <= end.bytes &&
@@ -44,7 +41,7 @@ static struct sums kept_of(struct sums peak, struct sums end, struct sums all)
 	if (peak.count + end.count - kept.count < all.count &&
 	    kept.bytes < fewer.bytes / fewer.count * kept.count)
 		kept.bytes = fewer.bytes / fewer.count * kept.count;
-	kept.bytes = least(kept.bytes, fewer.bytes);
+	kept.bytes = core_smaller(kept.bytes, fewer.bytes);
 	return kept;
 }
 
@@ -159,7 +156,7 @@ static void fit_passing(struct seep_plans *plans)
 			passing->size = less(plans->peak_bytes, 1);
 			passing->larger_count = 0;
 		}
-		plan->temporary = least(plan->temporary, passing->count);
+		plan->temporary = core_smaller(plan->temporary, passing->count);
 		level += seep_plan_bytes(&plan->parts[SEEP_PLAN_KEPT]) +
 			 seep_plan_bytes(&plan->parts[SEEP_PLAN_AT_PEAK]);
 	}

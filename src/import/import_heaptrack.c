@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/decode.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "import/line_reader.h"
 #include "profile/builder.h"
 
@@ -247,9 +248,7 @@ static struct allocation *allocation_at(struct heaptrack *h, char *at)
 /* The last has the requests of 2^46 bytes and more. */
 static unsigned bucket_of(uint64_t bytes)
 {
-	const unsigned bits = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
-
-	return bits < SEEP_PROFILE_HISTOGRAM_BUCKETS ? bits : SEEP_PROFILE_HISTOGRAM_BUCKETS - 1;
+	return (unsigned)core_smaller(core_bit_width(bytes), SEEP_PROFILE_HISTOGRAM_BUCKETS - 1);
 }
 
 static int take_alloc(struct heaptrack *h, char *at)
@@ -426,11 +425,6 @@ static void finish(struct heaptrack *h)
 		add_sample(h);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int read_heaptrack(struct seep_decoder *source, struct seep_builder *builder,
 			  struct seep_error *err)
 {
@@ -438,14 +432,14 @@ static int read_heaptrack(struct seep_decoder *source, struct seep_builder *buil
 		.lines = { .source = source, .err = err },
 		.builder = builder,
 		.profile = builder->profile,
-		.kept_max = smaller(KEPT_MIN + builder->held_bytes, KEPT_MAX),
+		.kept_max = core_smaller(KEPT_MIN + builder->held_bytes, KEPT_MAX),
 		.text_max = TEXT_MIN_BYTES + TEXT_PER_BYTE * builder->held_bytes,
 	};
 	bool any = true;
 	int r = 0;
 
 	while (r == 0 && (r = seep_line_next(&h.lines, &any)) == 0 && any) {
-		seep_builder_hold(builder, smaller(seep_decoder_given(source), h.text_max));
+		seep_builder_hold(builder, core_smaller(seep_decoder_given(source), h.text_max));
 		r = take_line(&h);
 	}
 	if (r == 0 && h.format == 0)
