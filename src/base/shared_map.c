@@ -35,9 +35,11 @@ static struct seep_map_guard *find_guard(uintptr_t at)
 
 	for (; guard; guard = guard->next) {
 		uintptr_t base = atomic_load_explicit(&guard->base, memory_order_acquire);
+		uintptr_t end = atomic_load_explicit(&guard->end, memory_order_acquire);
 
-		if (base != 0 && at >= base &&
-		    at < atomic_load_explicit(&guard->end, memory_order_relaxed))
+		/* Looked at again: it may have become another mapping's in between. */
+		if (base != 0 && at >= base && at < end &&
+		    atomic_load_explicit(&guard->base, memory_order_relaxed) == base)
 			return guard;
 	}
 	return NULL;
