@@ -3,7 +3,6 @@
 #include "analysis/group.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/fold.h"
 #include "base/idtable.h"

@@ -8,7 +8,6 @@
 #include "core/bits.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	CONFIDENCE_MEDIUM = 3, /* times after_ns */

@@ -10,8 +10,6 @@
 
 #include "profile/profile.h"
 
-#include <string.h>
-
 struct seep_site {
 	uint32_t line;	   /* below line_count */
 	uint32_t function; /* below function_count */

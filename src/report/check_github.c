@@ -5,8 +5,6 @@
  */
 #include "report/check.h"
 
-#include <stdlib.h>
-
 /* GitHub shows 10 annotations of a step, and 1 MB of a summary, in which a byte may take five. */
 enum { ANNOTATIONS_MAX = 10, SUMMARY_BYTES_MAX = 200000 };
 

@@ -2,8 +2,6 @@
 /* JUnit's XML, which CI servers read. */
 #include "report/check.h"
 
-#include <stdlib.h>
-
 /* In XML's text and attributes. */
 static char *escape(const char *text)
 {

@@ -5,9 +5,6 @@
  */
 #include "report/check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/json_writer.h"
 
 static void write_message(struct seep_json *json, const char *key, const char *text)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/check.h"
 
-#include <stdlib.h>
-
 static void print_file(FILE *out, const struct seep_check *check,
 		       const struct seep_check_file *file)
 {

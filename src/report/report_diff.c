@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/terminal.h"
 #include "base/units.h"

@@ -2,8 +2,6 @@
 /* What grows. */
 #include "report/report.h"
 
-#include <stdlib.h>
-
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "report/report_parts.h"

@@ -5,8 +5,6 @@
  */
 #include "report/report_json.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/suppressions.h"

@@ -2,8 +2,6 @@
 #include "report/report_live.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/growth_text.h"
 #include "base/clock.h"
@@ -13,8 +11,6 @@
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "report/json_contexts.h"
-#include "report/json_parts.h"
-#include "view/frame_text.h"
 #include "view/live_view.h"
 
 static void print_processes(const struct seep_printer *printer, const struct seep_live *live)

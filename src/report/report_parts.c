@@ -2,7 +2,6 @@
 #include "report/report_parts.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/growth_text.h"
 #include "analysis/threads.h"

@@ -8,13 +8,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/rank.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
-#include "view/frame_text.h"
 
 /* The line of one frame, made once: stacks share frames. Released with free(). */
 static char *frame_line(const struct seep_profile *profile, const struct seep_profile_frame *frame)

@@ -2,8 +2,6 @@
 /* Call stacks, and what is printed when a run is over. */
 #include "report/report.h"
 
-#include <stdlib.h>
-
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"

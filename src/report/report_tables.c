@@ -2,8 +2,6 @@
 /* The call tree, and functions. */
 #include "report/report.h"
 
-#include <stdlib.h>
-
 #include "analysis/flat.h"
 #include "base/path.h"
 #include "base/units.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Live bytes over the time that was watched, with marks and the most that was seen. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "base/xalloc.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tui/tui.h"
 
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <ncurses.h>

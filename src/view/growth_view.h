@@ -6,7 +6,6 @@
 #ifndef SEEP_VIEW_GROWTH_VIEW_H
 #define SEEP_VIEW_GROWTH_VIEW_H
 
-#include "analysis/growth.h"
 #include "view/stacks_view.h"
 #include "view/view.h"
 

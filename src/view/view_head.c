@@ -2,8 +2,6 @@
 #include "view/view_head.h"
 
 #include <inttypes.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
