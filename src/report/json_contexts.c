@@ -31,7 +31,7 @@ static void write_flags(struct seep_json *json, const struct seep_profile_contex
 	};
 	bool any = false;
 
-	for (size_t i = 0; i < COUNT_OF(flags); i++) {
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if (flags[i].set && !any)
 			seep_json_open_array(json, "flags");
 		any |= flags[i].set;

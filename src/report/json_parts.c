@@ -321,14 +321,6 @@ void seep_json_process_id(struct seep_json *json, const char *key,
 		seep_json_int(json, key, id);
 }
 
-void seep_json_figures(struct seep_json *json, const void *from,
-		       const struct seep_json_figure *figures, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		seep_json_u64(json, figures[i].key,
-			      *(const uint64_t *)((const char *)from + figures[i].offset));
-}
-
 void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,
 		      const struct seep_profile_growth *growth, const char *evidence)
 {

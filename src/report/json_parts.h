@@ -84,18 +84,4 @@ void seep_json_known(struct seep_json *json, const char *key, uint64_t value);
 void seep_json_process_id(struct seep_json *json, const char *key,
 			  const struct seep_profile *profile, uint32_t id);
 
-/* Members of a struct that are uint64_t, under their own names. */
-struct seep_json_figure {
-	const char *key;
-	size_t offset;
-};
-
-/* clang-format off */
-#define FIGURE(type, member) { #member, offsetof(struct type, member) }
-/* clang-format on */
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-void seep_json_figures(struct seep_json *json, const void *from,
-		       const struct seep_json_figure *figures, size_t count);
-
 #endif

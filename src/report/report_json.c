@@ -128,46 +128,40 @@ static void write_totals(struct seep_json *json, const struct seep_profile *prof
 	seep_json_close(json);
 }
 
-#define SUMS(type)                                                            \
-	FIGURE(type, allocs), FIGURE(type, alloc_bytes), FIGURE(type, frees), \
-		FIGURE(type, freed_bytes), FIGURE(type, live_bytes)
-
 static void write_sums(struct seep_json *json, const struct seep_profile_forked *sums)
 {
-	static const struct seep_json_figure figures[] = { FIGURE(seep_profile_forked, processes),
-							   SUMS(seep_profile_forked) };
-
-	seep_json_figures(json, sums, figures, COUNT_OF(figures));
+	seep_json_u64(json, "processes", sums->processes);
+	seep_json_u64(json, "allocs", sums->allocs);
+	seep_json_u64(json, "alloc_bytes", sums->alloc_bytes);
+	seep_json_u64(json, "frees", sums->frees);
+	seep_json_u64(json, "freed_bytes", sums->freed_bytes);
+	seep_json_u64(json, "live_bytes", sums->live_bytes);
 }
 
 static void write_forked(struct seep_json *json, const struct seep_profile_forked *forked)
 {
-	static const struct seep_json_figure inherited[] = {
-		FIGURE(seep_profile_forked, inherited_frees),
-		FIGURE(seep_profile_forked, inherited_freed_bytes),
-	};
-
 	seep_json_open_object(json, "forked");
 	write_sums(json, forked);
-	seep_json_figures(json, forked, inherited, COUNT_OF(inherited));
+	seep_json_u64(json, "inherited_frees", forked->inherited_frees);
+	seep_json_u64(json, "inherited_freed_bytes", forked->inherited_freed_bytes);
 	seep_json_close(json);
 }
 
 static void write_other(struct seep_json *json, const struct seep_profile_other *other)
 {
-	static const struct seep_json_figure figures[] = {
-		FIGURE(seep_profile_other, start_ns),
-		FIGURE(seep_profile_other, end_ns),
-		SUMS(seep_profile_other),
-		FIGURE(seep_profile_other, peak_bytes),
-	};
-
 	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", other->pid);
 	seep_json_int(json, "ppid", other->ppid);
 	seep_json_text(json, "exe", other->exe);
 	seep_json_text(json, "recording", other->file);
-	seep_json_figures(json, other, figures, COUNT_OF(figures));
+	seep_json_u64(json, "start_ns", other->start_ns);
+	seep_json_u64(json, "end_ns", other->end_ns);
+	seep_json_u64(json, "allocs", other->allocs);
+	seep_json_u64(json, "alloc_bytes", other->alloc_bytes);
+	seep_json_u64(json, "frees", other->frees);
+	seep_json_u64(json, "freed_bytes", other->freed_bytes);
+	seep_json_u64(json, "live_bytes", other->live_bytes);
+	seep_json_u64(json, "peak_bytes", other->peak_bytes);
 	seep_json_close(json);
 }
 
@@ -269,12 +263,6 @@ static void write_origin(struct seep_json *json, const struct seep_json_shown *s
 static void write_leak(struct seep_json *json, const struct seep_json_shown *shown,
 		       const struct seep_profile_leak *leak)
 {
-	static const struct seep_json_figure figures[] = {
-		FIGURE(seep_profile_leak, blocks),
-		FIGURE(seep_profile_leak, bytes),
-		FIGURE(seep_profile_leak, with_blocks),
-		FIGURE(seep_profile_leak, with_bytes),
-	};
 	const struct seep_profile_context *context = seep_profile_leak_context(shown->profile,
 									       leak);
 
@@ -282,7 +270,10 @@ static void write_leak(struct seep_json *json, const struct seep_json_shown *sho
 	seep_json_text(json, "verdict", seep_verdict_name(leak->verdict));
 	write_flags(json, leak->flags);
 	write_origin(json, shown, leak, context);
-	seep_json_figures(json, leak, figures, COUNT_OF(figures));
+	seep_json_u64(json, "blocks", leak->blocks);
+	seep_json_u64(json, "bytes", leak->bytes);
+	seep_json_u64(json, "with_blocks", leak->with_blocks);
+	seep_json_u64(json, "with_bytes", leak->with_bytes);
 	seep_json_text(json, "rule", leak->rule);
 	seep_json_text(json, "evidence", leak->evidence);
 	seep_json_text(json, "suppressed_by", leak->suppressed_by);
@@ -326,12 +317,6 @@ static void write_suppressions(struct seep_json *json, const struct seep_profile
 
 static void write_scan(struct seep_json *json, const struct seep_profile_scan *scan)
 {
-	static const struct seep_json_figure figures[] = {
-		FIGURE(seep_profile_scan, at_ns),   FIGURE(seep_profile_scan, pause_ns),
-		FIGURE(seep_profile_scan, mark_ns), FIGURE(seep_profile_scan, marked_bytes),
-		FIGURE(seep_profile_scan, blocks),
-	};
-
 	if (!scan->done && !scan->why_not) {
 		seep_json_null(json, "scan");
 		return;
@@ -339,7 +324,11 @@ static void write_scan(struct seep_json *json, const struct seep_profile_scan *s
 	seep_json_open_object(json, "scan");
 	seep_json_text(json, "method", scan->done ? scan->method : NULL);
 	seep_json_text(json, "why_not", scan->done ? NULL : scan->why_not);
-	seep_json_figures(json, scan, figures, COUNT_OF(figures));
+	seep_json_u64(json, "at_ns", scan->at_ns);
+	seep_json_u64(json, "pause_ns", scan->pause_ns);
+	seep_json_u64(json, "mark_ns", scan->mark_ns);
+	seep_json_u64(json, "marked_bytes", scan->marked_bytes);
+	seep_json_u64(json, "blocks", scan->blocks);
 	write_skipped(json, scan);
 	seep_json_open_array(json, "caveats");
 	for (uint32_t i = 0; i < scan->caveat_count; i++)

@@ -14,8 +14,6 @@
 
 enum { FUNCTIONS_DEFAULT = 25 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Head, what @print writes unless there is nothing, and foot. */
 static void print_view(const struct seep_printer *printer, const struct seep_sites *sites,
 		       const struct seep_view_options *options, struct seep_next_command next,

@@ -96,7 +96,7 @@ def keys(schema):
 
 
 def check_keys(lint, everything):
-    figures = set(re.findall(r"\bFIGURE\((?:\w+, )?(\w+)|\bTOTAL\((\w+)|\bVERIFY\((\w+)", everything))
+    figures = set(re.findall(r"\bFIGURE\((\w+)|\bTOTAL\((\w+)|\bVERIFY\((\w+)", everything))
     figures = {name for names in figures for name in names}
     for key in sorted(set(keys(json.loads(lint.read(SCHEMA))))):
         lint.checked += 1
