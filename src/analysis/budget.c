@@ -123,9 +123,7 @@ int seep_budgets_add(struct seep_budgets *budgets, const char *text, struct seep
 		budget_done(&budget);
 		return rc;
 	}
-	budgets->items = seep_xgrow(budgets->items, &budgets->capacity, budgets->count + 1,
-				    sizeof(*budgets->items));
-	budgets->items[budgets->count++] = budget;
+	*SEEP_APPEND(budgets->items, budgets->count) = budget;
 	return 0;
 }
 

@@ -43,7 +43,6 @@ struct seep_budget {
 struct seep_budgets {
 	struct seep_budget *items;
 	size_t count;
-	size_t capacity;
 };
 
 /* What people type for it. */

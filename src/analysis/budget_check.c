@@ -22,7 +22,6 @@ struct checker {
 	unsigned char *in_place;	   /* by frame, enum whether; NULL: all are */
 	uint64_t unsure;		   /* so much more may be of the place */
 	struct seep_budget_outcome *outcome;
-	size_t capacity;
 };
 
 static void add(uint64_t *sum, uint64_t more)
@@ -128,12 +127,8 @@ static uint64_t value_of(const struct checker *c, const struct seep_profile_cont
 
 static void count(struct checker *c, uint64_t value, const struct seep_budget_stack *stack)
 {
-	struct seep_budget_outcome *outcome = c->outcome;
-
-	add(&outcome->value, value);
-	outcome->stacks = seep_xgrow(outcome->stacks, &c->capacity, outcome->stack_count + 1u,
-				     sizeof(*stack));
-	outcome->stacks[outcome->stack_count++] = *stack;
+	add(&c->outcome->value, value);
+	*SEEP_APPEND(c->outcome->stacks, c->outcome->stack_count) = *stack;
 }
 
 static void count_leaks(struct checker *c)
@@ -306,7 +301,6 @@ const char *seep_budget_program(const struct seep_profile *profile)
 static uint64_t figure_of(const struct checker *before, struct seep_baseline_item *item)
 {
 	struct seep_budget_outcome outcome = { 0 };
-	struct seep_baseline_figure *figure;
 	struct checker c = *before;
 
 	for (size_t i = 0; i < item->figure_count; i++)
@@ -314,13 +308,12 @@ static uint64_t figure_of(const struct checker *before, struct seep_baseline_ite
 			return item->figures[i].value;
 	c.outcome = &outcome;
 	measure(&c);
-	item->figures = seep_xgrow(item->figures, &item->figure_capacity, item->figure_count + 1,
-				   sizeof(*item->figures));
-	figure = &item->figures[item->figure_count++];
-	figure->budget = seep_xstrdup(before->budget->text);
-	figure->value = outcome.value;
+	*SEEP_APPEND(item->figures, item->figure_count) = (struct seep_baseline_figure){
+		.budget = seep_xstrdup(before->budget->text),
+		.value = outcome.value,
+	};
 	seep_budget_outcome_done(&outcome);
-	return figure->value;
+	return outcome.value;
 }
 
 /* The largest figure of the same program: 0, or why that is not known. */
@@ -434,6 +427,7 @@ static void know(struct seep_idtable *hashes, uint64_t hash)
 
 void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side)
 {
+	const struct seep_baseline_item item = { .side = side };
 	const struct seep_profile *profile = side.profile;
 
 	/* What goes with a leak now may be what leads to it in the next run. */
@@ -443,9 +437,7 @@ void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side 
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		if (is_growing(&profile->contexts[i]))
 			know(&baseline->growing, profile->contexts[i].hash);
-	baseline->items = seep_xgrow(baseline->items, &baseline->capacity, baseline->count + 1,
-				     sizeof(*baseline->items));
-	baseline->items[baseline->count++] = (struct seep_baseline_item){ .side = side };
+	*SEEP_APPEND(baseline->items, baseline->count) = item;
 }
 
 void seep_baseline_done(struct seep_baseline *baseline)

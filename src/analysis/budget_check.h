@@ -33,14 +33,12 @@ struct seep_baseline_item {
 	struct seep_budget_side side;
 	struct seep_baseline_figure *figures;
 	size_t figure_count;
-	size_t figure_capacity;
 };
 
 /* Earlier recordings. Zeroed is none. */
 struct seep_baseline {
 	struct seep_baseline_item *items;
 	size_t count;
-	size_t capacity;
 	struct seep_idtable leaks; /* the hashes of all, 0 for each */
 	struct seep_idtable growing;
 };

@@ -36,15 +36,13 @@ static struct seep_diff_row *row_of(struct seep_diff *diff, struct seep_idtable 
 				    uint64_t key)
 {
 	size_t at = SEEP_IDTABLE_START;
-	uint32_t id;
+	const uint32_t id = seep_idtable_find(table, key, &at);
 
-	while ((id = seep_idtable_find(table, key, &at)) != SEEP_IDTABLE_NONE)
-		if (diff->rows[id].key == key)
-			return &diff->rows[id];
+	if (id != SEEP_IDTABLE_NONE)
+		return &diff->rows[id];
 	seep_idtable_add(table, key, diff->count);
-	diff->rows = seep_xgrow(diff->rows, &diff->capacity, diff->count + 1u, sizeof(*diff->rows));
-	diff->rows[diff->count] = (struct seep_diff_row){ .key = key };
-	return &diff->rows[diff->count++];
+	*SEEP_APPEND(diff->rows, diff->count) = (struct seep_diff_row){ .key = key };
+	return &diff->rows[diff->count - 1];
 }
 
 /* Add what context @index has of a row to one side of it. */
@@ -237,7 +235,6 @@ void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *bloc
 	const struct seep_profile *profile = diff->profiles[AFTER];
 	SEEP_FREED uint32_t *row_of_group = seep_xcalloc(profile->context_count + 1u,
 							 sizeof(*row_of_group));
-	SEEP_FREED size_t *capacities = seep_xcalloc(diff->count, sizeof(*capacities));
 
 	for (uint32_t i = 0; i < diff->count; i++)
 		row_of_group[diff->rows[i].key + 1] = i + 1;
@@ -250,10 +247,8 @@ void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *bloc
 		    round_of(diff, profile->rows[blocks[i].row - profile->first_row].epoch) ==
 			    diff->round_count)
 			continue;
-		to->blocks = seep_xgrow(to->blocks, &capacities[row - 1], to->block_count + 1u,
-					sizeof(*to->blocks));
-		to->blocks[to->block_count++] = (struct seep_diff_block){ blocks[i].address,
-									  blocks[i].size };
+		*SEEP_APPEND(to->blocks, to->block_count) =
+			(struct seep_diff_block){ blocks[i].address, blocks[i].size };
 	}
 }
 

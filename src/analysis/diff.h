@@ -65,7 +65,6 @@ struct seep_diff {
 	uint64_t undated_blocks;
 	/* Of the rest, private. */
 	uint32_t *row_of_context; /* HELD: index + 1 */
-	size_t capacity;
 	struct seep_profile_epoch *round_sums;
 };
 

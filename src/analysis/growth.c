@@ -57,7 +57,6 @@ struct seep_growth {
 	uint32_t track_count;
 	struct family *families;
 	uint32_t family_count;
-	size_t family_capacity;
 	uint32_t *family_of; /* by frame; index + 1 */
 	uint32_t frame_count;
 };
@@ -177,9 +176,7 @@ static uint32_t join_family(struct seep_growth *growth, const struct seep_profil
 		growth->frame_count = wanted;
 	}
 	if (growth->family_of[frame] == 0) {
-		growth->families = seep_xgrow(growth->families, &growth->family_capacity,
-					      growth->family_count + 1u, sizeof(struct family));
-		growth->families[growth->family_count++] = (struct family){ 0 };
+		*SEEP_APPEND(growth->families, growth->family_count) = (struct family){ 0 };
 		growth->family_of[frame] = growth->family_count;
 	}
 	growth->families[growth->family_of[frame] - 1].contexts++;
@@ -351,7 +348,6 @@ struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth)
 struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
 {
 	struct seep_growth_list list = { 0 };
-	size_t capacity = 0;
 
 	if (is_known(growth))
 		list.after_ns = growth->after_ns;
@@ -359,10 +355,8 @@ struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
 	for (uint32_t id = 0; id < growth->count; id++) {
 		struct seep_growth_item item = { .id = id };
 
-		if (!seep_growth_of(growth, id, &item.growth))
-			continue;
-		list.items = seep_xgrow(list.items, &capacity, list.count + 1u, sizeof(item));
-		list.items[list.count++] = item;
+		if (seep_growth_of(growth, id, &item.growth))
+			*SEEP_APPEND(list.items, list.count) = item;
 	}
 	return list;
 }

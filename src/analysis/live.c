@@ -101,9 +101,7 @@ int seep_live_add(struct seep_live *live, const char *path, struct seep_error *e
 	process->profile = seep_ledger_live_profile(ledger);
 	process->growth = seep_growth_new(live->options.growth_after_ns);
 	make_room(process);
-	live->processes = seep_xgrow(live->processes, &live->capacity, live->count + 1,
-				     sizeof(struct seep_live_process *));
-	live->processes[live->count++] = process;
+	*SEEP_APPEND(live->processes, live->count) = process;
 	if (live->readings > 0)
 		tell(live, process, "is new");
 	return 0;

@@ -104,7 +104,6 @@ enum { SEEP_LIVE_SAMPLES = 2048, SEEP_LIVE_ENDED_KEPT = 8 };
 struct seep_live {
 	struct seep_live_options options;
 	struct seep_live_process **processes; /* in the order in which they were met */
-	size_t capacity;
 	uint32_t count;
 	uint32_t left_out_count;	/* ended ones that were let go */
 	bool left_out_grown;		/* a context of one of those was GROWING */

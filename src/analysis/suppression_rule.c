@@ -158,7 +158,7 @@ struct reader {
 	char *now;     /* without white space around it */
 	struct seep_suppression_rules *rules;
 	struct seep_suppression_line *lines; /* of the present block */
-	size_t line_capacity;
+	size_t line_count;
 	struct seep_error *err;
 };
 
@@ -205,11 +205,8 @@ static int next_line(struct reader *r)
 
 static struct seep_suppression_rule *add_rule(struct reader *r, const char *text)
 {
-	struct seep_suppression_rule *rule;
+	struct seep_suppression_rule *rule = SEEP_APPEND(r->rules->items, r->rules->count);
 
-	r->rules->items = seep_xgrow(r->rules->items, &r->rules->capacity, r->rules->count + 1,
-				     sizeof(*rule));
-	rule = &r->rules->items[r->rules->count++];
 	*rule = (struct seep_suppression_rule){
 		.text = text,
 		.file = seep_arena_strndup(r->arena, r->name, strlen(r->name)),
@@ -290,8 +287,8 @@ static int read_kinds(struct reader *r, uint32_t *ret_verdicts)
 	return 0;
 }
 
-/* One line of a block; @count: how many came before. */
-static int read_frame(struct reader *r, size_t count)
+/* One line of a block. */
+static int read_frame(struct reader *r)
 {
 	struct seep_suppression_line line = { .what = SEEP_LINE_ANY };
 	const char *pattern = r->now + 4;
@@ -310,8 +307,7 @@ static int read_frame(struct reader *r, size_t count)
 		line.pattern = to_glob(r, pattern, true);
 	if (line.what == SEEP_LINE_FUN && !strpbrk(pattern, "*?"))
 		line.demangled = seep_demangle(r->arena, pattern);
-	r->lines = seep_xgrow(r->lines, &r->line_capacity, count + 1, sizeof(line));
-	r->lines[count] = line;
+	*SEEP_APPEND(r->lines, r->line_count) = line;
 	return 0;
 }
 
@@ -359,7 +355,6 @@ static int read_block(struct reader *r)
 	const unsigned first = r->line;
 	struct seep_suppression_rule *rule;
 	uint32_t verdicts = SEEP_VERDICTS_ALL;
-	size_t count = 0;
 	char *name;
 	bool is_ours;
 	int got = block_line(r, first);
@@ -374,19 +369,20 @@ static int read_block(struct reader *r)
 	if (got == 0 || !strchr(r->now, ':'))
 		return complain(r, "a block's second line is TOOL:KIND, as in Memcheck:Leak");
 	is_ours = is_leak_block(r->now);
+	r->line_count = 0;
 	while ((got = block_line(r, first)) > 0) {
 		if (!is_ours)
 			continue;
-		if (count == 0 && seep_begins_with(r->now, "match-leak-kinds:"))
+		if (r->line_count == 0 && seep_begins_with(r->now, "match-leak-kinds:"))
 			got = read_kinds(r, &verdicts);
 		else
-			got = read_frame(r, count++);
+			got = read_frame(r);
 		if (got < 0)
 			return got;
 	}
 	if (got < 0 || !is_ours)
 		return got;
-	if (!says_something(r->lines, count)) {
+	if (!says_something(r->lines, r->line_count)) {
 		r->line = first;
 		r->now = name;
 		return complain(r, "a block of wildcards alone would match every leak");
@@ -394,9 +390,9 @@ static int read_block(struct reader *r)
 	rule = add_rule(r, name);
 	rule->syntax = SEEP_RULE_STACK;
 	rule->verdicts = verdicts;
-	rule->lines = seep_arena_calloc(r->arena, count, sizeof(*rule->lines));
-	memcpy(rule->lines, r->lines, count * sizeof(*rule->lines));
-	rule->line_count = count;
+	rule->line_count = r->line_count;
+	rule->lines = seep_arena_calloc(r->arena, rule->line_count, sizeof(*rule->lines));
+	memcpy(rule->lines, r->lines, rule->line_count * sizeof(*rule->lines));
 	return 0;
 }
 

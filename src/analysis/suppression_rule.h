@@ -34,7 +34,6 @@ struct seep_suppression_rule {
 struct seep_suppression_rules {
 	struct seep_suppression_rule *items;
 	size_t count;
-	size_t capacity;
 };
 
 /**

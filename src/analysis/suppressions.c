@@ -37,10 +37,8 @@ struct seep_suppressions *seep_suppressions_new(void)
 	struct seep_suppression_rules *rules = &suppressions->rules;
 
 	suppressions->arena = seep_arena_new();
-	rules->count = seep_runtime_rules();
-	rules->items = seep_xgrow(NULL, &rules->capacity, rules->count, sizeof(*rules->items));
-	for (size_t i = 0; i < rules->count; i++)
-		rules->items[i] = (struct seep_suppression_rule){
+	for (size_t i = 0; i < seep_runtime_rules(); i++)
+		*SEEP_APPEND(rules->items, rules->count) = (struct seep_suppression_rule){
 			.syntax = SEEP_RULE_RUNTIME, .text = seep_runtime_rule_name(i)
 		};
 	return suppressions;

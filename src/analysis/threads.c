@@ -44,7 +44,6 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 									       sizeof(void *));
 	struct seep_threads *threads = seep_xcalloc(1, sizeof(*threads));
 	uint32_t at = group != NULL ? group->context : 0;
-	size_t capacity = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		contexts[i] = &profile->contexts[at];
@@ -52,13 +51,9 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 	}
 	qsort(contexts, count, sizeof(void *), by_name);
 	for (uint32_t i = 0; i < count; i++) {
-		if (i == 0 || by_name(&contexts[i - 1], &contexts[i]) != 0) {
-			threads->items = seep_xgrow(threads->items, &capacity,
-						    (size_t)threads->count + 1,
-						    sizeof(*threads->items));
-			threads->items[threads->count++] =
+		if (i == 0 || by_name(&contexts[i - 1], &contexts[i]) != 0)
+			*SEEP_APPEND(threads->items, threads->count) =
 				(struct seep_thread){ .name = contexts[i]->thread };
-		}
 		seep_counts_add_context(&threads->items[threads->count - 1].counts, contexts[i]);
 	}
 	if (threads->count > 1)

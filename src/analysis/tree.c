@@ -36,7 +36,6 @@ struct grower {
 	struct seep_tree *tree;
 	enum seep_measure measure;
 	int64_t least;
-	size_t node_capacity;
 	uint32_t *order; /* contexts */
 	uint32_t *moved; /* room for as many */
 	uint32_t *keys;	 /* by place in order: a number for what comes next; NOWHERE: nothing */
@@ -46,10 +45,8 @@ struct grower {
 	uint32_t *sprout_of_key;  /* valid where stamps say so */
 	uint32_t *stamps;	  /* node that was grown when sprout_of_key was set, + 1 */
 	struct sprout *sprouts;
-	size_t sprout_capacity;
 	uint32_t sprout_count;
 	struct job *jobs;
-	size_t job_capacity;
 	size_t job_count;
 };
 
@@ -84,9 +81,7 @@ static struct sprout *sprout_for(struct grower *g, uint32_t node, uint32_t key, 
 		return &g->sprouts[g->sprout_of_key[key]];
 	g->stamps[key] = node + 1;
 	g->sprout_of_key[key] = g->sprout_count;
-	g->sprouts = seep_xgrow(g->sprouts, &g->sprout_capacity, (size_t)g->sprout_count + 1,
-				sizeof(*g->sprouts));
-	sprout = &g->sprouts[g->sprout_count++];
+	sprout = SEEP_APPEND(g->sprouts, g->sprout_count);
 	*sprout = (struct sprout){ .node = { .entry.frame = frame }, .key = key };
 	return sprout;
 }
@@ -133,12 +128,8 @@ static void sprout(struct grower *g, const struct job *job)
 
 static uint32_t add_node(struct grower *g, const struct seep_tree_node *node)
 {
-	struct seep_tree *tree = g->tree;
-	const uint32_t id = tree->count++;
-
-	tree->nodes = seep_xgrow(tree->nodes, &g->node_capacity, tree->count, sizeof(*tree->nodes));
-	tree->nodes[id] = *node;
-	return id;
+	*SEEP_APPEND(g->tree->nodes, g->tree->count) = *node;
+	return g->tree->count - 1;
 }
 
 /* The largest first; of equal ones the one that was met first. */
@@ -180,8 +171,7 @@ static void root_sprouts(struct grower *g, const struct job *job)
 			g->tree->nodes[before].next = node;
 		before = node;
 		child->place = place;
-		g->jobs = seep_xgrow(g->jobs, &g->job_capacity, g->job_count + 1, sizeof(*g->jobs));
-		g->jobs[g->job_count++] = (struct job){
+		*SEEP_APPEND(g->jobs, g->job_count) = (struct job){
 			.node = node,
 			.from = place,
 			.to = place + child->contexts,
@@ -238,8 +228,8 @@ static void plant(struct grower *g, bool whole)
 		seep_counts_sum(&root.value, seep_context_value(&profile->contexts[i], g->measure));
 	}
 	seep_folder_done(&folder);
-	g->jobs = seep_xgrow(g->jobs, &g->job_capacity, 1, sizeof(*g->jobs));
-	g->jobs[g->job_count++] = (struct job){ add_node(g, &root), 0, profile->context_count };
+	*SEEP_APPEND(g->jobs, g->job_count) = (struct job){ add_node(g, &root), 0,
+							    profile->context_count };
 }
 
 struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,

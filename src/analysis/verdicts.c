@@ -59,7 +59,6 @@ struct judge {
 	struct seep_idtable by_fate;
 	struct draft *drafts;
 	size_t draft_count;
-	size_t draft_capacity;
 	uint32_t *places; /* by draft: its index among the profile's leaks */
 };
 
@@ -209,11 +208,9 @@ static struct draft *draft_of(struct judge *j, const struct fate *fate)
 	while ((id = seep_idtable_find(&j->by_fate, hash, &at)) != SEEP_IDTABLE_NONE)
 		if (memcmp(&j->drafts[id].fate, fate, sizeof(*fate)) == 0)
 			return &j->drafts[id];
-	j->drafts = seep_xgrow(j->drafts, &j->draft_capacity, j->draft_count + 1,
-			       sizeof(*j->drafts));
-	draft = &j->drafts[j->draft_count];
+	seep_idtable_add(&j->by_fate, hash, (uint32_t)j->draft_count);
+	draft = SEEP_APPEND(j->drafts, j->draft_count);
 	*draft = (struct draft){ .fate = *fate, .first = NO_BLOCK, .hinted = NO_BLOCK };
-	seep_idtable_add(&j->by_fate, hash, (uint32_t)j->draft_count++);
 	return draft;
 }
 

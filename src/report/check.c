@@ -146,11 +146,8 @@ void seep_check_add(struct seep_check *check, const char *path, const struct see
 	/* An imported profile has no process. */
 	SEEP_FREED char *name = pid ? seep_xasprintf("%s: %s (pid %" PRIu32 ")", path, program, pid)
 				    : seep_xstrdup(path);
-	struct seep_check_file *file;
+	struct seep_check_file *file = SEEP_APPEND(check->files, check->count);
 
-	check->files = seep_xgrow(check->files, &check->capacity, check->count + 1,
-				  sizeof(*check->files));
-	file = &check->files[check->count++];
 	*file = (struct seep_check_file){
 		.path = seep_escape_dup(path),
 		.name = seep_escape_dup(name),

@@ -44,7 +44,6 @@ struct seep_check {
 	bool allow_unknown; /* what is not known passes */
 	struct seep_check_file *files;
 	size_t count;
-	size_t capacity;
 	size_t results[SEEP_BUDGET_RESULT_COUNT]; /* how many outcomes have it */
 };
 

@@ -31,10 +31,8 @@ struct seep_tui_branches {
 	uint64_t next_ns; /* not made anew before */
 	struct seep_tree *tree;
 	struct row *rows;
-	size_t capacity;
 	uint32_t count;
 	uint64_t *turned; /* keys of branches that are not as they are at first */
-	size_t turned_capacity;
 	size_t turned_count;
 };
 
@@ -55,9 +53,7 @@ static void turn(struct seep_tui_branches *b, uint64_t key)
 		b->turned[at] = b->turned[--b->turned_count];
 		return;
 	}
-	b->turned = seep_xgrow(b->turned, &b->turned_capacity, b->turned_count + 1,
-			       sizeof(*b->turned));
-	b->turned[b->turned_count++] = key;
+	*SEEP_APPEND(b->turned, b->turned_count) = key;
 }
 
 static char *name_of(const struct seep_tui_branches *b, const struct seep_tree_node *node)
@@ -81,8 +77,7 @@ static void add_rows(struct seep_tui_branches *b, uint32_t first, uint32_t depth
 		free(name);
 		row.open = node->first_child &&
 			   (alone || depth == 0) != (find_turned(b, row.key) < b->turned_count);
-		b->rows = seep_xgrow(b->rows, &b->capacity, b->count + 1, sizeof(*b->rows));
-		b->rows[b->count++] = row;
+		*SEEP_APPEND(b->rows, b->count) = row;
 		if (row.open && depth < DEPTH_MAX)
 			add_rows(b, node->first_child, depth + 1, row.key);
 	}

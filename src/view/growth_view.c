@@ -94,7 +94,6 @@ void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_vi
 			   uint32_t top)
 {
 	const struct seep_profile *profile = view->profile;
-	size_t capacity = 0;
 
 	*growth = (struct seep_growth_view){ 0 };
 	/* Most often there is none: groups are a pass over all stacks. */
@@ -105,11 +104,8 @@ void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_vi
 	for (uint32_t i = 0; i < growth->groups->count; i++) {
 		struct seep_growing_stack item = { .group = &growth->groups->items[i] };
 
-		if (!growth_of(growth->groups, profile, item.group, &item.growth))
-			continue;
-		growth->items = seep_xgrow(growth->items, &capacity, growth->all + 1u,
-					   sizeof(item));
-		growth->items[growth->all++] = item;
+		if (growth_of(growth->groups, profile, item.group, &item.growth))
+			*SEEP_APPEND(growth->items, growth->all) = item;
 	}
 	if (growth->all > 0)
 		qsort(growth->items, growth->all, sizeof(*growth->items), by_growth);

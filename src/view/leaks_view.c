@@ -235,13 +235,13 @@ static void add_stack(struct builder *b, struct seep_leak_view *item)
 	const struct seep_profile_context *context = seep_profile_leak_context(b->view->profile,
 									       item->leak);
 
-	if (context) {
+	if (context)
 		seep_stack_lines_fold(&item->stack, b->view, context, &b->folder);
-	} else {
-		item->stack.items = seep_xcalloc(1, sizeof(*item->stack.items));
-		item->stack.items[item->stack.count++].note =
-			seep_xstrdup("allocated by another process, whose stacks are not here");
-	}
+	else
+		*SEEP_APPEND(item->stack.items, item->stack.count) = (struct seep_stack_line){
+			.note = seep_xstrdup(
+				"allocated by another process, whose stacks are not here"),
+		};
 }
 
 static void build_leak(struct builder *b, struct seep_leak_view *item, uint32_t index)

@@ -75,62 +75,49 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 	return seep_escape_dup(line.text);
 }
 
-struct builder {
-	const struct seep_view *view;
-	const struct seep_profile_stack_entry *stack;
-	struct seep_stack_lines *lines;
-	size_t capacity;
-};
-
-static struct seep_stack_line *add_line(struct builder *b)
+/* @note becomes the line's. */
+static void add_line(struct seep_stack_lines *lines, const struct seep_profile_stack_entry *entry,
+		     char *note)
 {
-	struct seep_stack_lines *lines = b->lines;
-
-	lines->items = seep_xgrow(lines->items, &b->capacity, (size_t)lines->count + 1,
-				  sizeof(*lines->items));
-	lines->items[lines->count] = (struct seep_stack_line){ 0 };
-	return &lines->items[lines->count++];
-}
-
-static void add_note(struct builder *b, const char *note)
-{
-	add_line(b)->note = seep_xstrdup(note);
+	*SEEP_APPEND(lines->items, lines->count) = (struct seep_stack_line){ entry, note };
 }
 
 /* What the function to blame called: "via std::vector<int>::push_back + 3 more frames". */
-static void add_plumbing(struct builder *b, uint32_t first)
+static void add_plumbing(struct seep_stack_lines *lines, const struct seep_view *view,
+			 const struct seep_profile_stack_entry *stack, uint32_t first)
 {
-	const struct seep_profile *profile = b->view->profile;
-	SEEP_FREED char *name = seep_frame_name(
-		profile, &profile->frames[b->stack[first - 1].frame], SEEP_NAME_BRIEF);
+	const struct seep_profile *profile = view->profile;
+	SEEP_FREED char *name = seep_frame_name(profile, &profile->frames[stack[first - 1].frame],
+						SEEP_NAME_BRIEF);
 
-	add_line(b)->note =
-		first == 1 ? seep_xasprintf("via %s", name)
-			   : seep_xasprintf("via %s + %s", name,
-					    seep_things_text(first - 1, "more frame").text);
+	add_line(lines, NULL,
+		 first == 1 ? seep_xasprintf("via %s", name)
+			    : seep_xasprintf("via %s + %s", name,
+					     seep_things_text(first - 1, "more frame").text));
 }
 
-static void add_frames(struct builder *b, uint32_t first, uint32_t end)
+static void add_frames(struct seep_stack_lines *lines, const struct seep_view *view,
+		       const struct seep_profile_stack_entry *stack, struct seep_stack_part part)
 {
-	const struct seep_profile_stack_entry *stack = b->stack;
-	const struct seep_site *of_frame = b->view->sites->of_frame;
-	const bool whole = b->view->options->full || end - first <= FRAMES_SHOWN;
+	const struct seep_site *of_frame = view->sites->of_frame;
+	const bool whole = view->options->full || part.end - part.first <= FRAMES_SHOWN;
 	uint32_t own = 0;
 
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = part.first; i < part.end; i++) {
 		uint32_t gap = i;
 
-		while (!whole && gap >= first + FRAMES_INNER && gap + FRAMES_OUTER < end &&
+		while (!whole && gap >= part.first + FRAMES_INNER &&
+		       gap + FRAMES_OUTER < part.end &&
 		       (!of_frame[stack[gap].frame].own || own >= OWN_SHOWN))
 			gap++;
 		/* One line says no more than the frame that it stands for. */
 		if (gap > i + 1) {
-			add_line(b)->note = seep_xasprintf("… %s",
-							   seep_things_text(gap - i, "frame").text);
+			add_line(lines, NULL,
+				 seep_xasprintf("… %s", seep_things_text(gap - i, "frame").text));
 			i = gap;
 		}
 		own += of_frame[stack[i].frame].own;
-		add_line(b)->entry = &stack[i];
+		add_line(lines, &stack[i], NULL);
 	}
 }
 
@@ -138,25 +125,27 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 			   const struct seep_profile_context *context,
 			   const struct seep_profile_stack_entry *stack, uint32_t stack_count)
 {
-	struct builder b = { .view = view, .stack = stack, .lines = lines };
 	struct seep_stack_part part = seep_sites_trim(view->sites, stack, stack_count);
+	const char *note = NULL;
 
 	*lines = (struct seep_stack_lines){ 0 };
 	if (view->options->full)
 		part = (struct seep_stack_part){ 0, stack_count };
 	if (part.first > 0)
-		add_plumbing(&b, part.first);
+		add_plumbing(lines, view, stack, part.first);
 	lines->blamed = lines->count;
-	add_frames(&b, part.first, part.end);
+	add_frames(lines, view, stack, part);
 	if (stack_count == 0)
-		add_note(&b, context->other ? "stacks met after the ledger was full, together"
-					    : "no stack: allocated where no walk was possible");
+		note = context->other ? "stacks met after the ledger was full, together"
+				      : "no stack: allocated where no walk was possible";
 	else if (context->truncated)
-		add_note(&b, "… callers unknown: too deep, or no unwind information");
+		note = "… callers unknown: too deep, or no unwind information";
 	else if (context->cut)
-		add_note(&b, "… callers not stored (--depth)");
+		note = "… callers not stored (--depth)";
 	else if (context->by_frame_pointer)
-		add_note(&b, "… some callers found by frame pointer, without unwind information");
+		note = "… some callers found by frame pointer, without unwind information";
+	if (note)
+		add_line(lines, NULL, seep_xstrdup(note));
 }
 
 void seep_stack_lines_fold(struct seep_stack_lines *lines, const struct seep_view *view,
@@ -216,13 +205,8 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 	item->figures = figures_of(view, group, threads);
 	seep_stack_lines_init(lines, view, &view->profile->contexts[group->context], group->stack,
 			      group->stack_count);
-	if (threads->count > 1) {
-		lines->items = seep_xrealloc(lines->items, lines->count + 1u,
-					     sizeof(*lines->items));
-		lines->items[lines->count++] = (struct seep_stack_line){
-			.note = threads_note(view, group, threads),
-		};
-	}
+	if (threads->count > 1)
+		add_line(lines, NULL, threads_note(view, group, threads));
 	seep_threads_free(threads);
 }
 

@@ -32,13 +32,11 @@ const char *seep_tree_special_words(uint32_t frame)
 
 static void add_row(struct builder *b, uint32_t node, const char *joint, bool figures)
 {
-	struct seep_tree_view *view = b->view;
 	SEEP_STRBUF(prefix, SEEP_LINE_BYTES_MAX);
 
 	seep_text_fit(&prefix, b->open.text, PREFIX_COLUMNS_MAX, true);
 	seep_strbuf_adds(&prefix, joint);
-	view->rows = seep_xgrow(view->rows, &view->capacity, view->count + 1, sizeof(*view->rows));
-	view->rows[view->count++] = (struct seep_tree_row){
+	*SEEP_APPEND(b->view->rows, b->view->count) = (struct seep_tree_row){
 		.node = node,
 		.figures = figures,
 		.prefix = seep_strbuf_take(&prefix),

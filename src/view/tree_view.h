@@ -19,7 +19,6 @@ struct seep_tree_view {
 	struct seep_tree *tree; /* without branches below SEEP_TREE_PRUNE_PERCENT */
 	struct seep_tree_row *rows;
 	size_t count;
-	size_t capacity;
 };
 
 enum { SEEP_TREE_PRUNE_PERCENT = 1 };
