@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* All that is known of one call stack, and the line of source that allocates. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,7 +61,7 @@ static void add_growth(struct seep_lines *page, const struct seep_live_line *lin
 	const struct seep_profile_context *context = &profile->contexts[line->context];
 	uint64_t recent[SEEP_GROWTH_RECENT];
 	char spark[SEEP_SPARK_BYTES] = "did not change";
-	char *evidence;
+	SEEP_FREED char *evidence = NULL;
 
 	heading(page, "Growth");
 	if (seep_growth_recent(line->process->growth, context->id, recent))
@@ -76,7 +75,6 @@ static void add_growth(struct seep_lines *page, const struct seep_live_line *lin
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %s%s%s (confidence: %s)",
 			     seep_live_verdict(line), *seep_live_verdict(line) ? ": " : "",
 			     evidence, seep_growth_confidence_name(line->growth.confidence));
-	free(evidence);
 }
 
 /* Blocks by when they were allocated; the epochs between are many, so some go together. */
@@ -117,15 +115,12 @@ static void add_stack(struct seep_lines *page, const struct seep_profile *profil
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		const struct seep_profile_stack_entry *entry = &context->stack[i];
 		const struct seep_profile_frame *frame = &profile->frames[entry->frame];
-		char *name = seep_frame_name(profile, frame, SEEP_NAME_SHORT);
-		char *place = seep_frame_place(profile, frame, true);
-		char *repeats = seep_frame_repeats(entry);
+		SEEP_FREED char *name = seep_frame_name(profile, frame, SEEP_NAME_SHORT);
+		SEEP_FREED char *place = seep_frame_place(profile, frame, true);
+		SEEP_FREED char *repeats = seep_frame_repeats(entry);
 
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %2u  %s%s%s  %s", i, name, repeats,
 				     frame->inlined ? " (inlined)" : "", place);
-		free(repeats);
-		free(place);
-		free(name);
 	}
 	if (context->stack_count == 0)
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  no call stack is known");
@@ -151,7 +146,8 @@ static char *read_source(const char *path)
 
 static void read_lines(struct seep_lines *lines, const struct seep_profile_frame *frame)
 {
-	char *text = frame && frame->file && frame->line ? read_source(frame->file) : NULL;
+	SEEP_FREED char *text = frame && frame->file && frame->line ? read_source(frame->file)
+								    : NULL;
 	uint32_t number = 1;
 	char *next;
 
@@ -173,7 +169,6 @@ static void read_lines(struct seep_lines *lines, const struct seep_profile_frame
 		}
 		number++;
 	}
-	free(text);
 }
 
 /* Read once: it may be long, and is drawn at each key. */
@@ -194,7 +189,7 @@ static void draw(struct seep_tui *tui)
 	const uint64_t total = seep_live_total(tui->live).live_bytes;
 	struct seep_live_process *process = seep_live_find(tui->live, tui->detailed);
 	struct seep_live_line line;
-	char *name;
+	SEEP_FREED char *name = NULL;
 
 	seep_lines_done(&tui->page);
 	if (!process) {
@@ -207,7 +202,6 @@ static void draw(struct seep_tui *tui)
 	line = seep_live_line(tui->live, process, tui->context);
 	name = seep_live_name_text(process, tui->context);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " %s", name);
-	free(name);
 	add_figures(&tui->page, &line, total);
 	add_growth(&tui->page, &line, tui->utf8);
 	add_stack(&tui->page, process->profile, &process->profile->contexts[tui->context]);

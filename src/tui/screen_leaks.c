@@ -17,7 +17,7 @@ static void add_stack(struct seep_lines *page, const struct seep_profile *profil
 {
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct seep_stack_line *line = &stack->items[i];
-		char *name, *place;
+		SEEP_FREED char *name = NULL, *place = NULL;
 
 		if (!line->entry) {
 			(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s", line->note);
@@ -27,8 +27,6 @@ static void add_stack(struct seep_lines *page, const struct seep_profile *profil
 				       SEEP_NAME_BRIEF);
 		place = seep_frame_place(profile, &profile->frames[line->entry->frame], true);
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s  %s", name, place);
-		free(place);
-		free(name);
 	}
 }
 
@@ -38,7 +36,7 @@ static void add_leaks(struct seep_lines *page, const struct seep_profile *profil
 	struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_leaks_view leaks;
 	struct seep_view view;
-	char *answer = seep_leaks_answer(profile);
+	SEEP_FREED char *answer = seep_leaks_answer(profile);
 
 	seep_view_init(&view, profile, sites, &options);
 	seep_leaks_view_init(&leaks, &view, 0);
@@ -53,7 +51,6 @@ static void add_leaks(struct seep_lines *page, const struct seep_profile *profil
 			(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s",
 					     leak->notes.items[k].text);
 	}
-	free(answer);
 	seep_leaks_view_done(&leaks);
 	seep_view_done(&view);
 	seep_sites_free(sites);

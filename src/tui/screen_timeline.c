@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Live bytes over the time that was watched, with marks and the most that was seen. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -51,7 +50,7 @@ static void draw_row(struct seep_tui *tui, int row, int height, const uint64_t *
 	static const char *const bars[EIGHTHS + 1] = {
 		" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"
 	};
-	char *text = seep_xcalloc((size_t)width + 1, 3);
+	SEEP_FREED char *text = seep_xcalloc((size_t)width + 1, 3);
 	char *at = text;
 
 	for (int i = 0; i < width; i++) {
@@ -63,7 +62,6 @@ static void draw_row(struct seep_tui *tui, int row, int height, const uint64_t *
 		at = stpcpy(at, tui->utf8 ? bars[here] : here >= EIGHTHS / 2 ? "#" : " ");
 	}
 	seep_tui_put(tui, SEEP_TUI_BODY + row, LABEL, width, SEEP_LOOK_GOOD, false, text);
-	free(text);
 }
 
 static void draw_marks(struct seep_tui *tui, int row, int width)
@@ -88,8 +86,8 @@ static void draw(struct seep_tui *tui)
 {
 	const struct seep_live *live = tui->live;
 	const int width = tui->columns - LABEL - 1, height = seep_tui_room(tui) - 1;
-	uint64_t most, *values;
-	uint64_t span_ns;
+	SEEP_FREED uint64_t *values = NULL;
+	uint64_t most, span_ns;
 
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s", " live bytes while watched");
 	if (live->sample_count == 0 || width < 2 || height < 2)
@@ -108,7 +106,6 @@ static void draw(struct seep_tui *tui)
 		     "%*s%s ago   most seen %s   peak ever %s   ^ marks", LABEL, "",
 		     seep_duration_text(span_ns).text, seep_bytes_text(most).text,
 		     seep_bytes_text(seep_live_total(live).peak_bytes).text);
-	free(values);
 }
 
 const struct seep_tui_screen seep_screen_timeline = {

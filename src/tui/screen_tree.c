@@ -71,10 +71,9 @@ static void add_rows(struct seep_tui_branches *b, uint32_t first, uint32_t depth
 	for (uint32_t i = first; i; i = b->tree->nodes[i].next) {
 		const struct seep_tree_node *node = &b->tree->nodes[i];
 		const bool alone = i == first && node->next == 0;
-		char *name = name_of(b, node);
+		SEEP_FREED char *name = name_of(b, node);
 		struct row row = { i, depth, seep_hash_text(above, name), false };
 
-		free(name);
 		row.open = node->first_child &&
 			   (alone || depth == 0) != (find_turned(b, row.key) < b->turned_count);
 		*SEEP_APPEND(b->rows, b->count) = row;
@@ -121,7 +120,7 @@ static void draw_row(struct seep_tui *tui, const struct seep_tui_branches *b, co
 	const struct seep_tree_node *node = &b->tree->nodes[row->node];
 	const struct seep_profile *profile = b->process->profile;
 	const uint64_t bytes = node->value > 0 ? (uint64_t)node->value : 0;
-	char *name = name_of(b, node), *place = NULL;
+	SEEP_FREED char *name = name_of(b, node), *place = NULL;
 
 	if (node->entry.frame < SEEP_TREE_SPECIAL && !node->several_lines)
 		place = seep_frame_place(profile, &profile->frames[node->entry.frame], true);
@@ -136,8 +135,6 @@ static void draw_row(struct seep_tui *tui, const struct seep_tui_branches *b, co
 		     : row->open	? '-'
 					: '+',
 		     name, place ? place : "");
-	free(place);
-	free(name);
 }
 
 static void draw(struct seep_tui *tui)

@@ -65,7 +65,8 @@ static void draw_head(struct seep_tui *tui)
 	const struct seep_live_totals sum = seep_live_total(tui->live);
 	const struct seep_live_process *process = seep_live_first(tui->live);
 	const char *exe = process ? process->profile->process.exe : NULL;
-	char since[64] = "", *text, *grown;
+	SEEP_FREED char *text = NULL, *grown = NULL;
+	char since[64] = "";
 
 	if (tui->live->since_ns)
 		(void)snprintf(since, sizeof(since), " since %s ago",
@@ -90,8 +91,6 @@ static void draw_head(struct seep_tui *tui)
 			       seep_growth_rate_text(sum.grown.bytes_per_hour).text);
 	if (sum.grown.contexts > 0)
 		seep_tui_put(tui, 2, (int)strlen(text), tui->columns, SEEP_LOOK_BAD, false, grown);
-	free(grown);
-	free(text);
 }
 
 static void draw(struct seep_tui *tui)

@@ -3,7 +3,6 @@
 
 #include <ncurses.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -48,19 +47,15 @@ void seep_tui_put(struct seep_tui *tui, int row, int column, int width, enum see
 	const int room = width < 0 ? -width : width;
 	const size_t columns = (size_t)(room < tui->columns - column ? room
 								     : tui->columns - column);
-	char *escaped = seep_escape_dup(text);
-	struct seep_strbuf cut;
+	SEEP_FREED char *escaped = seep_escape_dup(text);
+	SEEP_STRBUF(cut, SEEP_LINE_BYTES_MAX);
 	int pad;
 
 	if (row >= tui->rows || column >= tui->columns || columns == 0)
-		goto out;
+		return;
 	if (!tui->utf8)
 		to_ascii(escaped);
-	seep_strbuf_init(&cut, SEEP_LINE_BYTES_MAX);
-	if (seep_display_width(escaped, strlen(escaped)) <= columns)
-		seep_strbuf_adds(&cut, escaped);
-	else
-		seep_text_fit(&cut, escaped, columns, keep_end);
+	seep_text_fit(&cut, escaped, columns, keep_end);
 	if (!tui->utf8)
 		to_ascii(cut.text);
 	pad = (int)columns - (int)seep_display_width(cut.text, strlen(cut.text));
@@ -68,21 +63,17 @@ void seep_tui_put(struct seep_tui *tui, int row, int column, int width, enum see
 	(void)mvprintw(row, column, "%*s%s%*s", width < 0 ? pad : 0, "", cut.text,
 		       width < 0 ? 0 : pad, "");
 	(void)attrset(A_NORMAL);
-	seep_strbuf_done(&cut);
-out:
-	free(escaped);
 }
 
 void seep_tui_row(struct seep_tui *tui, int row, enum seep_look look, const char *fmt, ...)
 {
+	SEEP_FREED char *text = NULL;
 	va_list args;
-	char *text;
 
 	va_start(args, fmt);
 	text = seep_xvasprintf(fmt, args);
 	va_end(args);
 	seep_tui_put(tui, row, 0, tui->columns, look, false, text);
-	free(text);
 }
 
 int seep_tui_room(const struct seep_tui *tui)
