@@ -76,7 +76,7 @@ static void make_room(struct seep_live_process *process)
 
 	if (count <= old)
 		return;
-	process->before = seep_xrealloc(process->before, room, sizeof(*process->before));
+	process->before = seep_xextend(process->before, old, room, sizeof(*process->before));
 	process->since = seep_xextend(process->since, old, room, sizeof(*process->since));
 	process->told = seep_xextend(process->told, old, room, 1);
 	process->room = room;
@@ -119,7 +119,6 @@ static void remember(struct seep_live_process *process)
 		process->before[i] = (struct seep_live_figures){ now->live_bytes, now->allocs,
 								 now->frees };
 	}
-	process->before_count = profile->context_count;
 	process->total_before = (struct seep_live_figures){ totals->live_bytes, totals->allocs,
 							    totals->frees };
 }
@@ -416,31 +415,25 @@ static uint64_t age_ns(const struct seep_live_process *process,
 	return process->read_ns > from_ns ? process->read_ns - from_ns : 0;
 }
 
-static struct seep_live_figures before_of(const struct seep_live_process *process, uint32_t context)
-{
-	return context < process->before_count ? process->before[context]
-					       : (struct seep_live_figures){ 0 };
-}
-
 static int64_t change_of(const struct seep_live *live, const struct seep_live_process *process,
 			 uint32_t context)
 {
 	return difference(process->profile->contexts[context].live_bytes,
 			  live->since_ns ? process->since[context]
-					 : before_of(process, context).live_bytes);
+					 : process->before[context].live_bytes);
 }
 
 struct seep_live_line seep_live_line(const struct seep_live *live,
 				     struct seep_live_process *process, uint32_t index)
 {
 	const struct seep_profile_context *context = &process->profile->contexts[index];
-	const struct seep_live_figures before = before_of(process, index);
+	const struct seep_live_figures *before = &process->before[index];
 	struct seep_live_line line = {
 		.process = process,
 		.context = index,
 		.change_bytes = change_of(live, process, index),
-		.allocs_per_s = per_second(context->allocs, before.allocs, process->span_ns),
-		.frees_per_s = per_second(context->frees, before.frees, process->span_ns),
+		.allocs_per_s = per_second(context->allocs, before->allocs, process->span_ns),
+		.frees_per_s = per_second(context->frees, before->frees, process->span_ns),
 		.age_ns = age_ns(process, context),
 	};
 
@@ -458,7 +451,7 @@ static int64_t value_of(const struct seep_live *live, const struct seep_live_pro
 	case SEEP_LIVE_BY_CHANGE:
 		return change_of(live, process, index);
 	case SEEP_LIVE_BY_ALLOCS:
-		return difference(context->allocs, before_of(process, index).allocs);
+		return difference(context->allocs, process->before[index].allocs);
 	case SEEP_LIVE_BY_AGE:
 		return difference(age_ns(process, context), 0);
 	case SEEP_LIVE_BY_BLOCKS:
@@ -506,10 +499,10 @@ static void match_frames(struct seep_live_process *process, const char *text)
 static bool is_shown(const struct seep_live_process *process, uint32_t index, bool filtered)
 {
 	const struct seep_profile_context *context = &process->profile->contexts[index];
-	const struct seep_live_figures before = before_of(process, index);
+	const struct seep_live_figures *before = &process->before[index];
 
-	if (context->live_blocks == 0 && context->allocs == before.allocs &&
-	    context->live_bytes == before.live_bytes)
+	if (context->live_blocks == 0 && context->allocs == before->allocs &&
+	    context->live_bytes == before->live_bytes)
 		return false;
 	for (uint32_t i = 0; i < context->stack_count && filtered; i++)
 		if (process->matches[context->stack[i].frame])

@@ -66,10 +66,9 @@ struct seep_live_process {
 	uint64_t read_ns; /* the last reading */
 	uint64_t span_ns; /* between that and the one before; 0: there was none */
 	struct seep_live_figures total_before; /* of the reading before; zeroes: it came since */
-	struct seep_live_figures *before;      /* by context */
+	struct seep_live_figures *before;      /* by context; zeroes: it came since */
 	uint64_t *since;		       /* by context: live bytes that changes count from */
 	uint8_t *told;			       /* by context: that it became GROWING */
-	uint32_t before_count;
 	uint32_t room;
 	uint32_t named_contexts;
 	uint32_t named_frames;
