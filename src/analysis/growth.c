@@ -355,8 +355,10 @@ struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
 	for (uint32_t id = 0; id < growth->count; id++) {
 		struct seep_growth_item item = { .id = id };
 
-		if (seep_growth_of(growth, id, &item.growth))
-			*SEEP_APPEND(list.items, list.count) = item;
+		if (!seep_growth_of(growth, id, &item.growth))
+			continue;
+		*SEEP_APPEND(list.items, list.count) = item;
+		list.growing_count += item.growth.verdict == SEEP_GROWTH_GROWING;
 	}
 	return list;
 }
@@ -389,13 +391,4 @@ void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *
 		evidence = seep_growth_evidence(profile, context, context->growth);
 		context->growth->evidence = seep_profile_strdup(profile, evidence);
 	}
-}
-
-uint32_t seep_growth_list_growing(const struct seep_growth_list *list)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < list->count; i++)
-		count += list->items[i].growth.verdict == SEEP_GROWTH_GROWING;
-	return count;
 }

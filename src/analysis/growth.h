@@ -64,8 +64,9 @@ struct seep_growth_list {
 		struct seep_profile_growth growth;
 	} * items;
 	uint32_t count;
-	uint64_t after_ns; /* 0: nobody has looked for so long */
-	bool is_full;	   /* there were more contexts than are followed */
+	uint32_t growing_count; /* those that are GROWING, or were until they gave it back */
+	uint64_t after_ns;	/* 0: nobody has looked for so long */
+	bool is_full;		/* there were more contexts than are followed */
 };
 
 /* Release with seep_growth_list_done(). */
@@ -76,8 +77,5 @@ void seep_growth_list_done(struct seep_growth_list *list);
 
 /* Set the growth, with evidence, of all contexts of @profile, which is of the observed ledger. */
 void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile);
-
-/* How many of the list are GROWING, or were until they gave it back. */
-uint32_t seep_growth_list_growing(const struct seep_growth_list *list);
 
 #endif

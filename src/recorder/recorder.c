@@ -179,7 +179,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
-	result->growing_count += seep_growth_list_growing(&image->gathered.growth);
+	result->growing_count += image->gathered.growth.growing_count;
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
@@ -344,8 +344,7 @@ static void leave_the_living(struct seep_recorder *recorder)
 		if (image->state != SEEP_IMAGE_LIVE || image->left)
 			continue;
 		seep_session_leave(session, image);
-		recorder->result->growing_count +=
-			seep_growth_list_growing(&image->gathered.growth);
+		recorder->result->growing_count += image->gathered.growth.growing_count;
 		if (image->followed)
 			seep_texts_take(&recorder->result->left,
 					seep_xasprintf("%u   # %s", image->pid, image->exe));
