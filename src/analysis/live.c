@@ -510,10 +510,9 @@ static bool is_shown(const struct seep_live_process *process, uint32_t index, bo
 	return !filtered;
 }
 
-uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *choice, uint32_t top,
-		       struct seep_live_line *ret_lines)
+uint32_t seep_live_top(struct seep_live *live, enum seep_live_sort sort, const char *filter,
+		       uint32_t top, struct seep_live_line *ret_lines)
 {
-	const bool filtered = choice->filter && choice->filter[0];
 	SEEP_FREED struct seep_ranked *ranked = NULL;
 	uint32_t count = 0, all = 0;
 
@@ -526,12 +525,12 @@ uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *ch
 
 		if (seep_live_is_current(live, process)) {
 			seep_live_name(live, process);
-			if (filtered)
-				match_frames(process, choice->filter);
+			if (*filter)
+				match_frames(process, filter);
 			for (uint32_t i = 0; i < contexts; i++)
-				if (is_shown(process, i, filtered))
+				if (is_shown(process, i, *filter))
 					ranked[count++] = (struct seep_ranked){
-						.value = value_of(live, process, i, choice->sort),
+						.value = value_of(live, process, i, sort),
 						.tie = ~process->profile->contexts[i].live_bytes,
 						.index = first + i,
 					};

@@ -8,7 +8,7 @@
  *	live = seep_live_new(&options);
  *	for (;;) {
  *		seep_live_refresh(live, seep_monotonic_ns());
- *		count = seep_live_top(live, &choice, lines, LINES);
+ *		count = seep_live_top(live, sort, "", LINES, lines);
  *		...
  *	}
  *	seep_live_free(live);
@@ -197,17 +197,13 @@ struct seep_live_line {
 	struct seep_profile_growth growth; /* without evidence */
 };
 
-struct seep_live_choice {
-	enum seep_live_sort sort;
-	const char *filter; /* text in a function, file or module of the stack; NULL or "": all */
-};
-
 /*
  * The @top first lines of all current processes, whose frames have names then. What has nothing
  * alive and did not change is left out. Returns how many.
+ * @filter: text in a function, file or module of the stack; "": all
  */
-uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *choice, uint32_t top,
-		       struct seep_live_line *ret_lines);
+uint32_t seep_live_top(struct seep_live *live, enum seep_live_sort sort, const char *filter,
+		       uint32_t top, struct seep_live_line *ret_lines);
 
 /* The line of one context. */
 struct seep_live_line seep_live_line(const struct seep_live *live,

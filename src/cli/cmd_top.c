@@ -213,10 +213,8 @@ static void done(struct watching *watching)
 
 static void choose_lines(struct watching *watching)
 {
-	const struct seep_live_choice choice = { .sort = (enum seep_live_sort)asked.sort };
-
-	watching->line_count = seep_live_top(watching->live, &choice, (uint32_t)asked.top,
-					     watching->lines);
+	watching->line_count = seep_live_top(watching->live, (enum seep_live_sort)asked.sort, "",
+					     (uint32_t)asked.top, watching->lines);
 }
 
 /* A table needs two readings; without --for it is the second one's. */

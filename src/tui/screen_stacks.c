@@ -110,11 +110,11 @@ static void follow(struct seep_tui *tui, uint32_t count)
 
 static void draw(struct seep_tui *tui)
 {
-	const struct seep_live_choice choice = { .sort = tui->sort, .filter = tui->filter };
 	const uint64_t total = seep_live_total(tui->live).live_bytes;
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
 	const int heading = SEEP_TUI_BODY - 1;
-	const uint32_t count = seep_live_top(tui->live, &choice, SEEP_TUI_LINES, tui->lines);
+	const uint32_t count = seep_live_top(tui->live, tui->sort, tui->filter, SEEP_TUI_LINES,
+					     tui->lines);
 	int at;
 
 	follow(tui, count);
