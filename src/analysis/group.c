@@ -142,20 +142,11 @@ void seep_groups_free(struct seep_groups *groups)
 	free(groups);
 }
 
-uint32_t seep_groups_count(const struct seep_groups *groups, enum seep_measure measure)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < groups->count; i++)
-		count += seep_counts_value(&groups->items[i].counts, measure) != 0;
-	return count;
-}
-
 uint32_t seep_groups_top(const struct seep_groups *groups, const struct seep_profile *profile,
 			 enum seep_measure measure, uint32_t top, uint32_t *ret_top)
 {
 	struct seep_ranked *ranked = seep_xcalloc(groups->count, sizeof(*ranked));
-	size_t count = 0;
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < groups->count; i++) {
 		const struct seep_group *group = &groups->items[i];
@@ -168,5 +159,6 @@ uint32_t seep_groups_top(const struct seep_groups *groups, const struct seep_pro
 				.index = i,
 			};
 	}
-	return seep_rank_order(ranked, count, top, ret_top);
+	(void)seep_rank_order(ranked, count, top, ret_top);
+	return count;
 }

@@ -36,9 +36,6 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 /* NULL is a no-op. */
 void seep_groups_free(struct seep_groups *groups);
 
-/* How many groups have something of @measure. */
-uint32_t seep_groups_count(const struct seep_groups *groups, enum seep_measure measure);
-
 /**
  * seep_groups_top - the largest groups by @measure, in descending order
  * @top:     how many at most
@@ -47,7 +44,7 @@ uint32_t seep_groups_count(const struct seep_groups *groups, enum seep_measure m
  * Groups whose value is 0 are left out. Equal values are ordered by the contexts' hash, so that
  * two runs list them alike.
  *
- * Returns: how many were found.
+ * Returns: how many there are, those beyond @top too.
  */
 uint32_t seep_groups_top(const struct seep_groups *groups, const struct seep_profile *profile,
 			 enum seep_measure measure, uint32_t top, uint32_t *ret_top);

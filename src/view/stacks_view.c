@@ -220,9 +220,9 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 
 	*stacks = (struct seep_stacks_view){
 		.groups = groups,
-		.all = seep_groups_count(groups, view->measure),
-		.count = seep_groups_top(groups, view->profile, view->measure, top, order),
+		.all = seep_groups_top(groups, view->profile, view->measure, top, order),
 	};
+	stacks->count = top < stacks->all ? top : stacks->all;
 	stacks->items = seep_xcalloc(stacks->count, sizeof(*stacks->items));
 	for (uint32_t i = 0; i < stacks->count; i++) {
 		stacks->items[i].group = &groups->items[order[i]];

@@ -102,7 +102,7 @@ WITH_SAMPLE(contexts_that_look_alike_are_one_group)
 	uint32_t top[16];
 
 	assert_int_equal(groups->count, f->profile->context_count - 1);
-	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 1, top), 1);
+	assert_true(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 1, top) > 0);
 	assert_int_equal(groups->items[top[0]].context_count, 2);
 	assert_int_equal(groups->items[top[0]].counts.live_bytes, (4 << 20) + 400000);
 	seep_groups_free(groups);
@@ -248,7 +248,7 @@ WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart)
 	c[4].stack[0] = c[3].stack[0];
 	c[4].stack[1].repeats = 40;
 	groups = seep_groups_new(f->sites, true, true);
-	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 1, top), 1);
+	assert_true(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 1, top) > 0);
 	assert_int_equal(groups->items[top[0]].context_count, 2);
 	assert_int_equal(groups->items[top[0]].stack_count, 6);
 	assert_int_equal(groups->items[top[0]].stack[1].period, 1);
