@@ -5,6 +5,7 @@
 
 #include "base/idtable.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 enum { BEFORE, AFTER };
 
@@ -47,14 +48,14 @@ static struct seep_diff_row *row_of(struct seep_diff *diff, struct seep_idtable 
 
 /* Add what context @index has of a row to one side of it. */
 static void add(struct seep_diff *diff, struct seep_diff_row *row, int side, uint32_t index,
-		const struct seep_counts *counts, int64_t *most)
+		const struct seep_counts *counts)
 {
 	const int64_t value = seep_counts_value(counts, diff->measure);
 
-	if (row->context[side] == 0 || value > most[row - diff->rows])
+	if (row->context[side] == 0 || value > row->most) {
 		row->context[side] = index + 1;
-	if (row->context[side] == index + 1)
-		most[row - diff->rows] = value;
+		row->most = value;
+	}
 	seep_counts_add(&row->counts[side], counts);
 	seep_counts_add(&diff->counts[side], counts);
 }
@@ -107,8 +108,6 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 				enum seep_measure measure)
 {
 	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
-	SEEP_FREED int64_t *most =
-		seep_xcalloc((size_t)before->context_count + after->context_count, sizeof(*most));
 	struct seep_idtable table;
 
 	*diff = (struct seep_diff){ .profiles = { before, after }, .measure = measure };
@@ -119,18 +118,13 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 				&diff->profiles[side]->contexts[i];
 			const struct seep_counts counts = seep_counts_of(context);
 
-			add(diff, row_of(diff, &table, context->hash), side, i, &counts, most);
+			add(diff, row_of(diff, &table, context->hash), side, i, &counts);
 		}
 	for (uint32_t i = 0; i < diff->count; i++)
 		diff->rows[i].verdict = judge(diff, &diff->rows[i]);
 	keep_changed(diff);
 	seep_idtable_done(&table);
 	return diff;
-}
-
-static int64_t figure(uint64_t value)
-{
-	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
 static uint32_t round_of(const struct seep_diff *diff, uint32_t epoch)
@@ -159,8 +153,9 @@ static struct seep_counts hold(struct seep_diff *diff, uint32_t index,
 		sums[round].epoch = diff->rounds[round].from;
 		sums[round].blocks += epoch->blocks;
 		sums[round].bytes += epoch->bytes;
-		seep_counts_sum(&counts.live_blocks, figure(epoch->blocks));
-		seep_counts_sum(&counts.live_bytes, figure(epoch->bytes));
+		seep_counts_sum(&counts.live_blocks,
+				(int64_t)core_smaller(epoch->blocks, INT64_MAX));
+		seep_counts_sum(&counts.live_bytes, (int64_t)core_smaller(epoch->bytes, INT64_MAX));
 	}
 	return counts;
 }
@@ -194,7 +189,6 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 				 uint32_t count)
 {
 	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
-	SEEP_FREED int64_t *most = seep_xcalloc(groups->count, sizeof(*most));
 
 	*diff = (struct seep_diff){
 		.profiles = { NULL, profile },
@@ -216,7 +210,7 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 		do {
 			const struct seep_counts counts = hold(diff, context, row->rounds);
 
-			add(diff, row, AFTER, context, &counts, most);
+			add(diff, row, AFTER, context, &counts);
 			diff->row_of_context[context] = i + 1;
 			if (profile->contexts[context].no_stack || profile->contexts[context].other)
 				diff->undated_blocks += profile->contexts[context].live_blocks;

@@ -48,6 +48,7 @@ struct seep_diff_row {
 	struct seep_profile_epoch *rounds; /* HELD: what is held of each, as many as there are */
 	struct seep_diff_block *blocks;	   /* that were listed, by address */
 	uint32_t block_count;
+	int64_t most; /* private: what that context has of it, of the side that is added to */
 };
 
 struct seep_diff {
