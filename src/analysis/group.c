@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "analysis/fold.h"
-#include "base/idtable.h"
 #include "analysis/rank.h"
+#include "base/idtable.h"
 #include "base/xalloc.h"
 
 /* A context as it is compared: its stack folded. */

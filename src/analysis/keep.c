@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/keep.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/rank.h"
 #include "analysis/threads.h"
-#include "core/nearest.h"
 #include "base/path.h"
-#include "base/strbuf.h"
+#include "base/texts.h"
 #include "base/xalloc.h"
 #include "core/glob.h"
+#include "core/nearest.h"
 
 /* What the globs say of one name. */
 enum { WANTED = 1, EXCLUDED = 2 };
@@ -84,7 +83,6 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 
 	for (uint32_t i = 0; i < count; i++)
 		was[i] = i;
-
 	of_module[0] = (unsigned char)judge(modules, "");
 	for (uint32_t i = 0; i < profile->module_count; i++)
 		of_module[i + 1] = (unsigned char)judge(
@@ -106,20 +104,15 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	profile->context_count = kept;
 }
 
-enum { CANDIDATES = 5, CANDIDATES_BYTES_MAX = 512 };
+enum { CANDIDATES = 5 };
 
 /* Names that could have been meant, those that most stacks have first. */
-struct candidates {
-	const char **names;
-	uint32_t count;
-};
-
-static struct candidates modules_of(const struct seep_sites *sites)
+static struct seep_texts modules_of(const struct seep_sites *sites)
 {
 	const struct seep_profile *profile = sites->profile;
 	SEEP_FREED struct seep_ranked *ranked = seep_xcalloc(profile->module_count,
 							     sizeof(*ranked));
-	struct candidates found = { seep_xcalloc(profile->module_count, sizeof(char *)), 0 };
+	struct seep_texts found = { 0 };
 
 	for (uint32_t i = 0; i < profile->module_count; i++)
 		ranked[i].index = i;
@@ -140,47 +133,44 @@ static struct candidates modules_of(const struct seep_sites *sites)
 		const char *path = profile->modules[ranked[i].index].path;
 
 		if (path != NULL)
-			found.names[found.count++] = seep_path_base(path);
+			seep_texts_take(&found, seep_xstrdup(seep_path_base(path)));
 	}
 	return found;
 }
 
-static struct candidates threads_of(const struct seep_profile *profile)
+static struct seep_texts threads_of(const struct seep_profile *profile)
 {
 	struct seep_threads *threads = seep_threads_new(NULL, profile, NULL, SEEP_BY_ALLOCS);
-	struct candidates found = { seep_xcalloc(threads->count, sizeof(char *)), 0 };
+	struct seep_texts found = { 0 };
 
 	for (uint32_t i = 0; i < threads->count; i++)
-		found.names[found.count++] = threads->items[i].name ? threads->items[i].name : "";
+		seep_texts_take(&found,
+				seep_xstrdup(threads->items[i].name ? threads->items[i].name : ""));
 	seep_threads_free(threads);
 	return found;
 }
 
-static int fail_unknown(const char *what, const char *glob, const struct candidates *known,
+static int fail_unknown(const char *what, const char *glob, const struct seep_texts *known,
 			struct seep_error *err)
 {
+	SEEP_FREED char *list = seep_texts_join(known, ", ", CANDIDATES);
 	struct core_nearest nearest;
-	SEEP_STRBUF(list, CANDIDATES_BYTES_MAX);
 	const char *near;
 
 	core_nearest_init(&nearest, glob);
-	for (uint32_t i = 0; i < known->count; i++)
-		core_nearest_offer(&nearest, known->names[i]);
+	for (size_t i = 0; i < known->count; i++)
+		core_nearest_offer(&nearest, known->items[i]);
 	near = core_nearest_word(&nearest);
-	for (uint32_t i = 0; i < known->count && i < CANDIDATES; i++)
-		seep_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", known->names[i]);
-	if (known->count > CANDIDATES)
-		seep_strbuf_addf(&list, " and %u more", known->count - CANDIDATES);
 	return seep_fail(err, SEEP_EUSAGE, "no %s of any stack matches \"%s\"%s%s%s%s%s", what,
 			 glob, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
 			 known->count > 0
 				 ? (near ? " The most frequent are " : "; the most frequent are ")
 				 : "",
-			 list.text);
+			 list);
 }
 
 static int check_globs(const struct seep_keep_globs *globs, const char *what,
-		       struct candidates known, struct seep_error *err)
+		       struct seep_texts known, struct seep_error *err)
 {
 	int ret = 0;
 
@@ -188,13 +178,13 @@ static int check_globs(const struct seep_keep_globs *globs, const char *what,
 		const struct seep_keep_globs one = { &globs->items[i], 1 };
 		unsigned verdict = 0;
 
-		for (uint32_t k = 0; k < known.count; k++)
-			verdict |= judge(&one, known.names[k]);
+		for (size_t k = 0; k < known.count; k++)
+			verdict |= judge(&one, known.items[k]);
 		if (verdict == 0)
 			ret = fail_unknown(what, globs->items[i] + (globs->items[i][0] == '!'),
 					   &known, err);
 	}
-	free(known.names);
+	seep_texts_done(&known);
 	return ret;
 }
 
