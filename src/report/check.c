@@ -39,12 +39,11 @@ static uint64_t hash_of(const struct seep_budget_stack *stack)
 	return stack->context ? stack->context->hash : 0;
 }
 
-static char *stack_text(const struct seep_view *view, unsigned measure,
+static char *stack_text(struct seep_view *view, unsigned measure,
 			const struct seep_budget_stack *stack)
 {
 	struct seep_printer printer = { 0 };
 	struct seep_stack_lines lines;
-	struct seep_folder folder;
 	char *text = NULL;
 	size_t bytes;
 
@@ -57,11 +56,9 @@ static char *stack_text(const struct seep_view *view, unsigned measure,
 	fputc('\n', printer.out);
 	/* Allocated by another process, or where no walk was possible. */
 	if (stack->context) {
-		seep_folder_init(&folder, view->sites, SEEP_FOLD_BY_LINE);
-		seep_stack_lines_fold(&lines, view, stack->context, &folder);
+		seep_stack_lines_fold(&lines, view, stack->context);
 		seep_report_print_stack(&printer, view, &lines, FRAME_INDENT);
 		seep_stack_lines_done(&lines);
-		seep_folder_done(&folder);
 	}
 	(void)fclose(printer.out);
 	return text;

@@ -11,13 +11,12 @@
 #include "report/report_parts.h"
 #include "view/view_head.h"
 
-enum { BEFORE, AFTER, TOP_DEFAULT = 10, INDENT = 5 };
+enum { BEFORE, AFTER, TOP_DEFAULT = 10 };
 
 /* What the stacks of one side are shown by. */
 struct side {
 	struct seep_sites *sites;
 	struct seep_view view;
-	struct seep_folder folder;
 };
 
 static void side_init(struct side *side, const struct seep_profile *profile,
@@ -25,12 +24,10 @@ static void side_init(struct side *side, const struct seep_profile *profile,
 {
 	side->sites = seep_sites_new(profile);
 	seep_view_init(&side->view, profile, side->sites, options);
-	seep_folder_init(&side->folder, side->sites, SEEP_FOLD_BY_LINE);
 }
 
 static void side_done(struct side *side)
 {
-	seep_folder_done(&side->folder);
 	seep_view_done(&side->view);
 	seep_sites_free(side->sites);
 }
@@ -89,16 +86,6 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 				 seep_digits_text((uint64_t)blocks[AFTER]).text);
 }
 
-static void print_stack(const struct seep_printer *printer, struct side *side,
-			const struct seep_profile_context *context)
-{
-	struct seep_stack_lines lines;
-
-	seep_stack_lines_fold(&lines, &side->view, context, &side->folder);
-	seep_report_print_stack(printer, &side->view, &lines, INDENT);
-	seep_stack_lines_done(&lines);
-}
-
 static void print_row(const struct seep_printer *printer, const struct seep_diff_view *view,
 		      struct side *sides, uint32_t i)
 {
@@ -107,17 +94,17 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 	const struct seep_profile_context *context =
 		&view->diff->profiles[at]->contexts[row->context[at] - 1];
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
-	SEEP_FREED char *escaped = NULL;
+	struct seep_stack_lines lines;
 
 	seep_strbuf_addf(&line, "%s  ", seep_diff_verdict_names[row->verdict]);
 	(row->verdict == SEEP_DIFF_HELD ? add_held : add_figures)(&line, view->diff, row);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
-	escaped = seep_escape_dup(line.text);
-	fprintf(printer->out, "\n%3" PRIu32 ". ", i + 1);
-	seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, escaped);
-	print_stack(printer, &sides[at], context);
+	seep_stack_lines_fold(&lines, &sides[at].view, context);
+	lines.figures = seep_escape_dup(line.text);
+	seep_report_print_item(printer, &sides[at].view, &lines, i + 1);
+	seep_stack_lines_done(&lines);
 	for (uint32_t b = 0; b < row->block_count; b++)
-		fprintf(printer->out, "%*s0x%" PRIx64 "  %" PRIu64 " B\n", INDENT, "",
+		fprintf(printer->out, "%*s0x%" PRIx64 "  %" PRIu64 " B\n", SEEP_REPORT_INDENT, "",
 			row->blocks[b].address, row->blocks[b].size);
 }
 

@@ -8,7 +8,7 @@
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { INDENT = 5, TOP_DEFAULT = 10 };
+enum { TOP_DEFAULT = 10 };
 
 void seep_report_growth(const struct seep_printer *printer, const struct seep_sites *sites,
 			const struct seep_view_options *options)
@@ -28,11 +28,8 @@ void seep_report_growth(const struct seep_printer *printer, const struct seep_si
 	answer = seep_growth_answer(&growth, sites->profile);
 	fputc('\n', printer->out);
 	seep_line_print(printer, "%s", answer);
-	for (uint32_t i = 0; i < growth.count; i++) {
-		fprintf(printer->out, "\n%3u. ", i + 1);
-		seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, growth.items[i].figures);
-		seep_report_print_stack(printer, &view, &growth.items[i].stack, INDENT);
-	}
+	for (uint32_t i = 0; i < growth.count; i++)
+		seep_report_print_item(printer, &view, &growth.items[i].stack, i + 1);
 	fputc('\n', printer->out);
 	if (growth.count < growth.all)
 		seep_line_print(printer, "%s more; --top shows them",

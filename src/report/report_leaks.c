@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "analysis/suppressions.h"
 #include "base/units.h"
@@ -13,7 +12,7 @@
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { INDENT = 5, UNUSED_BYTES_MAX = 4096, DUMP_COLUMNS_8 = 46, DUMP_COLUMNS_16 = 78 };
+enum { UNUSED_BYTES_MAX = 4096, DUMP_COLUMNS_8 = 46, DUMP_COLUMNS_16 = 78 };
 
 /* "+10  68 65 6c 6c 6f 00 00 00  hello...": as many bytes as there is room for. */
 static void print_dump(const struct seep_printer *printer,
@@ -24,13 +23,13 @@ static void print_dump(const struct seep_printer *printer,
 			      : width >= DUMP_COLUMNS_8		     ? 8
 								     : 4;
 
-	fprintf(printer->out, "%*s0x%" PRIx64 ", %s:\n", INDENT, "", block->address,
+	fprintf(printer->out, "%*s0x%" PRIx64 ", %s:\n", SEEP_REPORT_INDENT, "", block->address,
 		seep_bytes_text(block->size).text);
 	for (uint32_t at = 0; at < block->content_bytes; at += step) {
 		const uint32_t end = block->content_bytes - at < step ? block->content_bytes
 								      : at + step;
 
-		fprintf(printer->out, "%*s+%-4" PRIx32, INDENT + 2, "", at);
+		fprintf(printer->out, "%*s+%-4" PRIx32, SEEP_REPORT_INDENT + 2, "", at);
 		for (uint32_t i = at; i < at + step; i++)
 			if (i < end)
 				fprintf(printer->out, " %02x", block->contents[i]);
@@ -53,13 +52,11 @@ static void print_dump(const struct seep_printer *printer,
 static void print_leak(const struct seep_printer *printer, const struct seep_view *view,
 		       const struct seep_leak_view *item, uint32_t number)
 {
-	fprintf(printer->out, "\n%3" PRIu32 ". ", number);
-	seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, item->figures);
-	seep_report_print_stack(printer, view, &item->stack, INDENT);
+	seep_report_print_item(printer, view, &item->stack, number);
 	for (size_t i = 0; i < item->notes.count; i++) {
-		fprintf(printer->out, "%*s", INDENT, "");
-		seep_text_fold(printer, item->notes.items[i].style, INDENT, INDENT + 2,
-			       item->notes.items[i].text);
+		fprintf(printer->out, "%*s", SEEP_REPORT_INDENT, "");
+		seep_text_fold(printer, item->notes.items[i].style, SEEP_REPORT_INDENT,
+			       SEEP_REPORT_INDENT + 2, item->notes.items[i].text);
 	}
 	for (uint32_t i = 0; i < item->leak->block_list_count; i++)
 		if (item->leak->block_list[i].contents)
@@ -191,9 +188,7 @@ void seep_report_leak_rules(FILE *out, const struct seep_sites *sites,
 		SEEP_FREED char *rule = seep_suppressions_generate(sites->profile,
 								   leaks.items[i].leak);
 
-		fprintf(out, "# %s\n%s", leaks.items[i].figures, rule);
-		if (*rule && rule[strlen(rule) - 1] != '\n')
-			fputc('\n', out);
+		fprintf(out, "# %s\n%s", leaks.items[i].stack.figures, rule);
 	}
 	seep_leaks_view_done(&leaks);
 	seep_view_done(&view);

@@ -72,6 +72,15 @@ void seep_report_print_stack(const struct seep_printer *printer, const struct se
 	seep_report_print_table(printer, view, table, indent);
 }
 
+void seep_report_print_item(const struct seep_printer *printer, const struct seep_view *view,
+			    const struct seep_stack_lines *lines, uint32_t number)
+{
+	fprintf(printer->out, "\n%3" PRIu32 ". ", number);
+	seep_text_fold(printer, SEEP_STYLE_BOLD, SEEP_REPORT_INDENT, SEEP_REPORT_INDENT,
+		       lines->figures);
+	seep_report_print_stack(printer, view, lines, SEEP_REPORT_INDENT);
+}
+
 /* "load_rows ← visit ×17 ← main" */
 static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines)
 {

@@ -26,6 +26,13 @@ void seep_report_print_table(const struct seep_printer *printer, const struct se
 void seep_report_print_stack(const struct seep_printer *printer, const struct seep_view *view,
 			     const struct seep_stack_lines *lines, size_t indent);
 
+/* Of what belongs to an item of a list, behind its number. */
+enum { SEEP_REPORT_INDENT = 5 };
+
+/* The same as number @number of a list, after its figures. */
+void seep_report_print_item(const struct seep_printer *printer, const struct seep_view *view,
+			    const struct seep_stack_lines *lines, uint32_t number);
+
 /* Two cells: "load_rows ← visit ×17 ← main", and where the first of them stands. */
 void seep_report_add_chain(struct seep_table *table, const struct seep_view *view,
 			   const struct seep_stack_lines *lines);

@@ -10,7 +10,7 @@
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { TOP_DEFAULT = 10, INDENT = 5, LEAKS = 3, GROWING = 3, GROWING_CROWDED = 2 };
+enum { TOP_DEFAULT = 10, LEAKS = 3, GROWING = 3, GROWING_CROWDED = 2 };
 
 static const struct seep_next_command next_growth = { " --by growth",
 						      "what grows, and why it is thought so" };
@@ -32,11 +32,8 @@ static void print_stacks(const struct seep_printer *printer, const struct seep_v
 		seep_line_print(printer, "There are no %s%s.",
 				seep_measure_words(view->profile, view->measure),
 				view->options->shown ? " among what is shown" : "");
-	for (uint32_t i = 0; i < stacks->count; i++) {
-		fprintf(printer->out, "\n%3u. ", i + 1);
-		seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, stacks->items[i].figures);
-		seep_report_print_stack(printer, view, &stacks->items[i].stack, INDENT);
-	}
+	for (uint32_t i = 0; i < stacks->count; i++)
+		seep_report_print_item(printer, view, &stacks->items[i].stack, i + 1);
 	fputc('\n', printer->out);
 }
 

@@ -45,7 +45,7 @@ static void add_leaks(struct seep_lines *page, const struct seep_profile *profil
 		const struct seep_leak_view *leak = &leaks.items[i];
 
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%s", "");
-		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%u. %s", i + 1, leak->figures);
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%u. %s", i + 1, leak->stack.figures);
 		add_stack(page, profile, &leak->stack);
 		for (size_t k = 0; k < leak->notes.count; k++)
 			(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s",

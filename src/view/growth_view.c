@@ -113,18 +113,16 @@ void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_vi
 	for (uint32_t i = 0; i < growth->count; i++) {
 		struct seep_growing_stack *item = &growth->items[i];
 
-		item->figures = figures_of(profile, item->group, &item->growth);
 		seep_stack_lines_init(&item->stack, view, &profile->contexts[item->group->context],
 				      item->group->stack, item->group->stack_count);
+		item->stack.figures = figures_of(profile, item->group, &item->growth);
 	}
 }
 
 void seep_growth_view_done(struct seep_growth_view *growth)
 {
-	for (uint32_t i = 0; i < growth->count; i++) {
-		free(growth->items[i].figures);
+	for (uint32_t i = 0; i < growth->count; i++)
 		seep_stack_lines_done(&growth->items[i].stack);
-	}
 	free(growth->items);
 	seep_groups_free(growth->groups);
 }
@@ -132,10 +130,9 @@ void seep_growth_view_done(struct seep_growth_view *growth)
 char *seep_growth_answer(const struct seep_growth_view *growth, const struct seep_profile *profile)
 {
 	const char *then = profile->process.ended == SEEP_ENDED_RUNNING ? "grows" : "grew";
-	struct seep_profile_growth all = { 0 };
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 	uint32_t growing = 0;
-	uint64_t stale = 0, rate = 0;
+	uint64_t stale = 0, bytes = 0, rate = 0;
 
 	for (uint32_t i = 0; i < growth->all; i++) {
 		const struct seep_profile_growth *one = &growth->items[i].growth;
@@ -144,7 +141,7 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 		if (one->verdict != SEEP_GROWTH_GROWING)
 			continue;
 		growing++;
-		all.bytes += one->bytes;
+		bytes += one->bytes;
 		rate += seep_growth_bytes_per_hour(one);
 	}
 	if (growing == 0 && seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
@@ -163,7 +160,7 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 	else
 		seep_strbuf_addf(&line, "GROWING: %s, %s at %s",
 				 seep_things_text(growing, "call stack").text,
-				 seep_bytes_text(all.bytes).text, seep_growth_rate_text(rate).text);
+				 seep_bytes_text(bytes).text, seep_growth_rate_text(rate).text);
 	if (stale > 0)
 		seep_strbuf_addf(&line, "; %s", seep_things_text(stale, "stale block").text);
 	return seep_strbuf_take(&line);

@@ -13,8 +13,7 @@
 enum { WITH_SHOWN = 3, NAME_COLUMNS_MAX = 60, PLACE_COLUMNS_MAX = 30 };
 
 struct builder {
-	const struct seep_view *view;
-	struct seep_folder folder;
+	struct seep_view *view;
 	/* By leak: the first and the next one that go with it, largest first; index + 1, 0 none. */
 	uint32_t *first_with;
 	uint32_t *next_with;
@@ -236,7 +235,7 @@ static void add_stack(struct builder *b, struct seep_leak_view *item)
 									       item->leak);
 
 	if (context)
-		seep_stack_lines_fold(&item->stack, b->view, context, &b->folder);
+		seep_stack_lines_fold(&item->stack, b->view, context);
 	else
 		*SEEP_APPEND(item->stack.items, item->stack.count) = (struct seep_stack_line){
 			.note = seep_xstrdup(
@@ -247,8 +246,8 @@ static void add_stack(struct builder *b, struct seep_leak_view *item)
 static void build_leak(struct builder *b, struct seep_leak_view *item, uint32_t index)
 {
 	item->leak = &b->view->profile->leaks[index];
-	item->figures = figures_of(b->view, item->leak);
 	add_stack(b, item);
+	item->stack.figures = figures_of(b->view, item->leak);
 	add_with(b, item, index);
 	add_reason(item);
 	if (b->view->options->why)
@@ -353,7 +352,7 @@ static void gather_with(struct builder *b)
 	}
 }
 
-void seep_leaks_view_init(struct seep_leaks_view *leaks, const struct seep_view *view, uint32_t top)
+void seep_leaks_view_init(struct seep_leaks_view *leaks, struct seep_view *view, uint32_t top)
 {
 	struct builder b = { .view = view };
 	SEEP_FREED const struct seep_profile_leak **chosen = NULL;
@@ -363,10 +362,8 @@ void seep_leaks_view_init(struct seep_leaks_view *leaks, const struct seep_view 
 	leaks->count = top > 0 && top < leaks->all ? top : leaks->all;
 	leaks->items = seep_xcalloc(leaks->count, sizeof(*leaks->items));
 	gather_with(&b);
-	seep_folder_init(&b.folder, view->sites, SEEP_FOLD_BY_LINE);
 	for (uint32_t i = 0; i < leaks->count; i++)
 		build_leak(&b, &leaks->items[i], (uint32_t)(chosen[i] - view->profile->leaks));
-	seep_folder_done(&b.folder);
 	free(b.first_with);
 	free(b.next_with);
 }
@@ -376,7 +373,6 @@ void seep_leaks_view_done(struct seep_leaks_view *leaks)
 	for (uint32_t i = 0; i < leaks->count; i++) {
 		seep_stack_lines_done(&leaks->items[i].stack);
 		seep_lines_done(&leaks->items[i].notes);
-		free(leaks->items[i].figures);
 	}
 	free(leaks->items);
 }

@@ -13,7 +13,7 @@
 
 struct seep_leak_view {
 	const struct seep_profile_leak *leak;
-	char *figures; /* escaped: "LOST: 4.0 KB in 10 blocks, and 1.1 MB in 3,000 with them" */
+	/* Its figures: "LOST: 4.0 KB in 10 blocks, and 1.1 MB in 3,000 with them". */
 	struct seep_stack_lines stack;
 	struct seep_lines notes; /* what goes with it, why, its hash, addresses */
 };
@@ -25,8 +25,7 @@ struct seep_leaks_view {
 };
 
 /* The @top largest of options->leak_kinds; 0: all. Never fails. */
-void seep_leaks_view_init(struct seep_leaks_view *leaks, const struct seep_view *view,
-			  uint32_t top);
+void seep_leaks_view_init(struct seep_leaks_view *leaks, struct seep_view *view, uint32_t top);
 void seep_leaks_view_done(struct seep_leaks_view *leaks);
 
 /*

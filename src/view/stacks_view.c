@@ -148,15 +148,15 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 		add_line(lines, NULL, seep_xstrdup(note));
 }
 
-void seep_stack_lines_fold(struct seep_stack_lines *lines, const struct seep_view *view,
-			   const struct seep_profile_context *context, struct seep_folder *folder)
+void seep_stack_lines_fold(struct seep_stack_lines *lines, struct seep_view *view,
+			   const struct seep_profile_context *context)
 {
 	const struct seep_profile_stack_entry *stack = context->stack;
 	struct seep_profile_stack_entry *folded = NULL;
 	uint32_t count = context->stack_count;
 
 	if (!view->options->full)
-		count = seep_fold(folder, &stack, count);
+		count = seep_fold(&view->folder, &stack, count);
 	/* The folder's memory holds until the next one is folded only. */
 	if (stack != context->stack)
 		stack = folded = seep_xmemdup(stack, count * sizeof(*stack));
@@ -166,6 +166,7 @@ void seep_stack_lines_fold(struct seep_stack_lines *lines, const struct seep_vie
 
 void seep_stack_lines_done(struct seep_stack_lines *lines)
 {
+	free(lines->figures);
 	free(lines->folded);
 	for (uint32_t i = 0; i < lines->count; i++)
 		free(lines->items[i].note);
@@ -200,13 +201,12 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 	const struct seep_group *group = item->group;
 	struct seep_threads *threads = seep_threads_new(groups, view->profile, group,
 							view->measure);
-	struct seep_stack_lines *lines = &item->stack;
 
-	item->figures = figures_of(view, group, threads);
-	seep_stack_lines_init(lines, view, &view->profile->contexts[group->context], group->stack,
-			      group->stack_count);
+	seep_stack_lines_init(&item->stack, view, &view->profile->contexts[group->context],
+			      group->stack, group->stack_count);
+	item->stack.figures = figures_of(view, group, threads);
 	if (threads->count > 1)
-		add_line(lines, NULL, threads_note(view, group, threads));
+		add_line(&item->stack, NULL, threads_note(view, group, threads));
 	seep_threads_free(threads);
 }
 
@@ -233,10 +233,8 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 
 void seep_stacks_view_done(struct seep_stacks_view *stacks)
 {
-	for (uint32_t i = 0; i < stacks->count; i++) {
+	for (uint32_t i = 0; i < stacks->count; i++)
 		seep_stack_lines_done(&stacks->items[i].stack);
-		free(stacks->items[i].figures);
-	}
 	free(stacks->items);
 	seep_groups_free(stacks->groups);
 }

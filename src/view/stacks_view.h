@@ -7,7 +7,6 @@
 #ifndef SEEP_VIEW_STACKS_VIEW_H
 #define SEEP_VIEW_STACKS_VIEW_H
 
-#include "analysis/fold.h"
 #include "analysis/group.h"
 #include "view/view.h"
 
@@ -19,6 +18,7 @@ struct seep_stack_line {
 
 /* A call stack as it is shown. */
 struct seep_stack_lines {
+	char *figures; /* above it, escaped: "4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, malloc" */
 	struct seep_stack_line *items;
 	uint32_t count;
 	uint32_t blamed; /* index of the line that it starts at; of none when there are no frames */
@@ -27,7 +27,6 @@ struct seep_stack_lines {
 
 struct seep_stack_view {
 	const struct seep_group *group;
-	char *figures; /* escaped: "4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed" */
 	struct seep_stack_lines stack;
 };
 
@@ -44,14 +43,17 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 			   uint32_t top);
 void seep_stacks_view_done(struct seep_stacks_view *stacks);
 
-/* @stack, which has to outlive them, and what @context says of frames that are not there. */
+/*
+ * @stack, which has to outlive them, and what @context says of frames that are not there. The
+ * figures are the caller's to set, and released with the lines.
+ */
 void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_view *view,
 			   const struct seep_profile_context *context,
 			   const struct seep_profile_stack_entry *stack, uint32_t stack_count);
 
 /* The same of @context's own stack, in which recursion is folded unless the view is full. */
-void seep_stack_lines_fold(struct seep_stack_lines *lines, const struct seep_view *view,
-			   const struct seep_profile_context *context, struct seep_folder *folder);
+void seep_stack_lines_fold(struct seep_stack_lines *lines, struct seep_view *view,
+			   const struct seep_profile_context *context);
 void seep_stack_lines_done(struct seep_stack_lines *lines);
 
 #endif

@@ -8,7 +8,7 @@
 #define SEEP_VIEW_VIEW_H
 
 #include "analysis/counts.h"
-#include "analysis/sites.h"
+#include "analysis/fold.h"
 #include "base/text.h"
 
 /* "By what matters": live bytes, or the peak when next to nothing is alive. */
@@ -36,6 +36,7 @@ struct seep_view {
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
 	const struct seep_view_options *options;
+	struct seep_folder folder; /* by line, for one stack after the other */
 	enum seep_measure measure;
 	int64_t shown;		/* of all contexts, in the measure */
 	int64_t total;		/* of those that were left out too */

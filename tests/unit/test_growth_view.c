@@ -67,7 +67,7 @@ static void check(const struct seep_profile_growth *const *growths, uint32_t cou
 	seep_view_init(&view, profile, sites, &options);
 	seep_growth_view_init(&growth, &view, 0);
 	assert_int_equal(growth.count, 1);
-	assert_string_equal(growth.items[0].figures, figures);
+	assert_string_equal(growth.items[0].stack.figures, figures);
 	text = seep_growth_answer(&growth, profile);
 	assert_string_equal(text, answer);
 	free(text);

@@ -297,7 +297,8 @@ VIEW_TEST(own_code_is_never_among_what_is_left_out)
 	assert_int_equal(stacks.items[0].stack.count, 6 + 1 + 1 + 1 + 2);
 	assert_string_equal(stacks.items[0].stack.items[6].note, "… 9 frames");
 	assert_string_equal(stacks.items[0].stack.items[8].note, "… 14 frames");
-	assert_string_equal(stacks.items[0].figures, "1 B (100.0%) in 1 block, not freed, malloc");
+	assert_string_equal(stacks.items[0].stack.figures,
+			    "1 B (100.0%) in 1 block, not freed, malloc");
 	seep_stacks_view_done(&stacks);
 }
 
