@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "report/report_parts.h"
+#include "view/growth_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
 

@@ -2,19 +2,165 @@
 /* Call stacks, and what is printed when a run is over. */
 #include "report/report.h"
 
+#include "analysis/growth_text.h"
+#include "analysis/threads.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "report/report_parts.h"
 #include "view/frame_text.h"
+#include "view/growth_view.h"
+#include "view/leaks_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { TOP_DEFAULT = 10, LEAKS = 3, GROWING = 3, GROWING_CROWDED = 2 };
+enum { TOP_DEFAULT = 10, THREADS_SHOWN = 8, CHAIN = 4 };
+enum { LEAKS = 3, GROWING = 3, GROWING_CROWDED = 2 };
 
 static const struct seep_next_command next_growth = { " --by growth",
 						      "what grows, and why it is thought so" };
 static const struct seep_next_command next_leaks = { " --by lost", "each leak, and why it is one" };
+
+/* "load_rows ← visit ×17 ← main" */
+static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines)
+{
+	SEEP_STRBUF(chain, SEEP_LINE_BYTES_MAX);
+	uint32_t frames = 0;
+
+	for (uint32_t i = lines->blamed; i < lines->count && frames < CHAIN; i++) {
+		const struct seep_stack_line *line = &lines->items[i];
+		SEEP_FREED char *name = NULL, *repeats = NULL;
+
+		if (line->entry == NULL)
+			break;
+		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],
+				       SEEP_NAME_BRIEF);
+		repeats = seep_frame_repeats(line->entry);
+		seep_strbuf_addf(&chain, "%s%s%s", frames++ > 0 ? " ← " : "", name, repeats);
+	}
+	if (frames == 0)
+		seep_strbuf_addf(&chain, "(%s)", lines->items[0].note);
+	return seep_strbuf_take(&chain);
+}
+
+/* Two cells: the chain, and where the first of its functions stands. */
+static void add_chain(struct seep_table *table, const struct seep_view *view,
+		      const struct seep_stack_lines *lines)
+{
+	const struct seep_profile_stack_entry *entry = lines->items[lines->blamed].entry;
+	SEEP_FREED char *chain = chain_of(view, lines);
+	SEEP_FREED char *place = entry != NULL
+					 ? seep_frame_place(view->profile,
+							    &view->profile->frames[entry->frame],
+							    true)
+					 : NULL;
+
+	seep_table_add(table, chain);
+	seep_table_add(table, place);
+}
+
+static void print_few_leaks(const struct seep_printer *printer, const struct seep_view *view,
+			    const struct seep_leaks_view *leaks)
+{
+	static const struct seep_column columns[] = {
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 2 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
+	};
+	SEEP_TABLE(table, columns);
+
+	if (leaks->count == 0)
+		return;
+	for (uint32_t i = 0; i < leaks->count; i++) {
+		const struct seep_profile_leak *leak = leaks->items[i].leak;
+
+		seep_table_add(table, seep_bytes_text(leak->bytes + leak->with_bytes).text);
+		seep_table_add(table, seep_verdict_name(leak->verdict));
+		add_chain(table, view, &leaks->items[i].stack);
+	}
+	seep_line_print(printer, "%s%s, by what is lost with %s:",
+			leaks->count < leaks->all ? "Largest of " : "",
+			seep_things_text(leaks->all, "leak").text, leaks->all == 1 ? "it" : "each");
+	seep_table_print(table, printer, 2);
+}
+
+static void print_few_growing(const struct seep_printer *printer, const struct seep_view *view,
+			      const struct seep_growth_view *growth)
+{
+	SEEP_TABLE(table, seep_report_ranked);
+
+	for (uint32_t i = 0; i < growth->count; i++) {
+		const struct seep_growing_stack *item = &growth->items[i];
+
+		if (item->growth.verdict == SEEP_GROWTH_NONE)
+			break;
+		seep_table_add(table, seep_bytes_text(item->growth.bytes).text);
+		seep_table_add(table, item->growth.verdict == SEEP_GROWTH_GROWING
+					      ? seep_growth_rate_text(
+							seep_growth_bytes_per_hour(&item->growth))
+							.text
+					      : seep_growth_verdict_name(item->growth.verdict));
+		add_chain(table, view, &item->stack);
+	}
+	if (seep_table_rows(table) > 0) {
+		SEEP_FREED char *answer = seep_growth_answer(growth, view->profile);
+
+		seep_line_print(printer, "%s:", answer);
+		seep_table_print(table, printer, 2);
+	}
+}
+
+static void add_thread(struct seep_table *table, const struct seep_view *view, const char *name,
+		       const struct seep_counts *counts)
+{
+	seep_table_add(table, name);
+	seep_table_add(table, seep_bytes_text((uint64_t)counts->live_bytes).text);
+	seep_table_add(table, seep_count_text((uint64_t)counts->live_blocks).text);
+	seep_table_add(table, seep_bytes_text((uint64_t)counts->peak_bytes).text);
+	seep_table_add(table, seep_count_text((uint64_t)counts->allocs).text);
+	seep_table_add(table, seep_view_share(view, seep_counts_value(counts, view->measure)).text);
+}
+
+static void print_threads(const struct seep_printer *printer, const struct seep_view *view,
+			  const struct seep_groups *groups)
+{
+	static const struct seep_column columns[] = {
+		{ "THREAD", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 3 },
+		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+	};
+	struct seep_threads *threads;
+	SEEP_TABLE(table, columns);
+	struct seep_counts rest = { 0 };
+	char more[64];
+
+	if (!seep_threads_known(view->profile))
+		return;
+	threads = seep_threads_new(groups, view->profile, NULL, view->measure);
+	for (uint32_t i = 0; i < threads->count; i++) {
+		const struct seep_thread *thread = &threads->items[i];
+
+		/* One more line says no more than the line that it stands for. */
+		if (view->options->full || i < THREADS_SHOWN || threads->count == THREADS_SHOWN + 1)
+			add_thread(table, view, thread->name ? thread->name : "(no thread)",
+				   &thread->counts);
+		else
+			seep_counts_add(&rest, &thread->counts);
+	}
+	if (seep_table_rows(table) < threads->count) {
+		(void)snprintf(more, sizeof(more), "(%u more)", threads->count - THREADS_SHOWN);
+		add_thread(table, view, more, &rest);
+	}
+	seep_line_print(printer, "Threads by %s", seep_measure_words(view->profile, view->measure));
+	fputc('\n', printer->out);
+	seep_report_print_table(printer, view, table, 0);
+	fputc('\n', printer->out);
+	seep_threads_free(threads);
+}
 
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,
 			 const struct seep_stacks_view *stacks)
@@ -62,13 +208,13 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_view_add_start_at(&view);
 	seep_lines_print(&view.head, printer);
 	fputc('\n', printer->out);
-	seep_report_few_leaks(printer, &view, &leaks);
+	print_few_leaks(printer, &view, &leaks);
 	if (leaks.count > 0)
 		fputc('\n', printer->out);
-	seep_report_few_growing(printer, &view, &growth);
+	print_few_growing(printer, &view, &growth);
 	if (is_growing(&growth))
 		fputc('\n', printer->out);
-	seep_report_threads(printer, &view, stacks.groups);
+	print_threads(printer, &view, stacks.groups);
 	print_stacks(printer, &view, &stacks);
 	if (!seep_measure_is_known(sites->profile, SEEP_BY_PEAK))
 		next[1] = seep_measure_is_known(sites->profile, SEEP_BY_ALLOCS)
@@ -108,7 +254,7 @@ static void add_summary(struct seep_table *table, const struct seep_view *view,
 
 	seep_table_add(table, seep_measure_text(value, view->measure).text);
 	seep_table_add(table, seep_view_share(view, value).text);
-	seep_report_add_chain(table, view, &stack->stack);
+	add_chain(table, view, &stack->stack);
 }
 
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view,
@@ -162,8 +308,8 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 		stacks -= growth.count + 1;
 	}
 	seep_lines_print(&view.head, &narrow);
-	seep_report_few_leaks(&narrow, &view, &leaks);
-	seep_report_few_growing(&narrow, &view, &growth);
+	print_few_leaks(&narrow, &view, &leaks);
+	print_few_growing(&narrow, &view, &growth);
 	print_summaries(&narrow, &view, stacks);
 	seep_view_add_unseen(&view, crowded && leaks.count > 0 ? UNSEEN_LEAKS : UNSEEN_LINES);
 	seep_view_add_own(&view);
