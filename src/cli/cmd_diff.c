@@ -18,7 +18,6 @@
 #include "cli/symbol_options.h"
 #include "core/nearest.h"
 #include "profile/process_life.h"
-#include "report/page.h"
 #include "report/report.h"
 #include "target/block_list.h"
 

@@ -17,7 +17,7 @@
 #include "cli/complain.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
-#include "report/page.h"
+#include "report/report.h"
 
 /* What has not failed by then is a browser that the user looks at. */
 enum { FAILS_WITHIN_MS = 3000 };

@@ -10,7 +10,6 @@
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "profile/profile.h"
-#include "report/page.h"
 #include "report/report.h"
 #include "target/packages.h"
 

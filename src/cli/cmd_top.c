@@ -23,7 +23,7 @@
 #include "profile/symbolise.h"
 #include "recorder/ledger_control.h"
 #include "recorder/leak_check.h"
-#include "report/report_live.h"
+#include "report/report.h"
 #include "tui/tui.h"
 
 enum { TOP_MAX = 100000, WAIT_STEP_NS = 100 * 1000 * 1000 };

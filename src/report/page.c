@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/page.h"
+/*
+ * The page. What it looks like and does is written in web/ and built into assets/report.html; what C
+ * puts into that is described in docs/internals/page.md.
+ */
+#include "report/report.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile as text for people and as JSON for programs. Nothing here fails: what cannot be
- * written shows in ferror() of the stream, which is for the caller to look at.
+ * A profile as text for people, as JSON for programs and as a page for browsers. Nothing here fails:
+ * what cannot be written shows in ferror() of the stream, which is for the caller to look at.
  */
 #ifndef SEEP_REPORT_REPORT_H
 #define SEEP_REPORT_REPORT_H
 
 #include "analysis/diff.h"
 #include "view/view.h"
+
+struct seep_live;
+struct seep_live_line;
 
 /* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: or NULL. */
 void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
@@ -81,5 +84,25 @@ void seep_report_diff(const struct seep_printer *printer, const struct seep_diff
 
 /* The same as docs/json.md describes it; @strings: as in seep_report_json(). */
 void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool strings);
+
+/*
+ * The page: one HTML file with the profile of @sites, whose contexts have hashes, or a diff in it,
+ * which needs nothing else. Memory in proportion to the nodes of the call tree.
+ */
+void seep_page_report(FILE *out, const struct seep_sites *sites,
+		      const struct seep_view_options *options);
+void seep_page_diff(FILE *out, const struct seep_diff_view *view);
+
+/* What "seep top" prints: sums, processes where there are several, then @lines with evidence. */
+void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
+		      const struct seep_live_line *lines, uint32_t count);
+
+/* As docs/json.md says under "seep top --once --json". */
+void seep_report_live_json(FILE *out, const struct seep_live *live,
+			   const struct seep_live_line *lines, uint32_t count, bool strings);
+
+/* Names of the columns, then a row for each line of each reading, as docs/top.md says. */
+void seep_report_live_csv_head(FILE *out);
+void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/report_live.h"
+/* What "seep top" prints without screens. */
+#include "report/report.h"
 
 #include <inttypes.h>
 
