@@ -167,7 +167,7 @@ static void write_stacks(struct seep_json *json, const struct seep_json_shown *s
 		seep_json_int(json, NULL, context->stack_count - same);
 		for (uint32_t at = context->stack_count - same; at-- > 0;)
 			seep_json_int(json, NULL,
-				      seep_json_frame_place(shown, &context->stack[at]));
+				      seep_json_frame_place(shown, context->stack[at].frame));
 	}
 	seep_json_close(json);
 }

@@ -117,20 +117,12 @@ void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct see
 static void write_changes(struct seep_json *json, const struct seep_diff_view *view,
 			  const struct seep_json_shown shown[2])
 {
-	const struct seep_diff *diff = view->diff;
+	const int first = view->diff->profiles[BEFORE] ? BEFORE : AFTER;
 
-	seep_json_open_array(json, "modules");
-	for (int at = BEFORE; at <= AFTER; at++)
-		if (diff->profiles[at])
-			seep_json_modules(json, diff->profiles[at]);
-	seep_json_close(json);
-	seep_json_open_array(json, "frames");
-	for (int at = BEFORE; at <= AFTER; at++)
-		seep_json_frames(json, &shown[at]);
-	seep_json_close(json);
+	seep_json_frames(json, &shown[first], AFTER + 1 - first);
 	seep_json_open_array(json, "changes");
 	for (uint32_t i = 0; i < row_count(view); i++)
-		write_row(json, view, &diff->rows[i], shown);
+		write_row(json, view, &view->diff->rows[i], shown);
 	seep_json_close(json);
 }
 

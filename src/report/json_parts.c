@@ -10,9 +10,6 @@
 #include "base/xalloc.h"
 #include "profile/verdict.h"
 
-/* repeats of a stack entry that are this many or more */
-enum { REPEATS_SATURATED = 65535 };
-
 /* Those of contexts that were left out are left out too. */
 static void choose_leaks(struct seep_json_shown *shown, uint32_t kinds)
 {
@@ -109,8 +106,8 @@ static int compare_stacks(const void *a, const void *b, void *data)
 	for (int side = 0; side < 2; side++)
 		of[side] = &shown->profile->contexts[indexes[side]];
 	for (i = of[0]->stack_count, j = of[1]->stack_count; i > 0 && j > 0; i--, j--) {
-		const uint32_t places[2] = { seep_json_frame_place(shown, &of[0]->stack[i - 1]),
-					     seep_json_frame_place(shown, &of[1]->stack[j - 1]) };
+		const uint32_t places[2] = { shown->frame_places[of[0]->stack[i - 1].frame],
+					     shown->frame_places[of[1]->stack[j - 1].frame] };
 
 		if (places[0] != places[1])
 			return places[0] < places[1] ? -1 : 1;
@@ -182,16 +179,12 @@ void seep_json_mark(struct seep_json *json, const char *key, const struct seep_p
 	seep_json_close(json);
 }
 
-void seep_json_modules(struct seep_json *json, const struct seep_profile *profile)
+static void write_module(struct seep_json *json, const struct seep_profile_module *module)
 {
-	for (uint32_t i = 0; i < profile->module_count; i++) {
-		const struct seep_profile_module *module = &profile->modules[i];
-
-		seep_json_open_object(json, NULL);
-		seep_json_text(json, "path", module->path);
-		seep_json_hex(json, "build_id", module->build_id, module->build_id_bytes);
-		seep_json_close(json);
-	}
+	seep_json_open_object(json, NULL);
+	seep_json_text(json, "path", module->path);
+	seep_json_hex(json, "build_id", module->build_id, module->build_id_bytes);
+	seep_json_close(json);
 }
 
 static void write_frame(struct seep_json *json, const struct seep_json_shown *shown,
@@ -222,10 +215,18 @@ static void write_frame(struct seep_json *json, const struct seep_json_shown *sh
 	seep_json_close(json);
 }
 
-void seep_json_frames(struct seep_json *json, const struct seep_json_shown *shown)
+void seep_json_frames(struct seep_json *json, const struct seep_json_shown *shown, size_t count)
 {
-	for (uint32_t i = 0; i < shown->frame_count; i++)
-		write_frame(json, shown, &shown->profile->frames[shown->frames[i]]);
+	seep_json_open_array(json, "modules");
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < shown[i].profile->module_count; k++)
+			write_module(json, &shown[i].profile->modules[k]);
+	seep_json_close(json);
+	seep_json_open_array(json, "frames");
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < shown[i].frame_count; k++)
+			write_frame(json, &shown[i], &shown[i].profile->frames[shown[i].frames[k]]);
+	seep_json_close(json);
 }
 
 void seep_json_unseen_line(struct seep_json *json, const char *code, const char *detail,
@@ -270,7 +271,7 @@ static void write_fold(struct seep_json *json, struct seep_json_fold fold)
 	seep_json_int(json, "from", fold.from);
 	seep_json_int(json, "to", fold.to);
 	seep_json_int(json, "times", fold.times);
-	seep_json_bool(json, "or_more", fold.times > REPEATS_SATURATED);
+	seep_json_bool(json, "or_more", fold.times > SEEP_FOLD_REPEATS_MAX);
 	seep_json_close(json);
 }
 
@@ -298,7 +299,7 @@ void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown
 
 	seep_json_open_array(json, "frames");
 	for (uint32_t i = 0; i < count; i++)
-		seep_json_int(json, NULL, seep_json_frame_place(shown, &context->stack[i]));
+		seep_json_int(json, NULL, seep_json_frame_place(shown, context->stack[i].frame));
 	seep_json_close(json);
 	if (context)
 		write_folds(json, shown->profile, context);

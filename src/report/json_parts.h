@@ -42,16 +42,14 @@ void seep_json_shown_done(struct seep_json_shown *shown);
 /* @mark NULL: null. */
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark);
 
-/* The index of its frame among the document's frames. */
-static inline uint32_t seep_json_frame_place(const struct seep_json_shown *shown,
-					     const struct seep_profile_stack_entry *entry)
+/* The index of @frame of the profile among the document's frames. */
+static inline uint32_t seep_json_frame_place(const struct seep_json_shown *shown, uint32_t frame)
 {
-	return shown->frames_before + shown->frame_places[entry->frame];
+	return shown->frames_before + shown->frame_places[frame];
 }
 
-/* Elements of the arrays "modules" and "frames". */
-void seep_json_modules(struct seep_json *json, const struct seep_profile *profile);
-void seep_json_frames(struct seep_json *json, const struct seep_json_shown *shown);
+/* Members "modules" and "frames" of @count profiles, each of which comes after the one before. */
+void seep_json_frames(struct seep_json *json, const struct seep_json_shown *shown, size_t count);
 
 /* Elements of "unseen"; @side: a member that says of which profile, or NULL. */
 void seep_json_unseen(struct seep_json *json, const struct seep_profile *profile, const char *side);

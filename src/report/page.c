@@ -103,17 +103,14 @@ static char origin_of(const struct seep_site *site)
 
 static void write_origins(struct seep_json *json, const struct side *sides, size_t count)
 {
-	SEEP_FREED char *letters =
-		seep_xcalloc((size_t)sides[0].shown->frame_count +
-				     (count > 1 ? sides[1].shown->frame_count : 0) + 1,
-			     1);
-	size_t length = 0;
+	SEEP_STRBUF(letters, SIZE_MAX / 2);
 
 	for (size_t i = 0; i < count; i++)
 		for (uint32_t j = 0; j < sides[i].shown->frame_count; j++)
-			letters[length++] =
-				origin_of(&sides[i].sites->of_frame[sides[i].shown->frames[j]]);
-	seep_json_text(json, "origin", letters);
+			seep_strbuf_addc(
+				&letters,
+				origin_of(&sides[i].sites->of_frame[sides[i].shown->frames[j]]));
+	seep_json_text(json, "origin", letters.text);
 }
 
 /* How many frames are left out at the inner end, and at the outer one. */

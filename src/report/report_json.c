@@ -184,14 +184,7 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 
 static void write_stacks(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	const struct seep_profile *profile = shown->profile;
-
-	seep_json_open_array(json, "modules");
-	seep_json_modules(json, profile);
-	seep_json_close(json);
-	seep_json_open_array(json, "frames");
-	seep_json_frames(json, shown);
-	seep_json_close(json);
+	seep_json_frames(json, shown, 1);
 	if (shown->context_places)
 		seep_json_context_columns(json, shown);
 	else

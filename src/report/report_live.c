@@ -175,9 +175,9 @@ static void write_blamed(struct seep_json *json, const struct seep_json_shown *s
 	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
 
 	if (frame)
-		seep_json_int(json, "blamed",
-			      shown->frames_before +
-				      shown->frame_places[frame - shown->profile->frames]);
+		seep_json_int(
+			json, "blamed",
+			seep_json_frame_place(shown, (uint32_t)(frame - shown->profile->frames)));
 	else
 		seep_json_null(json, "blamed");
 }
@@ -196,10 +196,9 @@ static void write_line(struct seep_json *json, const struct seep_json_shown *sho
 	seep_json_u64(json, "frees_per_s", line->frees_per_s);
 	seep_json_known(json, "age_ns", line->age_ns);
 	seep_json_open_array(json, "recent_bytes");
-	for (int i = 0; seep_growth_recent(line->process->growth, context->id, recent) &&
-			i < SEEP_GROWTH_RECENT;
-	     i++)
-		seep_json_u64(json, NULL, recent[i]);
+	if (seep_growth_recent(line->process->growth, context->id, recent))
+		for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
+			seep_json_u64(json, NULL, recent[i]);
 	seep_json_close(json);
 	write_growth(json, line);
 	write_blamed(json, shown, line);
@@ -216,14 +215,7 @@ static void write_stacks(struct seep_json *json, const struct seep_live *live,
 		if (i > 0)
 			seep_json_shown_behind(&shown[i], &shown[i - 1]);
 	}
-	seep_json_open_array(json, "modules");
-	for (uint32_t i = 0; i < live->count; i++)
-		seep_json_modules(json, live->processes[i]->profile);
-	seep_json_close(json);
-	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < live->count; i++)
-		seep_json_frames(json, &shown[i]);
-	seep_json_close(json);
+	seep_json_frames(json, shown, live->count);
 	seep_json_open_array(json, "contexts");
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t k = 0; k < live->count; k++)
