@@ -20,7 +20,7 @@ bool seep_threads_known(const struct seep_profile *profile);
 
 /**
  * seep_threads_new - sum by thread, the largest by @measure first
- * @group: only its contexts; NULL = all
+ * @group: only its contexts; NULL = all, then @groups may be, too
  *
  * Never fails.
  */

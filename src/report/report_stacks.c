@@ -122,8 +122,7 @@ static void add_thread(struct seep_table *table, const struct seep_view *view, c
 	seep_table_add(table, seep_view_share(view, seep_counts_value(counts, view->measure)).text);
 }
 
-static void print_threads(const struct seep_printer *printer, const struct seep_view *view,
-			  const struct seep_groups *groups)
+static void print_threads(const struct seep_printer *printer, const struct seep_view *view)
 {
 	static const struct seep_column columns[] = {
 		{ "THREAD", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
@@ -140,7 +139,7 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 
 	if (!seep_threads_known(view->profile))
 		return;
-	threads = seep_threads_new(groups, view->profile, NULL, view->measure);
+	threads = seep_threads_new(NULL, view->profile, NULL, view->measure);
 	for (uint32_t i = 0; i < threads->count; i++) {
 		const struct seep_thread *thread = &threads->items[i];
 
@@ -214,7 +213,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	print_few_growing(printer, &view, &growth);
 	if (is_growing(&growth))
 		fputc('\n', printer->out);
-	print_threads(printer, &view, stacks.groups);
+	print_threads(printer, &view);
 	print_stacks(printer, &view, &stacks);
 	if (!seep_measure_is_known(sites->profile, SEEP_BY_PEAK))
 		next[1] = seep_measure_is_known(sites->profile, SEEP_BY_ALLOCS)
