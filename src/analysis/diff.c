@@ -203,20 +203,19 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 	};
 	for (uint32_t i = 0; i < groups->count; i++) {
 		struct seep_diff_row *row = &diff->rows[i];
-		uint32_t context = groups->items[i].context, before;
+		uint32_t context = groups->items[i].context;
 
 		row->key = i;
 		row->rounds = &diff->round_sums[(size_t)i * count];
-		do {
+		for (uint32_t k = 0; k < groups->items[i].context_count; k++) {
 			const struct seep_counts counts = hold(diff, context, row->rounds);
 
 			add(diff, row, AFTER, context, &counts);
 			diff->row_of_context[context] = i + 1;
 			if (profile->contexts[context].no_stack || profile->contexts[context].other)
 				diff->undated_blocks += profile->contexts[context].live_blocks;
-			before = context;
 			context = groups->next[context];
-		} while (context != before);
+		}
 	}
 	judge_held(diff);
 	keep_changed(diff);

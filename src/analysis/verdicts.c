@@ -343,9 +343,8 @@ static void explain(struct judge *j, struct draft *draft)
 	}
 	leak->rule = seep_profile_strdup(j->profile, seep_scan_rule_name(rule));
 	leak->evidence = seep_profile_strdup(j->profile, evidence);
-	if (draft->fate.rule == 0)
-		return;
-	seep_suppressions_hit(j->suppressions, draft->fate.rule - 1, j->profile, leak);
+	if (draft->fate.rule > 0)
+		seep_suppressions_hit(j->suppressions, draft->fate.rule - 1, j->profile, leak);
 }
 
 static void list_blocks(struct judge *j)

@@ -72,11 +72,10 @@ static char *figures_of(const struct seep_profile *profile, const struct seep_gr
 static int by_growth(const void *a, const void *b)
 {
 	const struct seep_growing_stack *x = a, *y = b;
-	const bool x_grows = x->growth.verdict == SEEP_GROWTH_GROWING;
-	const bool y_grows = y->growth.verdict == SEEP_GROWTH_GROWING;
+	const int order = rank_of(&y->growth) - rank_of(&x->growth);
 
-	if (x_grows != y_grows)
-		return x_grows ? -1 : 1;
+	if (order != 0)
+		return order;
 	if (x->growth.bytes != y->growth.bytes)
 		return x->growth.bytes > y->growth.bytes ? -1 : 1;
 	return (x->group > y->group) - (x->group < y->group);

@@ -43,11 +43,6 @@ static void add_row(struct builder *b, uint32_t node, const char *joint, bool fi
 	};
 }
 
-static int64_t value_of(const struct builder *b, uint32_t node)
-{
-	return b->view->tree->nodes[node].value;
-}
-
 static void add_children(struct builder *b, uint32_t node);
 
 /* Add @node and, below it without indentation, its only descendants up to the next branching. */
@@ -63,7 +58,7 @@ static void add_branch(struct builder *b, uint32_t node, const char *joint, cons
 
 		if (only == 0 || nodes[only].next != 0)
 			break;
-		add_row(b, only, "→ ", value_of(b, only) != value_of(b, node));
+		add_row(b, only, "→ ", nodes[only].value != nodes[node].value);
 		node = only;
 	}
 	add_children(b, node);
