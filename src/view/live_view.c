@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "analysis/growth_text.h"
-#include "base/path.h"
-#include "base/strbuf.h"
 #include "view/frame_text.h"
 
-enum { SPARK_LEVELS = 8, HEADLINE_BYTES_MAX = 1024 };
+enum { SPARK_LEVELS = 8 };
 
 void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 {
@@ -93,32 +91,4 @@ void seep_live_texts_done(struct seep_live_texts *texts)
 {
 	free(texts->name);
 	free(texts->place);
-}
-
-char *seep_live_headline(const struct seep_live *live)
-{
-	const struct seep_live_totals sum = seep_live_total(live);
-	const struct seep_live_process *first = seep_live_first(live);
-	const char *exe;
-	SEEP_STRBUF(text, HEADLINE_BYTES_MAX);
-
-	if (!first)
-		return seep_xstrdup("no process");
-	exe = first->profile->process.exe;
-	seep_strbuf_addf(&text, "%.200s (pid %u%s): %s live", exe ? seep_path_base(exe) : "?",
-			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
-			 seep_bytes_text(sum.live_bytes).text);
-	if (first->span_ns)
-		seep_strbuf_addf(&text, ", %s in %s",
-				 seep_change_text(sum.change_bytes, seep_bytes_text).text,
-				 seep_duration_text(first->span_ns).text);
-	seep_strbuf_addf(&text, ", peak %s, %s allocs/s", seep_bytes_text(sum.peak_bytes).text,
-			 seep_count_text(sum.allocs_per_s).text);
-	if (sum.threads)
-		seep_strbuf_addf(&text, ", %s", seep_things_text(sum.threads, "thread").text);
-	seep_strbuf_addf(&text, ", %u growing", sum.grown.contexts);
-	if (sum.grown.contexts)
-		seep_strbuf_addf(&text, " (%s)",
-				 seep_growth_rate_text(sum.grown.bytes_per_hour).text);
-	return seep_strbuf_take(&text);
 }

@@ -33,10 +33,4 @@ const char *seep_live_verdict(const struct seep_live_line *line);
 /* Bars from the least to the most of @values into @ret, at most SEEP_SPARK_BYTES. */
 void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret);
 
-/*
- * "pc (pid 12): 1.2 MB live, +3.0 KB in 1.0 s, peak 2.0 MB, 12.3 k allocs/s, 4 threads, 1 growing";
- * not escaped. After one reading without the change.
- */
-char *seep_live_headline(const struct seep_live *live) SEEP_RETURNS_MEMORY;
-
 #endif
