@@ -75,9 +75,21 @@ static enum lack lack_of(const struct seep_profile *profile, uint32_t module,
 
 /* Modules that something was said of. */
 struct listed {
-	uint32_t modules[LACK_COUNT * MODULES_NAMED];
+	const char *paths[LACK_COUNT * MODULES_NAMED];
 	size_t count;
+	bool has_problem; /* one of them: its names were looked for */
+	bool has_own;	  /* one of them is the user's, and may be built with -g */
 };
+
+/* The user's own, and readable: what is damaged or was replaced is built with -g perhaps. */
+static bool may_be_rebuilt(const struct seep_profile_module *module)
+{
+	const char *path = module->path != NULL ? module->path : "/usr/";
+
+	return strncmp(path, "/usr/", 5) != 0 && strncmp(path, "/lib", 4) != 0 &&
+	       (module->problem == NULL ||
+		strncmp(module->problem, "no debug information", 20) == 0);
+}
 
 /* @ranked: those with the most frames without a name first. */
 static void add_lack(struct seep_view *view, const struct module_names *names,
@@ -97,7 +109,9 @@ static void add_lack(struct seep_view *view, const struct module_names *names,
 				 m->path != NULL ? seep_path_base(m->path) : "?");
 		if (m->problem != NULL)
 			seep_strbuf_addf(&line, " (%s)", m->problem);
-		listed->modules[listed->count++] = module;
+		listed->paths[listed->count++] = m->path;
+		listed->has_problem |= m->problem != NULL;
+		listed->has_own |= may_be_rebuilt(m);
 	}
 	if (line.length > 0)
 		seep_lines_add(&view->foot, SEEP_STYLE_PLAIN, "%s", line.text);
@@ -107,14 +121,11 @@ static void add_lack(struct seep_view *view, const struct module_names *names,
 static void list_packages(const struct seep_view *view, const struct listed *listed,
 			  struct seep_strbuf *list)
 {
-	const char *paths[LACK_COUNT * MODULES_NAMED];
 	char *names[LACK_COUNT * MODULES_NAMED] = { 0 };
 
 	if (view->options->packages_of == NULL)
 		return;
-	for (size_t i = 0; i < listed->count; i++)
-		paths[i] = view->profile->modules[listed->modules[i]].path;
-	view->options->packages_of(paths, listed->count, names);
+	view->options->packages_of(listed->paths, listed->count, names);
 	for (size_t i = 0; i < listed->count; i++) {
 		bool again = names[i] == NULL;
 
@@ -128,40 +139,16 @@ static void list_packages(const struct seep_view *view, const struct listed *lis
 		free(names[i]);
 }
 
-/* Where a module was loaded is not known: only who recorded it could look for its names. */
-static bool is_without_place(const struct seep_view *view, const struct listed *listed)
-{
-	const struct seep_profile_module *modules = view->profile->modules;
-	bool any = false;
-
-	for (size_t i = 0; i < listed->count; i++)
-		any |= modules[listed->modules[i]].problem != NULL;
-	return !any && seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED);
-}
-
-/* The user's own, and readable: what is damaged or was replaced is built with -g perhaps. */
-static bool may_be_rebuilt(const struct seep_profile_module *module)
-{
-	const char *path = module->path != NULL ? module->path : "/usr/";
-
-	return strncmp(path, "/usr/", 5) != 0 && strncmp(path, "/lib", 4) != 0 &&
-	       (module->problem == NULL ||
-		strncmp(module->problem, "no debug information", 20) == 0);
-}
-
 /* How to get what is missing: by packages that are known to have it, and as always. */
 static void add_remedy(struct seep_view *view, const struct listed *listed)
 {
 	SEEP_STRBUF(list, SEEP_LINE_BYTES_MAX);
-	bool own = false;
 
-	for (size_t i = 0; i < listed->count; i++)
-		own |= may_be_rebuilt(&view->profile->modules[listed->modules[i]]);
 	list_packages(view, listed, &list);
 	seep_lines_add(&view->foot, SEEP_STYLE_PLAIN,
 		       "To get them, %s%s%s%suse --debuginfod or --symbols=DIR",
-		       own ? "build with -g, " : "", list.text, list.length ? ", " : "",
-		       own || list.length ? "or " : "");
+		       listed->has_own ? "build with -g, " : "", list.text, list.length ? ", " : "",
+		       listed->has_own || list.length ? "or " : "");
 }
 
 static void add_missing_names(struct seep_view *view)
@@ -185,7 +172,9 @@ static void add_missing_names(struct seep_view *view)
 	seep_rank_top(ranked, count, count);
 	for (unsigned lack = 0; lack < LACK_COUNT; lack++)
 		add_lack(view, names, ranked, (enum lack)lack, &listed);
-	if (listed.count > 0 && !is_without_place(view, &listed))
+	/* Where an imported one's were loaded is not known: only who recorded it could look. */
+	if (listed.has_problem ||
+	    (listed.count > 0 && !seep_profile_says(profile, SEEP_UNSEEN_IMPORTED)))
 		add_remedy(view, &listed);
 }
 
