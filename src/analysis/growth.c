@@ -39,7 +39,6 @@ struct track {
 struct seen {
 	struct track *track;
 	struct seep_growth_ages *ages;
-	bool is_known;
 	uint32_t family;     /* index + 1; 0: it has no stack */
 	uint64_t live_bytes; /* as read last */
 };
@@ -221,10 +220,8 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 		const struct seep_profile_context *context = &profile->contexts[i];
 		struct seen *seen = &growth->seen[context->id];
 
-		if (!seen->is_known) {
-			seen->is_known = true;
+		if (!seen->family)
 			seen->family = join_family(growth, profile, context);
-		}
 		if (seen->family) {
 			growth->families[seen->family - 1].bytes += context->live_bytes;
 			growth->families[seen->family - 1].blocks += context->live_blocks;
