@@ -63,9 +63,7 @@ struct seep_counts seep_counts_of(const struct seep_profile_context *context)
 
 int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure)
 {
-	const struct seep_counts counts = seep_counts_of(context);
-
-	return seep_counts_value(&counts, measure);
+	return (int64_t)core_smaller(context->figures[figures[measure].value], INT64_MAX);
 }
 
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context)
