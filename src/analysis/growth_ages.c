@@ -139,10 +139,8 @@ static uint32_t count_cohorts(const struct reading *now, const struct seep_profi
 			continue;
 		if (one.until_ns == 0)
 			one.until_ns = ended_ns;
-		if (all->until_ns == 0) {
+		if (all->until_ns == 0)
 			all->until_ns = ended_ns;
-			all->last_epoch = number;
-		}
 		if (at > 0 && context->epochs[at - 1].epoch == number) {
 			one.blocks += context->epochs[at - 1].blocks;
 			one.bytes += context->epochs[at - 1].bytes;
@@ -155,7 +153,6 @@ static uint32_t count_cohorts(const struct reading *now, const struct seep_profi
 		most = rate > most ? rate : most;
 		if (one.blocks < COHORT_BLOCKS || most > 2 * least)
 			break;
-		all->blocks += one.blocks;
 		all->bytes += one.bytes;
 		all->since_ns = one.since_ns;
 		one = (struct seep_growth_old){ 0 };
