@@ -35,6 +35,8 @@ uint32_t seep_idtable_find(const struct seep_idtable *table, uint64_t hash, size
 {
 	size_t bucket = *at == SEEP_IDTABLE_START ? hash & table->mask : (*at + 1) & table->mask;
 
+	if (table->count == 0)
+		return SEEP_IDTABLE_NONE;
 	for (; table->buckets[bucket].id_used != 0; bucket = (bucket + 1) & table->mask) {
 		if (table->buckets[bucket].hash == hash) {
 			*at = bucket;
@@ -61,7 +63,7 @@ static void grow(struct seep_idtable *table)
 
 	seep_idtable_init(table, 2 * old.count);
 	table->count = old.count;
-	for (size_t i = 0; i <= old.mask; i++)
+	for (size_t i = 0; old.buckets && i <= old.mask; i++)
 		if (old.buckets[i].id_used != 0)
 			put(table, old.buckets[i].hash, old.buckets[i].id_used);
 	free(old.buckets);

@@ -22,16 +22,17 @@
 #define SEEP_IDTABLE_NONE UINT32_MAX
 #define SEEP_IDTABLE_START SIZE_MAX
 
+/* Zeroed storage is empty. */
 struct seep_idtable {
 	struct seep_idtable_bucket *buckets; /* a power of two, at most two thirds in use */
 	size_t mask;
 	size_t count;
 };
 
-/* @expected: how many numbers are likely; more are no error. */
+/* An empty one with room for @expected numbers; more are no error. */
 void seep_idtable_init(struct seep_idtable *table, size_t expected);
 
-/* Release the storage. Zeroed storage is a no-op. */
+/* Release the storage; empty again. */
 void seep_idtable_done(struct seep_idtable *table);
 
 /*

@@ -35,8 +35,6 @@ uint32_t seep_texts_number(struct seep_texts *texts, const char *text)
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id;
 
-	if (!texts->ids.buckets)
-		seep_idtable_init(&texts->ids, 0);
 	while ((id = seep_idtable_find(&texts->ids, hash, &at)) != SEEP_IDTABLE_NONE)
 		if (strcmp(texts->items[id], text) == 0)
 			return id;

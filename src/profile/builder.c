@@ -25,8 +25,6 @@ void seep_builder_init(struct seep_builder *b, uint64_t held_bytes)
 	memset(b, 0, sizeof(*b));
 	b->profile = seep_profile_new();
 	b->text_left = TEXT_SLACK_BYTES;
-	seep_idtable_init(&b->frame_ids, 0);
-	seep_idtable_init(&b->piece_ids, 0);
 	seep_builder_hold(b, held_bytes);
 }
 

@@ -64,8 +64,6 @@ int seep_ledger_load_begin(struct seep_ledger_load *load, const void *map, uint6
 		return seep_ledger_refuse(&load->view, status, err);
 	seep_builder_init(&load->builder, held_bytes(&load->view));
 	load->profile = load->builder.profile;
-	seep_idtable_init(&load->module_ids, 0);
-	seep_idtable_init(&load->context_ids, 0);
 	seep_ledger_load_process(load);
 	return 0;
 }

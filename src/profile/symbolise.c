@@ -331,7 +331,6 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	};
 	int r;
 
-	seep_idtable_init(&s.text_ids, 0);
 	place_modules(&s);
 	collect(&s, missing);
 	look_up_all(&s, missing);

@@ -94,9 +94,8 @@ void dwarf_file_init(struct dwarf_file *file, const struct dwarf_parts *parts)
 	*file = (struct dwarf_file){ .parts = *parts,
 				     .attributes_left = ATTRIBUTES_MAX,
 				     .ranges_left = RANGES_MAX };
+	/* Others point to units: after this none is added, and none moves. */
 	read_headers(file);
-	/* From here on units have an address that stays. */
-	seep_idtable_init(&file->abbrevs_ids, file->unit_count);
 }
 
 void dwarf_file_done(struct dwarf_file *file)

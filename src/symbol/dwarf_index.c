@@ -236,7 +236,7 @@ struct seep_dwarf *seep_dwarf_open(const struct seep_dwarf_source *source)
 	struct dwarf_parts parts;
 
 	dwarf->source = *source;
-	dwarf_names_init(&dwarf->names, source->arena, source->elf);
+	dwarf->names = (struct dwarf_names){ .arena = source->arena, .elf = source->elf };
 	dwarf_parts_of(source->elf, false, &parts);
 	dwarf_file_init(&dwarf->file, &parts);
 	if (source->alternate) {

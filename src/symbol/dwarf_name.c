@@ -198,13 +198,6 @@ struct dwarf_function *dwarf_names_of(struct dwarf_names *names, const struct dw
 	return function;
 }
 
-void dwarf_names_init(struct dwarf_names *names, struct seep_arena *arena,
-		      const struct seep_elf *elf)
-{
-	*names = (struct dwarf_names){ .arena = arena, .elf = elf };
-	seep_idtable_init(&names->ids, 0);
-}
-
 void dwarf_names_done(struct dwarf_names *names)
 {
 	free(names->functions);

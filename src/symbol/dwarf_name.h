@@ -13,6 +13,7 @@ struct dwarf_function {
 	const uint8_t *at;   /* the entry that inlined copies refer to */
 };
 
+/* Of one module. Begins with arena and elf alone. */
 struct dwarf_names {
 	struct seep_arena *arena;
 	const struct seep_elf *elf; /* of which code counts */
@@ -21,8 +22,6 @@ struct dwarf_names {
 	struct seep_idtable ids; /* by at */
 };
 
-void dwarf_names_init(struct dwarf_names *names, struct seep_arena *arena,
-		      const struct seep_elf *elf);
 void dwarf_names_done(struct dwarf_names *names);
 
 /* The name of the function that @entry, a subprogram or an inlined copy of one, is. Never NULL. */

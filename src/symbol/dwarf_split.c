@@ -34,7 +34,6 @@ struct dwarf_split *dwarf_split_new(const struct seep_debug_dirs *dirs, const ch
 	split->dirs = dirs;
 	split->paths[0] = paths[0];
 	split->paths[1] = paths[1];
-	seep_idtable_init(&split->ids, 0);
 	return split;
 }
 

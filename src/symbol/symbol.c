@@ -49,7 +49,6 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 	}
 	symbols = seep_xcalloc(1, sizeof(*symbols));
 	symbols->arena = seep_arena_new();
-	seep_idtable_init(&symbols->ids, 0);
 	symbols->dirs.servers = servers;
 	if (opt) {
 		symbols->dirs.items = opt->debug_dirs;
