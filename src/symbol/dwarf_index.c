@@ -60,7 +60,6 @@ static void read_units(struct seep_dwarf *dwarf)
 	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
 		add_unit_ranges(dwarf, &list, i);
 	seep_segments_build(&dwarf->segments, &list);
-	seep_interval_list_done(&list);
 }
 
 /* The unit whose tree has the functions: the other half of a skeleton where there is one. */
@@ -131,7 +130,6 @@ static void read_late_units(struct seep_dwarf *dwarf)
 							 });
 	}
 	seep_segments_build(&dwarf->late_segments, &list);
-	seep_interval_list_done(&list);
 }
 
 static uint32_t find_unit(struct seep_dwarf *dwarf, uint64_t address)

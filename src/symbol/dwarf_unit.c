@@ -192,7 +192,6 @@ const struct dwarf_unit_index *dwarf_unit_walk(struct dwarf_unit *unit, const st
 	index->unit = unit;
 	walk_unit(&walk);
 	seep_segments_build(&index->segments, &walk.intervals);
-	seep_interval_list_done(&walk.intervals);
 	return index;
 }
 

@@ -13,12 +13,6 @@ void seep_interval_add(struct seep_interval_list *list, struct seep_interval ite
 	*SEEP_APPEND(list->items, list->count) = item;
 }
 
-void seep_interval_list_done(struct seep_interval_list *list)
-{
-	free(list->items);
-	*list = (struct seep_interval_list){ 0 };
-}
-
 static int compare(const void *a, const void *b)
 {
 	const struct seep_interval *x = a;
@@ -84,6 +78,8 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 	}
 	(void)close_ended(segments, open, depth, UINT64_MAX);
 	free(open);
+	free(list->items);
+	*list = (struct seep_interval_list){ 0 };
 	segments->items = seep_xrealloc(segments->items, segments->count, sizeof(*segments->items));
 }
 

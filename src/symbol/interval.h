@@ -36,11 +36,10 @@ struct seep_segments {
 
 /* Add one interval; an empty or backward one is left out. */
 void seep_interval_add(struct seep_interval_list *list, struct seep_interval item);
-void seep_interval_list_done(struct seep_interval_list *list);
 
 /**
  * seep_segments_build - flatten @list
- * @list: sorted in place
+ * @list: empty afterwards
  *
  * Where intervals overlap, the one that starts last wins; of two that start together, the deeper
  * one. Intervals need not nest: what a later one leaves uncovered goes back to the earlier one.

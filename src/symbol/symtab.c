@@ -156,7 +156,6 @@ void seep_symtab_finish(struct seep_symtab *table)
 								 .id = (uint32_t)i });
 	}
 	seep_segments_build(&table->segments, &list);
-	seep_interval_list_done(&list);
 }
 
 static void read_name(struct seep_arena *arena, const char *name, struct seep_symtab_name *ret)

@@ -23,7 +23,6 @@ static void build(struct seep_segments *segments, const struct seep_interval *it
 	for (i = 0; i < count; i++)
 		seep_interval_add(&list, items[i]);
 	seep_segments_build(segments, &list);
-	seep_interval_list_done(&list);
 }
 
 TEST(an_inner_interval_hides_the_outer_one_where_it_is)
