@@ -179,8 +179,6 @@ struct dwarf_abbrevs *dwarf_abbrevs_new(struct byte_reader table, uint16_t versi
 
 void dwarf_abbrevs_free(struct dwarf_abbrevs *abbrevs)
 {
-	if (!abbrevs)
-		return;
 	free(abbrevs->items);
 	free(abbrevs->attributes);
 	free(abbrevs);

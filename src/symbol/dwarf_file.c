@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_file.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "symbol/byte_reader.h"
 #include "symbol/dwarf_abbrev.h"
@@ -183,28 +184,19 @@ bool dwarf_unit_prepare(struct dwarf_unit *unit)
 		return unit->abbrevs != NULL;
 	unit->prepared = true;
 	unit->abbrevs = abbrevs_of(unit);
-	if (unit->abbrevs && !dwarf_entry_read(unit, unit->entries, &entry))
-		unit->abbrevs = NULL;
-	if (unit->abbrevs)
+	if (dwarf_entry_read(unit, unit->entries, &entry))
 		read_bases(unit, &entry);
+	else
+		unit->abbrevs = NULL;
 	return unit->abbrevs != NULL;
 }
 
 struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at)
 {
-	size_t low = 0;
-	size_t high = file->unit_count;
+	const size_t count = seep_search_upto(file->units, file->unit_count, sizeof(*file->units),
+					      (uintptr_t)at);
+	struct dwarf_unit *unit = count ? &file->units[count - 1] : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		struct dwarf_unit *unit = &file->units[middle];
-
-		if ((uintptr_t)at < (uintptr_t)unit->entries)
-			high = middle;
-		else if ((uintptr_t)at >= (uintptr_t)unit->end)
-			low = middle + 1;
-		else
-			return dwarf_unit_prepare(unit) ? unit : NULL;
-	}
-	return NULL;
+	return unit && at >= unit->entries && at < unit->end && dwarf_unit_prepare(unit) ? unit
+											 : NULL;
 }

@@ -35,8 +35,8 @@ struct dwarf_unit_index;
 struct seep_line_table;
 
 struct dwarf_unit {
+	const uint8_t *start; /* the header: references are relative to it, units sorted by it */
 	struct dwarf_file *file;
-	const uint8_t *start;	/* the header, to which references are relative */
 	const uint8_t *entries; /* the first entry */
 	const uint8_t *end;
 	const uint8_t *abbrev;		     /* where its abbreviations are */
