@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/line_table.h"
 
+#include "base/path.h"
 #include "base/search.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "symbol/byte_reader.h"
 #include "symbol/dwarf_entry.h"
@@ -390,50 +392,29 @@ bool seep_line_table_find(const struct seep_line_table *table, uint64_t address,
 	return true;
 }
 
-/* Append @part to the path of @used bytes at @path, taking "." and ".." as they read. */
-static size_t append(char *path, size_t used, const char *part)
-{
-	if (*part == '/')
-		used = 0;
-	while (*part) {
-		size_t bytes = strcspn(part, "/");
-		bool absolute = *part == '/' && used == 0;
-
-		if (absolute)
-			path[used++] = '/';
-		if (bytes == 2 && part[0] == '.' && part[1] == '.' && used > 1 &&
-		    !(used >= 2 && memcmp(path + used - 2, "..", 2) == 0)) {
-			while (used && path[used - 1] != '/')
-				used--;
-			used -= used > 1;
-		} else if (bytes && !(bytes == 1 && part[0] == '.') &&
-			   used + bytes + 2 < PATH_MAX_BYTES) {
-			if (used && path[used - 1] != '/')
-				path[used++] = '/';
-			memcpy(path + used, part, bytes);
-			used += bytes;
-		}
-		part += bytes;
-		part += strspn(part, "/");
-	}
-	return used;
-}
-
 static const char *make_path(struct seep_line_table *table, const struct file *file)
 {
-	const char *unit_dir = table->source.unit_dir;
-	char path[PATH_MAX_BYTES];
-	size_t used = 0;
+	/* Directory 0 is the unit's own. */
+	const char *const parts[] = {
+		file->dir != 0 ? table->source.unit_dir : NULL,
+		file->dir < table->dir_count ? table->dirs[file->dir] : NULL,
+		file->name,
+	};
+	SEEP_STRBUF(path, PATH_MAX_BYTES);
+	SEEP_FREED char *normal = NULL;
 
 	if (*file->name == '\0')
 		return NULL;
-	/* Directory 0 is the unit's own. */
-	if (unit_dir && file->dir != 0)
-		used = append(path, used, unit_dir);
-	if (file->dir < table->dir_count)
-		used = append(path, used, table->dirs[file->dir]);
-	used = append(path, used, file->name);
-	return seep_arena_strndup(table->arena, path, used);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!parts[i] || *parts[i] == '\0')
+			continue;
+		if (*parts[i] == '/')
+			seep_strbuf_clear(&path);
+		seep_strbuf_adds(&path, parts[i]);
+		seep_strbuf_addc(&path, '/');
+	}
+	normal = seep_path_normal(path.text);
+	return seep_arena_strndup(table->arena, normal, strlen(normal));
 }
 
 bool seep_line_table_has_files(const struct seep_line_table *table)
