@@ -7,6 +7,7 @@
 #include "symbol/dwarf_name.h"
 
 #include "base/search.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "symbol/demangle.h"
 
@@ -87,15 +88,10 @@ static size_t find_scopes(const struct dwarf_unit_index *index, const uint8_t *a
 	return count;
 }
 
-static bool put(char *text, size_t *used, const char *part)
+/* No more is looked at than there may be room for. */
+static void put(struct seep_strbuf *text, const char *part)
 {
-	size_t bytes = strnlen(part, QUALIFIED_MAX_BYTES);
-
-	if (bytes >= QUALIFIED_MAX_BYTES - *used)
-		return false;
-	memcpy(text + *used, part, bytes);
-	*used += bytes;
-	return true;
+	seep_strbuf_add(text, part, strnlen(part, QUALIFIED_MAX_BYTES + 1));
 }
 
 /* Names outlive the file they are from. A hostile one may refer to one long text many times. */
@@ -113,21 +109,19 @@ static const char *qualified(struct dwarf_names *names, const struct dwarf_entry
 {
 	const struct dwarf_scope *scopes[SCOPES_MAX];
 	const struct dwarf_unit_index *index;
-	char text[QUALIFIED_MAX_BYTES];
-	size_t used = 0;
+	SEEP_STRBUF(text, QUALIFIED_MAX_BYTES);
 	size_t count;
 
 	if (!language_has_scopes(entry->unit->language ? entry->unit->language : language))
 		return copy(names, name);
 	index = dwarf_unit_walk(entry->unit, names->elf);
 	count = find_scopes(index, entry->at, scopes);
-	while (count-- > 0)
-		if (!put(text, &used, scope_name(index, scopes[count], name)) ||
-		    !put(text, &used, "::"))
-			return copy(names, name);
-	if (!put(text, &used, name))
-		return copy(names, name);
-	return seep_arena_strndup(names->arena, text, used);
+	while (count-- > 0) {
+		put(&text, scope_name(index, scopes[count], name));
+		put(&text, "::");
+	}
+	put(&text, name);
+	return copy(names, text.overflowed ? name : text.text);
 }
 
 /* In DWARF 2 gcc writes the cold part of a function as one of its own. */
