@@ -75,14 +75,13 @@ static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const
 {
 	struct seep_elf *elf = NULL;
 	char path[PATH_MAX];
-	const char *problem;
 	va_list args;
 	bool fits;
 
 	va_start(args, fmt);
 	fits = vjoin(path, fmt, args);
 	va_end(args);
-	if (!fits || !seep_elf_open(path, &elf, &problem))
+	if (!fits || seep_elf_open(path, &elf))
 		return NULL;
 	if (wanted->id_bytes ? seep_elf_has_build_id(elf, wanted->id, wanted->id_bytes)
 			     : has_checksum(path, wanted->checksum))
@@ -128,7 +127,8 @@ struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
 	struct seep_elf *elf = NULL;
 
-	if (seep_elf_open(query->path, &elf, ret_problem)) {
+	*ret_problem = seep_elf_open(query->path, &elf);
+	if (!*ret_problem) {
 		if (!wanted.id_bytes || seep_elf_has_build_id(elf, wanted.id, wanted.id_bytes))
 			return elf;
 		*ret_problem = "build-id differs: the file was replaced";

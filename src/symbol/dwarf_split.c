@@ -233,9 +233,7 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 
 static bool open_package(struct dwarf_split *split, const char *path)
 {
-	const char *problem;
-
-	if (!seep_elf_open(path, &split->package, &problem))
+	if (seep_elf_open(path, &split->package))
 		return false;
 	if (seep_elf_has_section(split->package, ".debug_cu_index"))
 		return true;
@@ -284,7 +282,6 @@ static struct half *half_of(struct dwarf_split *split, const char *path,
 	uint64_t hash = seep_hash_text(0, path);
 	size_t at = SEEP_IDTABLE_START;
 	struct dwarf_parts parts;
-	const char *problem;
 	struct half *half;
 	uint32_t id;
 
@@ -294,7 +291,7 @@ static struct half *half_of(struct dwarf_split *split, const char *path,
 	seep_idtable_add(&split->ids, hash, (uint32_t)split->count);
 	half = add_half(split);
 	half->path = seep_xstrdup(path);
-	if (!seep_elf_open(path, &half->elf, &problem))
+	if (seep_elf_open(path, &half->elf))
 		return half;
 	dwarf_parts_of(half->elf, true, &parts);
 	/* There may be thousands of such files. */

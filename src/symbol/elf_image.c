@@ -287,23 +287,20 @@ static void find_code(struct seep_elf *elf)
 	}
 }
 
-static bool read_headers(struct seep_elf *elf, const char **ret_problem)
+static const char *read_headers(struct seep_elf *elf)
 {
 	const unsigned char *ident = elf->header.e_ident;
 
-	*ret_problem = "not an ELF file";
 	if (!seep_elf_read_at(elf, 0, &elf->header, sizeof(elf->header)) ||
 	    memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return false;
-	*ret_problem = "not a 64-bit little-endian ELF file";
+		return "not an ELF file";
 	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
-		return false;
-	*ret_problem = "damaged ELF file";
+		return "not a 64-bit little-endian ELF file";
 	if (!read_sections(elf))
-		return false;
+		return "damaged ELF file";
 	read_build_id(elf);
 	find_code(elf);
-	return true;
+	return NULL;
 }
 
 static const char *open_problem(int errno_value)
@@ -320,51 +317,45 @@ static const char *open_problem(int errno_value)
 	}
 }
 
-static bool finish_open(struct seep_elf *elf, struct seep_elf **ret_elf, const char **ret_problem)
+static const char *finish_open(struct seep_elf *elf, struct seep_elf **ret_elf)
 {
-	if (!read_headers(elf, ret_problem)) {
+	const char *problem = read_headers(elf);
+
+	if (problem)
 		seep_elf_close(elf);
-		return false;
-	}
-	*ret_problem = NULL;
-	*ret_elf = elf;
-	return true;
+	else
+		*ret_elf = elf;
+	return problem;
 }
 
 /* @fd is taken. */
-static bool open_regular(int fd, const char *path, struct seep_elf **ret_elf,
-			 const char **ret_problem)
+static const char *open_regular(int fd, const char *path, struct seep_elf **ret_elf)
 {
 	struct seep_elf *elf;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		*ret_problem = "not a regular file";
 		(void)close(fd);
-		return false;
+		return "not a regular file";
 	}
 	elf = seep_xcalloc(1, sizeof(*elf));
 	elf->fd = fd;
 	elf->path = path ? seep_xstrdup(path) : NULL;
 	elf->file_bytes = (uint64_t)st.st_size;
-	return finish_open(elf, ret_elf, ret_problem);
+	return finish_open(elf, ret_elf);
 }
 
-bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem)
+const char *seep_elf_open(const char *path, struct seep_elf **ret_elf)
 {
 	/* Not blocking: the name may by now be a pipe's. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0) {
-		*ret_problem = open_problem(errno);
-		return false;
-	}
-	return open_regular(fd, path, ret_elf, ret_problem);
+	return fd < 0 ? open_problem(errno) : open_regular(fd, path, ret_elf);
 }
 
-bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_problem)
+const char *seep_elf_open_fd(int fd, struct seep_elf **ret_elf)
 {
-	return open_regular(fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL, ret_elf, ret_problem);
+	return open_regular(fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL, ret_elf);
 }
 
 /*
@@ -401,14 +392,13 @@ bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf)
 {
 	struct seep_elf_bytes packed = seep_elf_section(elf, ".gnu_debugdata");
 	struct seep_elf *mini;
-	const char *problem;
 
 	if (!packed.bytes)
 		return false;
 	mini = seep_xcalloc(1, sizeof(*mini));
 	mini->fd = -1;
 	mini->memory = inflate_xz(packed, &mini->file_bytes);
-	return finish_open(mini, ret_elf, &problem);
+	return finish_open(mini, ret_elf) == NULL;
 }
 
 void seep_elf_close(struct seep_elf *elf)

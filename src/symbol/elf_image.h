@@ -40,15 +40,16 @@ struct seep_elf {
 
 /**
  * seep_elf_open - read the headers, section names and build-id
- * @ret_elf:     set on success only; released with seep_elf_close()
- * @ret_problem: set on failure only: why, as a static half sentence
+ * @ret_elf: set on success only; released with seep_elf_close()
+ *
+ * Returns: NULL, or why it cannot be used, as a static half sentence.
  */
-bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem);
+const char *seep_elf_open(const char *path, struct seep_elf **ret_elf);
 
 /* The same of an open file; @fd stays the caller's. */
-bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_problem);
+const char *seep_elf_open_fd(int fd, struct seep_elf **ret_elf);
 
-/* The same of the file inside @elf that has the symbol table ("mini debug information"). */
+/* Of the file inside @elf that has the symbol table ("mini debug information"); false: none. */
 bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf);
 
 /* NULL is a no-op. */

@@ -227,13 +227,13 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 
 uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint64_t offset)
 {
-	const char *path = module->main ? module->main->path : NULL, *problem;
+	const char *path = module->main ? module->main->path : NULL;
 	bool is_found = false;
 	struct seep_elf *elf;
 	Elf64_Phdr segment;
 	uint64_t shift = 0;
 
-	if (!path || !seep_elf_open(path, &elf, &problem))
+	if (!path || seep_elf_open(path, &elf))
 		return 0;
 	/* The last that begins there or before. Of a small file, several begin in one page. */
 	for (size_t i = 0; !is_found && seep_elf_segment(elf, i, &segment); i++) {

@@ -101,10 +101,10 @@ static const char *look_in_table(const struct seep_elf *elf, const Elf64_Shdr *s
 
 static const char *look_in_file(const char *path)
 {
-	const char *found = NULL, *problem;
+	const char *found = NULL;
 	struct seep_elf *elf;
 
-	if (!seep_elf_open(path, &elf, &problem))
+	if (seep_elf_open(path, &elf))
 		return NULL;
 	for (size_t i = 0; i < elf->section_count; i++)
 		if (elf->sections[i].sh_type == SHT_SYMTAB ||

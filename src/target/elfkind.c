@@ -83,9 +83,8 @@ static void read_first(const struct seep_elf *elf, uint32_t type, struct seep_el
 static void read_sections(int fd, struct seep_elfkind *kind)
 {
 	struct seep_elf *elf;
-	const char *problem;
 
-	if (!seep_elf_open_fd(fd, &elf, &problem))
+	if (seep_elf_open_fd(fd, &elf))
 		return;
 	kind->has_unwind = seep_elf_has_section(elf, ".eh_frame");
 	kind->is_go = seep_elf_has_section(elf, ".go.buildinfo");
