@@ -78,21 +78,22 @@ static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *na
 	return NULL;
 }
 
-/* @packing: ELFCOMPRESS_…. Exactly @out_bytes are written; anything else is a failure. */
-static bool inflate_section(uint32_t packing, const void *in, size_t in_bytes, void *out,
-			    size_t out_bytes)
+/* @packing: ELFCOMPRESS_…. Exactly @out_bytes and a zero after them; NULL: it is anything else. */
+static uint8_t *inflate_section(uint32_t packing, const void *in, size_t in_bytes, size_t out_bytes)
 {
+	uint8_t *out = seep_xmalloc(out_bytes + 1);
 	uLongf inflated = out_bytes;
+	bool done = false;
 
-	switch (packing) {
-	case ELFCOMPRESS_ZLIB:
-		return uncompress(out, &inflated, in, in_bytes) == Z_OK && inflated == out_bytes;
-	case ELFCOMPRESS_ZSTD:
-		/* Its errors are sizes that none has. */
-		return ZSTD_decompress(out, out_bytes, in, in_bytes) == out_bytes;
-	default:
-		return false;
-	}
+	if (packing == ELFCOMPRESS_ZLIB)
+		done = uncompress(out, &inflated, in, in_bytes) == Z_OK && inflated == out_bytes;
+	else if (packing == ELFCOMPRESS_ZSTD) /* its errors are sizes that none has */
+		done = ZSTD_decompress(out, out_bytes, in, in_bytes) == out_bytes;
+	out[out_bytes] = 0;
+	if (done)
+		return out;
+	free(out);
+	return NULL;
 }
 
 /* Inflated, and a zero after them; NULL when they are not in the file, or more than @bytes_max. */
@@ -100,9 +101,8 @@ static uint8_t *read_contents(const struct seep_elf *elf, const Elf64_Shdr *sect
 			      uint64_t bytes_max, uint64_t *ret_bytes)
 {
 	uint64_t from = section->sh_offset, left = section->sh_size;
-	uint8_t *packed, *contents;
+	uint8_t *packed, *contents = NULL;
 	Elf64_Chdr header = { 0 };
-	bool done;
 
 	if (section->sh_type == SHT_NULL || section->sh_type == SHT_NOBITS)
 		return NULL;
@@ -119,15 +119,10 @@ static uint8_t *read_contents(const struct seep_elf *elf, const Elf64_Shdr *sect
 		return NULL;
 	packed = seep_xmalloc(left + 1);
 	packed[left] = 0;
-	done = seep_elf_read_at(elf, from, packed, left);
-	if (done && !(section->sh_flags & SHF_COMPRESSED))
-		return packed;
-	contents = done ? seep_xmalloc(*ret_bytes + 1) : NULL;
-	if (contents && inflate_section(header.ch_type, packed, left, contents, *ret_bytes)) {
-		contents[*ret_bytes] = 0;
-	} else {
-		free(contents);
-		contents = NULL;
+	if (seep_elf_read_at(elf, from, packed, left)) {
+		if (!(section->sh_flags & SHF_COMPRESSED))
+			return packed;
+		contents = inflate_section(header.ch_type, packed, left, *ret_bytes);
 	}
 	free(packed);
 	return contents;
