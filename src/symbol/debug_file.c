@@ -242,22 +242,17 @@ static const char *alternate_of(const struct seep_elf *elf, struct wanted *ret_w
 	return name;
 }
 
-const char *seep_debug_alternate_name(const struct seep_elf *elf)
-{
-	struct wanted wanted;
-	const char *name = alternate_of(elf, &wanted);
-
-	return name ? seep_path_base(name) : "a file";
-}
-
 struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
-					   const struct seep_elf *elf)
+					   const struct seep_elf *elf, const char **ret_missing)
 {
 	const char *path = elf->path ? elf->path : "";
 	struct seep_elf *found;
 	struct wanted wanted;
 	const char *name = alternate_of(elf, &wanted);
 
+	*ret_missing = seep_elf_has_section(elf, ".gnu_debugaltlink") ? "a file" : NULL;
+	if (name)
+		*ret_missing = seep_path_base(name);
 	if (!name || wanted.id_bytes == 0 || wanted.id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
 	if (name[0] == '/')
@@ -270,5 +265,9 @@ struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 		found = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!found)
 		found = find_by_build_id(dirs, &wanted, "/.dwz", ".debug");
-	return found ? found : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, &wanted, seep_path_base(name));
+	if (!found)
+		found = fetch(dirs, SEEP_DEBUGINFOD_DEBUG, &wanted, seep_path_base(name));
+	if (found)
+		*ret_missing = NULL;
+	return found;
 }

@@ -63,11 +63,11 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 					  const struct seep_debug_query *query,
 					  const struct seep_elf *main);
 
-/* Open the file that .gnu_debugaltlink of @elf names (dwz). NULL: there is none. */
+/*
+ * Open the file that .gnu_debugaltlink of @elf names (dwz). NULL: there is none; @ret_missing: what
+ * it is called, without its folder, if it should be there, else NULL; lives as long as @elf.
+ */
 struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
-					   const struct seep_elf *elf);
-
-/* The name of that file without its folder, for messages; lives as long as @elf. */
-const char *seep_debug_alternate_name(const struct seep_elf *elf);
+					   const struct seep_elf *elf, const char **ret_missing);
 
 #endif

@@ -24,7 +24,6 @@ struct seep_symbol_module {
 	struct seep_elf *mini;	    /* the symbol table inside .gnu_debugdata */
 	struct seep_dwarf *dwarf;
 	struct seep_symtab symtab;
-	bool lacks_alternate; /* what dwz moved elsewhere was not found */
 };
 
 struct seep_symbols {
@@ -91,21 +90,18 @@ const char *seep_symbols_trouble(const struct seep_symbols *symbols)
 /* @name, a file with a part of the module's debug information, is not to be had. */
 static void set_missing(struct seep_symbol_module *module, const char *name)
 {
-	char *text = seep_xasprintf("%.*s with its debug information was not found",
-				    PROBLEM_MAX_BYTES, name);
+	SEEP_FREED char *text = seep_xasprintf("%.*s with its debug information was not found",
+					       PROBLEM_MAX_BYTES, name);
 
 	module->problem = seep_arena_strndup(module->symbols->arena, text, strlen(text));
-	free(text);
 }
 
 /* @elf has the module's DWARF, and what dwz moved elsewhere is looked for. */
 static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf *elf)
 {
-	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf);
-	module->lacks_alternate = !module->alternate &&
-				  seep_elf_has_section(elf, ".gnu_debugaltlink");
-	if (module->lacks_alternate)
-		set_missing(module, seep_debug_alternate_name(elf));
+	const char *missing;
+
+	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf, &missing);
 	module->dwarf = seep_dwarf_open(&(struct seep_dwarf_source){
 		.elf = elf,
 		.alternate = module->alternate,
@@ -113,6 +109,10 @@ static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf 
 		.module_path = module->path,
 		.arena = module->symbols->arena,
 	});
+	if (module->dwarf)
+		module->problem = NULL;
+	if (missing)
+		set_missing(module, missing);
 }
 
 /* The last that is read of @elf, which may be NULL. */
@@ -125,11 +125,9 @@ static void take_symbols(struct seep_symbol_module *module, struct seep_elf *elf
 
 static void explain(struct seep_symbol_module *module)
 {
-	if (module->dwarf && !module->lacks_alternate)
-		module->problem = NULL;
-	else if (module->dwarf || module->problem)
+	if (module->dwarf || module->problem)
 		return;
-	else if (!module->main)
+	if (!module->main)
 		module->problem = "file cannot be read";
 	else if (module->symtab.count)
 		module->problem = "no debug information";
