@@ -127,8 +127,9 @@ bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret)
 	return true;
 }
 
-bool dwarf_table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
-		      size_t bytes, uint64_t *ret)
+/* Item @index of a table of numbers of @bytes each, at @base in a section. False: not there. */
+static bool table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
+		       size_t bytes, uint64_t *ret)
 {
 	struct byte_reader reader = reader_of(table->data, table->bytes);
 
@@ -143,8 +144,8 @@ bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value
 			 uint64_t *ret)
 {
 	if (value->meaning == DWARF_ADDRESS_INDEX)
-		return dwarf_table_item(&unit->file->parts.at[DWARF_ADDR], unit->addr_base,
-					value->number, 8, ret);
+		return table_item(&unit->file->parts.at[DWARF_ADDR], unit->addr_base, value->number,
+				  8, ret);
 	if (value->meaning != DWARF_ADDRESS)
 		return false;
 	*ret = value->number;
@@ -175,8 +176,8 @@ const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_v
 		return file->alternate ? text_at(&file->alternate->parts, DWARF_STR, value->number)
 				       : NULL;
 	case DWARF_TEXT_INDEX:
-		if (!dwarf_table_item(&file->parts.at[DWARF_STR_OFFSETS], unit->str_offsets_base,
-				      value->number, unit->offset_bytes, &offset))
+		if (!table_item(&file->parts.at[DWARF_STR_OFFSETS], unit->str_offsets_base,
+				value->number, unit->offset_bytes, &offset))
 			return NULL;
 		return text_at(&file->parts, DWARF_STR, offset);
 	default:
@@ -265,8 +266,8 @@ static bool find_list(const struct dwarf_unit *unit, const struct dwarf_value *v
 
 	if (value->meaning == DWARF_LIST_INDEX) {
 		/* Of the table at the base, from where its offsets count too. */
-		if (!dwarf_table_item(&unit->file->parts.at[DWARF_RNGLISTS], unit->ranges_base,
-				      value->number, unit->offset_bytes, &offset))
+		if (!table_item(&unit->file->parts.at[DWARF_RNGLISTS], unit->ranges_base,
+				value->number, unit->offset_bytes, &offset))
 			return false;
 		offset += unit->ranges_base;
 	} else if (!dwarf_value_number(value, &offset)) {

@@ -33,10 +33,6 @@ const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **
 /* The value of an attribute. False when the entry has none of that name. */
 bool dwarf_entry_find(const struct dwarf_entry *entry, unsigned int name, struct dwarf_value *ret);
 
-/* Item @index of a table of numbers of @bytes each, at @base in a section. False: not there. */
-bool dwarf_table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
-		      size_t bytes, uint64_t *ret);
-
 /* What a value means. False, or NULL, when it is of another class or leads nowhere. */
 bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret);
 bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value *value,
