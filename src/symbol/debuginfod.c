@@ -130,9 +130,8 @@ bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_k
 			  const uint8_t *build_id, size_t build_id_bytes, const char *name,
 			  char ret_path[PATH_MAX])
 {
+	SEEP_FREED char *safe = NULL, *path = NULL;
 	char what[WHAT_MAX_BYTES];
-	char *path = NULL;
-	char *safe;
 	find_fn *find;
 	bool found;
 	int fd;
@@ -142,7 +141,6 @@ bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_k
 	find = kind == SEEP_DEBUGINFOD_DEBUG ? client->find_debug : client->find_executable;
 	safe = seep_escape_dup(name);
 	(void)snprintf(what, sizeof(what), "downloading symbols of %s, bytes", safe);
-	free(safe);
 	seep_progress_start(&client->progress, what);
 	asking = client;
 	fd = find(client->library, build_id, (int)build_id_bytes, &path);
@@ -156,6 +154,5 @@ bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_k
 	found = path && strlen(path) < PATH_MAX;
 	if (found)
 		memcpy(ret_path, path, strlen(path) + 1);
-	free(path);
 	return found;
 }
