@@ -15,7 +15,7 @@ struct seep_dwarf {
 	struct seep_dwarf_source source;
 	struct dwarf_file file;
 	struct dwarf_file alternate;
-	struct dwarf_split *split; /* NULL until needed */
+	struct dwarf_split *split;
 	const char *missing;
 	struct seep_segments segments;	    /* ids are units */
 	struct seep_segments late_segments; /* of units that do not say where their code is */
@@ -65,19 +65,14 @@ static void read_units(struct seep_dwarf *dwarf)
 /* The unit whose tree has the functions: the other half of a skeleton where there is one. */
 static struct dwarf_unit *whole_unit(struct seep_dwarf *dwarf, struct dwarf_unit *unit)
 {
-	const char *const paths[2] = { dwarf->source.module_path, dwarf->source.elf->path };
-	const char *name;
+	const char *missing;
 
 	if (!unit->split_sought) {
 		unit->split_sought = true;
-		name = dwarf_split_name(unit);
-		if (name && !dwarf->split)
-			dwarf->split = dwarf_split_new(dwarf->source.dirs, paths);
-		if (name)
-			unit->split = dwarf_split_find(dwarf->split, unit, name);
-		if (name && !unit->split && !dwarf->missing)
-			dwarf->missing = seep_arena_strndup(dwarf->source.arena, name,
-							    strnlen(name, PATH_MAX));
+		unit->split = dwarf_split_find(dwarf->split, unit, &missing);
+		if (missing && !dwarf->missing)
+			dwarf->missing = seep_arena_strndup(dwarf->source.arena, missing,
+							    strnlen(missing, PATH_MAX));
 	}
 	return unit->split ? unit->split : unit;
 }
@@ -234,6 +229,7 @@ struct seep_dwarf *seep_dwarf_open(const struct seep_dwarf_source *source)
 	struct dwarf_parts parts;
 
 	dwarf->source = *source;
+	dwarf->split = dwarf_split_new(source->dirs, source->module_path, source->elf->path);
 	dwarf->names = (struct dwarf_names){ .arena = source->arena, .elf = source->elf };
 	dwarf_parts_of(source->elf, false, &parts);
 	dwarf_file_init(&dwarf->file, &parts);

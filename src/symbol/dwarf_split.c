@@ -27,20 +27,17 @@ struct dwarf_split {
 	bool package_sought;
 };
 
-struct dwarf_split *dwarf_split_new(const struct seep_debug_dirs *dirs, const char *const paths[2])
+struct dwarf_split *dwarf_split_new(const struct seep_debug_dirs *dirs, const char *module_path,
+				    const char *debug_path)
 {
 	struct dwarf_split *split = seep_xcalloc(1, sizeof(*split));
 
-	split->dirs = dirs;
-	split->paths[0] = paths[0];
-	split->paths[1] = paths[1];
+	*split = (struct dwarf_split){ .dirs = dirs, .paths = { module_path, debug_path } };
 	return split;
 }
 
 void dwarf_split_free(struct dwarf_split *split)
 {
-	if (!split)
-		return;
 	for (size_t i = 0; i < split->count; i++) {
 		struct half *half = split->halves[i];
 
@@ -63,7 +60,8 @@ static const char *text_of(struct dwarf_unit *unit, unsigned int name)
 							     : NULL;
 }
 
-const char *dwarf_split_name(struct dwarf_unit *unit)
+/* The name of the file that the rest of @unit is in; NULL when the unit is whole. */
+static const char *half_name(struct dwarf_unit *unit)
 {
 	const char *name = NULL;
 
@@ -331,10 +329,16 @@ static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_
 	return unit;
 }
 
-struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *skeleton,
-				    const char *name)
+struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *unit,
+				    const char **ret_missing)
 {
-	struct dwarf_unit *unit = find_in_package(split, skeleton);
+	const char *name = half_name(unit);
+	struct dwarf_unit *half = NULL;
 
-	return unit ? unit : find_in_files(split, skeleton, name);
+	if (name)
+		half = find_in_package(split, unit);
+	if (name && !half)
+		half = find_in_files(split, unit, name);
+	*ret_missing = half ? NULL : name;
+	return half;
 }

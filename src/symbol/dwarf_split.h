@@ -14,29 +14,25 @@ struct dwarf_split;
 
 /**
  * dwarf_split_new - nothing opened yet
- * @dirs:  searched after the places that the unit names; borrowed
- * @paths: of the module and of its debug file, either may be NULL; borrowed: beside them the
- *         package is looked for
+ * @dirs: searched after the places that the unit names; borrowed, as both paths
+ *
+ * The package is looked for beside the module and its debug file; either path may be NULL.
  */
-struct dwarf_split *dwarf_split_new(const struct seep_debug_dirs *dirs, const char *const paths[2]);
-
-/* NULL is a no-op. */
+struct dwarf_split *dwarf_split_new(const struct seep_debug_dirs *dirs, const char *module_path,
+				    const char *debug_path);
 void dwarf_split_free(struct dwarf_split *split);
 
-/* The name of the file that the rest of @unit is in; NULL when the unit is whole. */
-const char *dwarf_split_name(struct dwarf_unit *unit);
-
 /**
- * dwarf_split_find - the other half of @skeleton
- * @name: of its file, by dwarf_split_name()
+ * dwarf_split_find - the other half of @unit, if that is a skeleton
+ * @ret_missing: the name of the file that should have it and was not found; else NULL
  *
  * Looked for by its id in a package: PATH.dwp for each path, also below and in the directories.
  * Then in the file that the skeleton names, in the directory of its compilation; then below and in
  * the directories.
  *
- * Returns: prepared; NULL when no file has a unit of that id.
+ * Returns: prepared; NULL when the unit is whole, or no file has a unit of that id.
  */
-struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *skeleton,
-				    const char *name);
+struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *unit,
+				    const char **ret_missing);
 
 #endif
