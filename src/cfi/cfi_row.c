@@ -150,7 +150,7 @@ static void restore_state(struct cfi_machine *m)
 		m->row = m->saved[--m->saved_count];
 }
 
-/* The instructions that say where a register is; each begins with its number. */
+/* The instructions that say where a register is; each begins with its number. Others fail. */
 static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r, uint8_t op)
 {
 	uint64_t number = cfi_read_uleb(r);
@@ -180,9 +180,14 @@ static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r
 	case OP_VAL_EXPRESSION:
 		take_expression(r);
 		break;
-	default: /* OP_REGISTER, OP_VAL_OFFSET, OP_VAL_OFFSET_SF: one more number */
+	case OP_REGISTER:
+	case OP_VAL_OFFSET:
+	case OP_VAL_OFFSET_SF:
 		cfi_read_uleb(r);
 		break;
+	default:
+		fail(m, CFI_MISS_FORMAT);
+		return;
 	}
 	set_register(m, number, CFI_HOW_OTHER, 0);
 }
@@ -190,7 +195,6 @@ static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r
 static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, uint8_t op)
 {
 	uint64_t number;
-	int64_t offset;
 
 	switch (op) {
 	case OP_NOP:
@@ -228,39 +232,23 @@ static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, ui
 		set_cfa(m, number, factored(m, (uint64_t)cfi_read_sleb(r)));
 		return;
 	case OP_DEF_CFA_REGISTER:
-		number = cfi_read_uleb(r);
 		if (cfa_is_offset(m))
-			set_cfa(m, number, m->row.cfa);
+			set_cfa(m, cfi_read_uleb(r), m->row.cfa);
 		return;
 	case OP_DEF_CFA_OFFSET:
-		offset = (int64_t)cfi_read_uleb(r);
 		if (cfa_is_offset(m))
-			m->row.cfa = offset;
+			m->row.cfa = (int64_t)cfi_read_uleb(r);
 		return;
 	case OP_DEF_CFA_OFFSET_SF:
-		offset = factored(m, (uint64_t)cfi_read_sleb(r));
 		if (cfa_is_offset(m))
-			m->row.cfa = offset;
+			m->row.cfa = factored(m, (uint64_t)cfi_read_sleb(r));
 		return;
 	case OP_DEF_CFA_EXPRESSION:
 		m->row.cfa = take_expression(r);
 		m->row.cfa_how = CFI_HOW_EXPRESSION;
 		return;
-	case OP_OFFSET_EXTENDED:
-	case OP_OFFSET_EXTENDED_SF:
-	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
-	case OP_RESTORE_EXTENDED:
-	case OP_UNDEFINED:
-	case OP_SAME_VALUE:
-	case OP_REGISTER:
-	case OP_EXPRESSION:
-	case OP_VAL_OFFSET:
-	case OP_VAL_OFFSET_SF:
-	case OP_VAL_EXPRESSION:
-		run_register_instruction(m, r, op);
-		return;
 	default:
-		fail(m, CFI_MISS_FORMAT);
+		run_register_instruction(m, r, op);
 	}
 }
 
@@ -285,7 +273,7 @@ static enum cfi_result run(struct cfi_machine *m, struct cfi_reader r)
 			run_long_instruction(m, &r, op);
 		}
 	}
-	return r.bad ? CFI_MISS_CORRUPT : m->result;
+	return r.bad && m->result == CFI_FOUND ? CFI_MISS_CORRUPT : m->result;
 }
 
 enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struct cfi_machine *m,
