@@ -161,13 +161,10 @@ static __attribute__((noinline)) enum cfi_result make_rule(const struct cfi_modu
 	int64_t cfa_offset, fp_offset;
 	enum cfi_kind kind;
 
-	if (row->ra_how == CFI_HOW_UNDEFINED) {
-		*rule = cfi_rule_make(CFI_STOP, 0, 0);
-		return CFI_FOUND;
-	}
-	kind = match_cfa(m, fde, row, pc, &cfa_offset);
-	if (kind == CFI_SIGNAL) {
-		*rule = cfi_rule_make(CFI_SIGNAL, 0, 0);
+	kind = row->ra_how == CFI_HOW_UNDEFINED ? CFI_STOP
+						: match_cfa(m, fde, row, pc, &cfa_offset);
+	if (kind == CFI_STOP || kind == CFI_SIGNAL) {
+		*rule = cfi_rule_make(kind, 0, 0);
 		return CFI_FOUND;
 	}
 	if (kind == CFI_NONE || cfa_offset != (int32_t)cfa_offset)

@@ -9,7 +9,6 @@ enum {
 	HEADER_VERSION = 1,
 	SCAN_RECORDS_MAX = 16384,
 	LETTERS_MAX = 8, /* of an augmentation; "zPLR" is what most have */
-	REGISTER_RA = 16,
 };
 
 /* What .eh_frame_hdr says, checked to lie in the module. */
@@ -106,7 +105,7 @@ static enum cfi_result read_cie(const struct cfi_module *m, uintptr_t at, struct
 	ra = version == 1 ? cfi_read_u8(r) : cfi_read_uleb(r);
 	if (r->bad)
 		return CFI_MISS_CORRUPT;
-	if (ra != REGISTER_RA)
+	if (ra != CFI_REGISTER_RA)
 		return CFI_MISS_FORMAT;
 	cie->fde_encoding = CFI_PE_ABSPTR;
 	cie->is_signal = false;

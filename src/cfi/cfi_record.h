@@ -9,6 +9,13 @@
 #include "cfi/cfi.h"
 #include "cfi/cfi_read.h"
 
+enum {
+	CFI_REGISTER_FP = 6,
+	CFI_REGISTER_SP = 7,
+	CFI_REGISTER_RA = 16,
+	CFI_REGISTER_OTHER = 255, /* any number that does not fit a byte */
+};
+
 struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;

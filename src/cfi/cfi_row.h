@@ -5,13 +5,6 @@
 
 #include "cfi/cfi_record.h"
 
-enum {
-	CFI_REGISTER_FP = 6,
-	CFI_REGISTER_SP = 7,
-	CFI_REGISTER_RA = 16,
-	CFI_REGISTER_OTHER = 255, /* any number that does not fit a byte */
-};
-
 /* Where a register of the caller is; for the CFA, what it is. */
 enum cfi_how {
 	CFI_HOW_SAME = 0,   /* not saved; for the CFA: not defined */
