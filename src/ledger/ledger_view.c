@@ -42,17 +42,14 @@ static int tables_fit(const struct ledger_header *header)
 /* A file that ends early has what is before its end, as long as nobody asks for more. */
 static void cut_tables(struct ledger_view *view)
 {
-	const struct ledger_state *state = ledger_view_state(view);
-
 	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
 		struct ledger_table *table = &view->header.table[t];
 		uint64_t left = view->bytes > table->offset ? view->bytes - table->offset : 0;
-		uint64_t real = LEDGER_GET(state->table[t].ready);
-		uint64_t used = LEDGER_GET(state->table[t].reserved);
+		uint64_t used = view->count[t];
 
-		used = core_smaller(core_smaller(used, real), table->capacity);
 		table->capacity = core_smaller(table->capacity, left / table->item_bytes);
-		view->lost += used - core_smaller(used, table->capacity);
+		view->count[t] = core_smaller(used, table->capacity);
+		view->lost += used - view->count[t];
 	}
 }
 
@@ -74,10 +71,11 @@ enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *m
 		return LEDGER_VIEW_HEADER;
 	if (!tables_fit(&view->header))
 		return LEDGER_VIEW_TABLE;
-	if (view->header.file_bytes > bytes)
-		cut_tables(view);
 	ledger_view_refresh(view);
-	return view->header.file_bytes > bytes ? LEDGER_VIEW_TRUNCATED : LEDGER_VIEW_OK;
+	if (view->header.file_bytes <= bytes)
+		return LEDGER_VIEW_OK;
+	cut_tables(view);
+	return LEDGER_VIEW_TRUNCATED;
 }
 
 void ledger_view_refresh(struct ledger_view *view)
@@ -133,9 +131,7 @@ uint64_t ledger_view_cache_slots(const struct ledger_view *view, const struct le
 	uint64_t log2 = word & SLOTS_LOG2_MASK;
 	uint64_t total = view->count[LEDGER_TABLE_SLOTS];
 
-	if (log2 > 32 || first >= total || (1ull << log2) > total - first)
-		return 0;
-	if (word == 0)
+	if (word == 0 || log2 > 32 || first >= total || (1ull << log2) > total - first)
 		return 0;
 	*ret_first = first;
 	return 1ull << log2;
