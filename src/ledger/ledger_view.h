@@ -22,7 +22,7 @@
 
 enum ledger_view_status {
 	LEDGER_VIEW_OK = 0,
-	LEDGER_VIEW_SHORT,	/* fewer bytes than the three fixed pages */
+	LEDGER_VIEW_SHORT,	/* fewer bytes than the four fixed pages */
 	LEDGER_VIEW_FOREIGN,	/* not a ledger: no magic */
 	LEDGER_VIEW_NEWER,	/* a layout version that is not known here */
 	LEDGER_VIEW_HEADER,	/* sizes in the header contradict the layout version */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ledger's file, held open: its three fixed pages mapped, its tables read in passing. Enough to
+ * A ledger's file, held open: its four fixed pages mapped, its tables read in passing. Enough to
  * follow a process and to answer it at its end; profile/ledger_load.h reads the whole.
  *
  * The tables are read with pread(): a read of a hole costs no memory. A file that somebody
