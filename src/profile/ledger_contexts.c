@@ -305,8 +305,8 @@ static void add_row(struct seep_ledger_load *load, uint32_t place, const struct 
 	context->temporary += more->temporaries;
 	context->live_blocks += live.blocks;
 	context->live_bytes += live.bytes;
-	sums->peak_blocks = (int64_t)((uint64_t)sums->peak_blocks + (uint64_t)more->peak_blocks);
-	sums->peak_bytes = (int64_t)((uint64_t)sums->peak_bytes + (uint64_t)more->peak_bytes);
+	sums->peak_blocks += more->peak_blocks;
+	sums->peak_bytes += more->peak_bytes;
 	sums->changed = true;
 	add_epoch(load, place, &live);
 }
@@ -341,20 +341,19 @@ static void move_row(struct seep_ledger_load *load, const struct seep_row_change
 	}
 }
 
-static uint64_t between(int64_t value, uint64_t max)
+/* @sum wraps: it may be below 0. */
+static uint64_t between(uint64_t sum, uint64_t max)
 {
-	if (value < 0)
-		return 0;
-	return (uint64_t)value < max ? (uint64_t)value : max;
+	return (int64_t)sum < 0 ? 0 : core_smaller(sum, max);
 }
 
 /* Out of bounds where a cut was read while it was made, or written over. */
 static void lift_peak(struct seep_profile_context *context, const struct seep_ledger_context *sums,
 		      bool peak_is_now)
 {
-	context->peak_blocks = between(
-		peak_is_now ? (int64_t)context->live_blocks : sums->peak_blocks, context->allocs);
-	context->peak_bytes = between(peak_is_now ? (int64_t)context->live_bytes : sums->peak_bytes,
+	context->peak_blocks = between(peak_is_now ? context->live_blocks : sums->peak_blocks,
+				       context->allocs);
+	context->peak_bytes = between(peak_is_now ? context->live_bytes : sums->peak_bytes,
 				      context->alloc_bytes);
 	context->in_doubt |= context->damaged;
 }

@@ -15,14 +15,12 @@
  * are applied first.
  */
 
-/*
- * One row with its slots. Sums wrap like the counters in the ledger; see seep_ledger_mend_rows().
- */
+/* One row with its slots. Sums wrap as the ledger's counters do; see seep_ledger_mend_rows(). */
 struct seep_row_sum {
 	union {
 		struct {
 			uint64_t allocs, alloc_bytes, frees, freed_bytes, temporaries;
-			int64_t peak_blocks, peak_bytes; /* at the cut of control.peak_turn */
+			uint64_t peak_blocks, peak_bytes; /* at the cut of control.peak_turn */
 		};
 		uint64_t sums[7];
 	};
@@ -41,7 +39,7 @@ struct seep_row_change {
 
 struct seep_cache_sum {
 	struct seep_profile_totals totals; /* what is counted by cache; the rest is 0 */
-	int64_t live_bytes;		   /* G + every sum and first */
+	uint64_t live_bytes;		   /* G + every sum and first */
 	uint64_t usable_alloc_bytes;
 	uint64_t usable_freed_bytes;
 	uint64_t walks_full;
@@ -98,9 +96,9 @@ struct seep_ledger_load {
 	uint64_t row_allocs;
 	uint64_t row_alloc_bytes;
 	uint64_t direct_bytes;
-	struct seep_ledger_context { /* by context of the profile */
-		int64_t peak_blocks;
-		int64_t peak_bytes;
+	struct seep_ledger_context {  /* by context of the profile */
+		uint64_t peak_blocks; /* these wrap, too */
+		uint64_t peak_bytes;
 		uint32_t epoch_room; /* for so many */
 		uint32_t piece;	     /* of its stack */
 		bool changed;

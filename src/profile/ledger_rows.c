@@ -41,16 +41,6 @@ struct reader {
 	bool last; /* no further pass follows, even if the turn moves */
 };
 
-static int64_t minus(uint64_t a, uint64_t b)
-{
-	return (int64_t)(a - b);
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 static void add(const struct reader *r, uint64_t row, const struct ledger_row_values *values)
 {
 	struct seep_row_sum *sum = &r->rows->sums[row];
@@ -61,11 +51,9 @@ static void add(const struct reader *r, uint64_t row, const struct ledger_row_va
 	sum->frees += values->frees;
 	sum->freed_bytes += values->freed_bytes;
 	sum->temporaries += values->temporaries;
-	sum->peak_blocks = plus(sum->peak_blocks,
-				is_cut ? values->at_blocks : minus(values->allocs, values->frees));
-	sum->peak_bytes = plus(sum->peak_bytes,
-			       is_cut ? values->at_bytes
-				      : minus(values->alloc_bytes, values->freed_bytes));
+	sum->peak_blocks += is_cut ? (uint64_t)values->at_blocks : values->allocs - values->frees;
+	sum->peak_bytes += is_cut ? (uint64_t)values->at_bytes
+				  : values->alloc_bytes - values->freed_bytes;
 }
 
 /*
@@ -255,8 +243,8 @@ static void begin_row(const struct reader *r, uint64_t index)
 	/* Before the slots: of these blocks the allocations are counted, and are read later. */
 	sum->frees = sum->direct_frees = LEDGER_GET(row->direct_frees);
 	sum->freed_bytes = sum->direct_freed_bytes = LEDGER_GET(row->direct_freed_bytes);
-	sum->peak_blocks = minus(0, sum->frees);
-	sum->peak_bytes = minus(0, sum->freed_bytes);
+	sum->peak_blocks = -sum->frees;
+	sum->peak_bytes = -sum->freed_bytes;
 	sum->direct_bytes = sum->freed_bytes;
 	if (index == 0)
 		sum->direct_bytes += LEDGER_GET(row->alloc_bytes);
@@ -397,8 +385,7 @@ static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cac
 {
 	struct seep_profile_totals *totals = &sum->totals;
 
-	sum->live_bytes = plus(sum->live_bytes,
-			       plus(LEDGER_GET(cache->sum), LEDGER_GET(cache->first)));
+	sum->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first);
 	sum->usable_alloc_bytes += LEDGER_GET(cache->usable_alloc_bytes);
 	sum->usable_freed_bytes += LEDGER_GET(cache->usable_freed_bytes);
 	sum->walks_full += LEDGER_GET(cache->walks_full);
@@ -431,8 +418,8 @@ static void read_caches(const struct reader *r)
 		if (cache && LEDGER_GET(cache->ready))
 			add_cache(sum, cache);
 	}
-	sum->live_bytes = plus(sum->live_bytes, LEDGER_GET(state->live_bytes));
-	r->rows->peak_is_now = sum->live_bytes >= LEDGER_GET(state->peak_bytes);
+	sum->live_bytes += (uint64_t)LEDGER_GET(state->live_bytes);
+	r->rows->peak_is_now = (int64_t)sum->live_bytes >= LEDGER_GET(state->peak_bytes);
 }
 
 static void make_room(struct seep_rows *rows, uint64_t count)
@@ -467,7 +454,7 @@ static void begin_changes(struct seep_rows *rows)
  */
 static uint64_t count_halves(const struct seep_rows *rows)
 {
-	uint64_t allocs = rows->caches.totals.walks, live = (uint64_t)rows->caches.live_bytes;
+	uint64_t allocs = rows->caches.totals.walks, live = rows->caches.live_bytes;
 
 	for (uint64_t i = 0; i < rows->count; i++) {
 		allocs -= i == LEDGER_CONTEXT_NO_STACK ? 0 : rows->sums[i].allocs;
