@@ -72,11 +72,17 @@ void seep_ledger_load_nodes(struct seep_ledger_load *load)
 			make_piece(load, i);
 }
 
+/* All zero where there is none. */
+static struct seep_ledger_node node_at(const struct seep_ledger_load *load, uint32_t index)
+{
+	return index < load->node_count ? load->nodes[index] : (struct seep_ledger_node){ 0 };
+}
+
 /* The most that a node or one of its equals says; of the root 0. */
 static uint32_t folded_of(const struct seep_ledger_load *load, uint32_t index)
 {
 	const struct ledger_node *node = ledger_view_node(&load->view, index);
-	const uint32_t piece = index < load->node_count ? load->nodes[index].piece : 0;
+	const uint32_t piece = node_at(load, index).piece;
 
 	return node && piece ? (uint32_t)core_larger(load->folded[piece], node->folded) : 0;
 }
@@ -107,33 +113,21 @@ static void count_repeats(struct seep_ledger_load *load, uint32_t leaf,
 	}
 }
 
-/*
- * The builder's piece for the path from node @leaf to the root; 0 = no frames. False when the path
- * was damaged; the part that could be read is there.
- */
-static bool find_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *ret_piece)
-{
-	*ret_piece = leaf < load->node_count ? load->nodes[leaf].piece : 0;
-	return leaf == 0 || (*ret_piece && !load->nodes[leaf].damaged);
-}
-
 static bool is_zero(const struct seep_row_sum *sum)
 {
 	return (sum->allocs | sum->alloc_bytes | sum->frees | sum->freed_bytes |
 		sum->temporaries) == 0;
 }
 
-/* All but the stack, whose piece is returned. @from: NULL for the two that have none. */
+/* All but the stack, whose piece is returned: of a damaged one the part that could be read. */
 static uint32_t describe(struct seep_ledger_load *load, const struct ledger_context *from,
 			 struct seep_profile_context *to)
 {
-	uint32_t flags = from ? LEDGER_GET(from->flags) : 0;
-	uint32_t piece = 0;
+	const struct seep_ledger_node leaf = node_at(load, from->leaf);
+	const uint32_t flags = LEDGER_GET(from->flags);
 
 	to->no_stack = to->id == LEDGER_CONTEXT_NO_STACK + 1;
 	to->other = to->id == LEDGER_CONTEXT_OTHER + 1;
-	if (!from)
-		return 0;
 	to->kind = from->kind;
 	if (to->kind < LEDGER_KIND_COUNT && ledger_kind_is_aligned(to->kind) &&
 	    from->align_log2 < 64)
@@ -142,9 +136,9 @@ static uint32_t describe(struct seep_ledger_load *load, const struct ledger_cont
 	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
 	to->first_ns = from->first_ns;
 	to->thread = seep_ledger_text(load, from->thread, THREAD_NAME_BYTES_MAX);
-	to->damaged = !find_stack(load, from->leaf, &piece);
+	to->damaged = from->leaf && (!leaf.piece || leaf.damaged);
 	to->truncated = to->damaged || (flags & LEDGER_CONTEXT_TRUNCATED);
-	return piece;
+	return leaf.piece;
 }
 
 static bool is_same(const struct seep_profile_context *a, const struct seep_profile_context *b)
@@ -190,14 +184,14 @@ static uint32_t add_context(struct seep_ledger_load *load, uint64_t hash,
 	return profile->context_count;
 }
 
-/*
- * The place of the context with this index in the profile, whose it becomes; 0 if it cannot be had.
- */
+/* The place in the profile of the context with this index, made if it is new; 0: there is none. */
 static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 {
+	/* Of the two that every ledger has nothing is read. */
+	static const struct ledger_context fixed = { .flags = LEDGER_CONTEXT_READY };
 	struct seep_profile *profile = load->profile;
 	struct seep_profile_context like = { .id = index + 1 };
-	const struct ledger_context *item = NULL;
+	const struct ledger_context *item = &fixed;
 	uint32_t piece, place;
 	uint64_t hash;
 
@@ -205,16 +199,15 @@ static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 		return 0;
 	if (profile->places[index])
 		return profile->places[index];
-	if (index >= LEDGER_CONTEXT_FIRST) {
+	if (index >= LEDGER_CONTEXT_FIRST)
 		item = ledger_view_context(&load->view, index);
-		if (!item || !(LEDGER_GET(item->flags) & LEDGER_CONTEXT_READY))
-			return 0;
-	}
+	if (!item || !(LEDGER_GET(item->flags) & LEDGER_CONTEXT_READY))
+		return 0;
 	piece = describe(load, item, &like);
 	hash = seep_hash_text(seep_hash_mix(piece, like.kind << 8 | like.align_log2), like.thread);
 	place = find_place(load, hash, &like, piece);
 	if (place == 0)
-		place = add_context(load, hash, &like, piece, item ? item->leaf : 0);
+		place = add_context(load, hash, &like, piece, item->leaf);
 	else if (like.first_ns < profile->contexts[place - 1].first_ns)
 		profile->contexts[place - 1].first_ns = like.first_ns;
 	return profile->places[index] = place;
