@@ -381,8 +381,10 @@ static void read_rows(struct reader *r)
 	rows->in_doubt_count = r->wanted_count;
 }
 
-static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cache)
+static void add_cache(const struct reader *r, const struct ledger_cache *cache,
+		      uint64_t index __attribute__((unused)))
 {
+	struct seep_cache_sum *sum = &r->rows->caches;
 	struct seep_profile_totals *totals = &sum->totals;
 
 	sum->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first);
@@ -408,16 +410,10 @@ static void read_caches(const struct reader *r)
 {
 	const struct ledger_state *state = ledger_view_state(r->view);
 	struct seep_cache_sum *sum = &r->rows->caches;
-	uint64_t count = r->view->count[LEDGER_TABLE_CACHES];
 
 	memset(sum, 0, sizeof(*sum));
 	sum->usable_freed_bytes = LEDGER_GET(state->direct_usable_bytes);
-	for (uint64_t i = 0; i < count; i++) {
-		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
-
-		if (cache && LEDGER_GET(cache->ready))
-			add_cache(sum, cache);
-	}
+	each_cache(r, add_cache);
 	sum->live_bytes += (uint64_t)LEDGER_GET(state->live_bytes);
 	r->rows->peak_is_now = (int64_t)sum->live_bytes >= LEDGER_GET(state->peak_bytes);
 }
