@@ -5,22 +5,20 @@
 
 void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from)
 {
-	struct seep_profile_forked sums = *to;
+	uint64_t allocs = to->allocs, alloc_bytes = to->alloc_bytes;
 
 	to->processes += from->processes;
 	to->inherited_frees += from->inherited_frees;
 	to->inherited_freed_bytes += from->inherited_freed_bytes;
-	sums.processes = to->processes;
-	sums.inherited_frees = to->inherited_frees;
-	sums.inherited_freed_bytes = to->inherited_freed_bytes;
 	/* What went is part of what came. */
-	if (!seep_ledger_add(&sums.allocs, from->allocs) ||
-	    !seep_ledger_add(&sums.alloc_bytes, from->alloc_bytes))
+	if (!seep_ledger_add(&allocs, from->allocs) ||
+	    !seep_ledger_add(&alloc_bytes, from->alloc_bytes))
 		return;
-	sums.frees += from->frees;
-	sums.freed_bytes += from->freed_bytes;
-	sums.live_bytes += from->live_bytes;
-	*to = sums;
+	to->allocs = allocs;
+	to->alloc_bytes = alloc_bytes;
+	to->frees += from->frees;
+	to->freed_bytes += from->freed_bytes;
+	to->live_bytes += from->live_bytes;
 }
 
 static uint64_t figure(const _Atomic uint64_t *word)
