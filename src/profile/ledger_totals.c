@@ -37,8 +37,7 @@ static void mend_row(struct seep_ledger_load *load, uint32_t row)
 	}
 	sum->allocs = came;
 	sum->alloc_bytes = came_bytes;
-	if (sum->temporaries > sum->allocs)
-		sum->temporaries = sum->allocs;
+	sum->temporaries = core_smaller(sum->temporaries, sum->allocs);
 	load->row_allocs = allocs;
 	load->row_alloc_bytes = bytes;
 	/* Of each reading anew what cannot be is left out; of direct ones the rest may be short. */
@@ -110,9 +109,7 @@ static bool asks_for_verify(const char *options)
 	return false;
 }
 
-/*
- * A peak that is the present state has not been stamped: it lasts until now, or lasted to the end.
- */
+/* A peak that is the present state has no stamp yet: it lasts until now, or lasted to the end. */
 static uint64_t peak_at_ns(const struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
@@ -175,12 +172,10 @@ static void derive(struct seep_ledger_load *load)
  */
 static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 {
-	uint64_t all = core_smaller(peak / 64, 1024 * n); /* k T */
+	uint64_t all = core_larger(core_smaller(peak / 64, 1024 * n), peak / 1024); /* k T */
 
 	if (n <= 1)
 		return 0;
-	if (all < peak / 1024)
-		all = peak / 1024;
 	return 2 * core_smaller(all, 65536 * n) +
 	       (uint64_t)ledger_peak_threshold_bytes((int64_t)peak, 2);
 }
@@ -197,9 +192,7 @@ static void bound_peak(struct seep_ledger_load *load)
 	uint64_t peak = figure_of(load, captured > 0 ? (uint64_t)captured : 0);
 
 	/* A heap that only grew captured none. */
-	if (peak < totals->peak_bytes)
-		peak = totals->peak_bytes;
-	totals->peak_error_bytes = kept_back_bytes(peak, n);
+	totals->peak_error_bytes = kept_back_bytes(core_larger(peak, totals->peak_bytes), n);
 	/* What was counted without a slot is taken to have happened before the peak, always. */
 	(void)seep_ledger_add(&totals->peak_error_bytes, load->direct_bytes);
 	totals->peak_exact = totals->peak_error_bytes == 0 && !load->rows.peak_turn_moved;
