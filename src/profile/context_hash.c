@@ -6,7 +6,6 @@
 #include "core/fnv.h"
 #include "profile/profile.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8 };
@@ -64,7 +63,7 @@ static uint64_t hash_context(const struct seep_profile *profile,
 
 void seep_profile_hash_contexts(struct seep_profile *profile)
 {
-	uint64_t *frames = seep_xcalloc((size_t)profile->frame_count + 1, sizeof(*frames));
+	SEEP_FREED uint64_t *frames = seep_xcalloc(profile->frame_count, sizeof(*frames));
 
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		if (profile->contexts[i].hash == 0)
@@ -74,5 +73,4 @@ void seep_profile_hash_contexts(struct seep_profile *profile)
 		if (profile->leaks[i].context)
 			profile->leaks[i].hash =
 				profile->contexts[profile->leaks[i].context - 1].hash;
-	free(frames);
 }

@@ -7,7 +7,6 @@
 #include "base/xalloc.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { MODULES_NAMED = 3, LIST_BYTES_MAX = 512 };
 
@@ -213,12 +212,12 @@ static void list_modules(const struct seep_profile *profile, uint64_t *by_module
 static void load_truncated(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
-	uint64_t *by_module = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*by_module));
+	SEEP_FREED uint64_t *by_module = seep_xcalloc((size_t)profile->module_count + 1,
+						      sizeof(*by_module));
 	uint64_t truncated = count_truncated(profile, by_module);
 	uint64_t allocs = profile->totals.allocs;
-	struct seep_strbuf list;
+	SEEP_STRBUF(list, LIST_BYTES_MAX);
 
-	seep_strbuf_init(&list, LIST_BYTES_MAX);
 	list_modules(profile, by_module, &list);
 	if (truncated > 0)
 		seep_profile_add_unseen(
@@ -226,8 +225,6 @@ static void load_truncated(struct seep_ledger_load *load)
 			"%.2f %% of the allocations have stacks that end early, in %s: no unwind "
 			"information there, or the stack is too deep",
 			100.0 * (double)truncated / (double)allocs, list.text);
-	seep_strbuf_done(&list);
-	free(by_module);
 }
 
 static void load_cut(struct seep_ledger_load *load)
