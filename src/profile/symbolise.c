@@ -26,6 +26,13 @@ struct knowledge {
 	uint64_t lines;
 };
 
+struct module {
+	struct seep_symbol_module *symbols; /* NULL: not asked yet */
+	struct knowledge before;	    /* of frames that had names */
+	uint64_t shift;			    /* of addresses that were places in the file */
+	bool is_renewed;		    /* its old names are replaced */
+};
+
 /* A frame to look up, and where the answer is. */
 struct wanted {
 	uint64_t address;
@@ -46,9 +53,7 @@ struct symboliser {
 	struct seep_symbols *symbols;
 	seep_symbolise_progress progress;
 	void *user;
-	struct seep_symbol_module **modules; /* by module index; NULL = not asked yet */
-	struct knowledge *before;	     /* by module index, of frames that had names */
-	bool *renewed;			     /* by frame.module: its old names are replaced */
+	struct module *modules; /* by frame.module; 0 = none */
 	bool any_renewed;
 	struct wanted *wanted;
 	size_t wanted_count;
@@ -100,15 +105,15 @@ static void collect(struct symboliser *s, bool missing)
 {
 	const struct seep_profile *profile = s->profile;
 
-	s->wanted = seep_xcalloc((size_t)profile->frame_count + 1, sizeof(*s->wanted));
+	s->wanted = seep_xcalloc(profile->frame_count, sizeof(*s->wanted));
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct seep_profile_frame *frame = &profile->frames[i];
 		const uint32_t module = frame->module <= profile->module_count ? frame->module : 0;
 		const bool had_names = i < profile->named_count || frame->function;
 
-		if (had_names && module) {
-			s->before[module - 1].names += frame->function != NULL;
-			s->before[module - 1].lines += frame->file != NULL;
+		if (had_names) {
+			s->modules[module].before.names += frame->function != NULL;
+			s->modules[module].before.lines += frame->file != NULL;
 		}
 		if (module && !frame->inlined &&
 		    (!had_names || (missing && profile->modules[module - 1].problem)))
@@ -124,34 +129,33 @@ static void collect(struct symboliser *s, bool missing)
 static struct seep_symbol_module *module_of(struct symboliser *s, uint32_t module)
 {
 	const struct seep_profile_module *from = &s->profile->modules[module - 1];
+	struct module *to = &s->modules[module];
 
-	if (!s->modules[module - 1])
-		s->modules[module - 1] = seep_symbols_module(
-			s->symbols, from->path, from->build_id_bytes ? from->build_id : NULL,
-			from->build_id_bytes);
-	return s->modules[module - 1];
+	if (!to->symbols)
+		to->symbols = seep_symbols_module(s->symbols, from->path, from->build_id,
+						  from->build_id_bytes);
+	return to->symbols;
 }
 
 /* The file alone knows where its linker put the code. */
 static void place_modules(struct symboliser *s)
 {
 	struct seep_profile *profile = s->profile;
-	uint64_t *shifts = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*shifts));
 
 	for (uint32_t i = 0; i < profile->module_count; i++) {
 		struct seep_profile_module *module = &profile->modules[i];
+		uint64_t *shift = &s->modules[i + 1].shift;
 
 		if (!module->by_place)
 			continue;
-		shifts[i + 1] = seep_symbol_module_shift(module_of(s, i + 1),
-							 module->start - module->bias);
-		module->bias -= shifts[i + 1];
+		*shift = seep_symbol_module_shift(module_of(s, i + 1),
+						  module->start - module->bias);
+		module->bias -= *shift;
 		module->by_place = false;
 	}
 	for (uint32_t i = 0; i < profile->frame_count; i++)
 		if (profile->frames[i].module <= profile->module_count)
-			profile->frames[i].address += shifts[profile->frames[i].module];
-	free(shifts);
+			profile->frames[i].address += s->modules[profile->frames[i].module].shift;
 }
 
 static void look_up(struct symboliser *s, struct wanted *wanted)
@@ -209,6 +213,7 @@ static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t c
 {
 	const uint32_t module = wanted->module;
 	struct seep_profile_module *to = &s->profile->modules[module - 1];
+	struct module *state = &s->modules[module];
 	const bool again = missing && to->problem;
 
 	s->name_count = 0;
@@ -217,14 +222,13 @@ static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t c
 			s->progress(s->user, (uint64_t)(&wanted[i] - s->wanted), s->wanted_count);
 		look_up(s, &wanted[i]);
 	}
-	if (again && !is_more(s, &s->before[module - 1]))
+	if (again && !is_more(s, &state->before))
 		return;
-	s->renewed[module] = again;
+	state->is_renewed = again;
 	s->any_renewed |= again;
 	for (size_t i = 0; i < count; i++)
 		give_names(s, &wanted[i]);
-	to->problem = seep_profile_strdup(s->profile,
-					  seep_symbol_module_problem(s->modules[module - 1]));
+	to->problem = seep_profile_strdup(s->profile, seep_symbol_module_problem(state->symbols));
 }
 
 /* Frames that are new themselves have nothing inlined. */
@@ -261,8 +265,8 @@ static uint32_t expand_entry(const struct symboliser *s, const struct seep_profi
 {
 	const struct seep_profile_frame *frame = &s->profile->frames[entry->frame];
 	const struct seep_profile_inlined *inlined = &s->profile->inlined[entry->frame];
-	const bool renewed =
-		s->renewed[frame->module <= s->profile->module_count ? frame->module : 0];
+	const bool renewed = frame->module <= s->profile->module_count &&
+			     s->modules[frame->module].is_renewed;
 	uint32_t count = 0;
 
 	if (frame->inlined && renewed)
@@ -319,15 +323,12 @@ static int expand_stacks(struct symboliser *s, struct seep_error *err)
 int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols, bool missing,
 			   seep_symbolise_progress progress, void *user, struct seep_error *err)
 {
-	const size_t modules = (size_t)profile->module_count + 1;
 	struct symboliser s = {
 		.profile = profile,
 		.symbols = symbols,
 		.progress = progress,
 		.user = user,
-		.modules = seep_xcalloc(modules, sizeof(*s.modules)),
-		.before = seep_xcalloc(modules, sizeof(*s.before)),
-		.renewed = seep_xcalloc(modules, sizeof(*s.renewed)),
+		.modules = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*s.modules)),
 	};
 	int r;
 
@@ -344,8 +345,6 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	free(s.expanded);
 	free(s.names);
 	free(s.wanted);
-	free(s.renewed);
-	free(s.before);
 	free(s.modules);
 	return r;
 }
@@ -393,10 +392,10 @@ static void name_unnamed(struct seep_profile *profile, struct seep_profile_frame
 
 int seep_profile_name_generated(struct seep_profile *profile, int fd, struct seep_error *err)
 {
-	const size_t room = (size_t)profile->frame_count + 1;
-	struct seep_profile_frame **unnamed = seep_xcalloc(room, sizeof(*unnamed));
-	uint64_t *addresses = seep_xcalloc(room, sizeof(*addresses));
-	char **names = seep_xcalloc(room, sizeof(char *));
+	const size_t room = profile->frame_count;
+	SEEP_FREED struct seep_profile_frame **unnamed = seep_xcalloc(room, sizeof(*unnamed));
+	SEEP_FREED uint64_t *addresses = seep_xcalloc(room, sizeof(*addresses));
+	SEEP_FREED char **names = seep_xcalloc(room, sizeof(char *));
 	size_t count = collect_unnamed(profile, unnamed);
 	int rc = 0;
 
@@ -407,8 +406,5 @@ int seep_profile_name_generated(struct seep_profile *profile, int fd, struct see
 	name_unnamed(profile, unnamed, count, names);
 	for (size_t i = 0; i < count; i++)
 		free(names[i]);
-	free(names);
-	free(addresses);
-	free(unnamed);
 	return rc;
 }
