@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct loading {
+struct seep_loading {
 	struct seep_row_reader reader;
 	uint32_t last_context;	/* id */
 	uint32_t epoch_context; /* index of the context that the epochs have reached */
@@ -35,14 +35,13 @@ union any_row {
 	struct seep_growth_row growth;
 };
 
-static int damaged(struct loading *l, const char *what)
+static int damaged(struct seep_loading *l, const char *what)
 {
 	return seep_fail(l->reader.err, SEEP_ECORRUPT, "%s", what);
 }
 
-static int load_process(void *loading, void *row)
+static int load_process(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	struct seep_process_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 
@@ -60,9 +59,8 @@ static int load_process(void *loading, void *row)
 	return 0;
 }
 
-static int check_frame(void *loading, void *row)
+static int check_frame(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_profile_frame *frame = row;
 
 	return frame->module <= l->reader.builder.profile->module_count
@@ -103,7 +101,7 @@ static bool parse_entry(const char **at, uint64_t frames, struct seep_profile_st
 }
 
 /* How many entries; 0 where the text is no list of them. */
-static uint32_t parse_frames(struct loading *l, const char *at, size_t bytes)
+static uint32_t parse_frames(struct seep_loading *l, const char *at, size_t bytes)
 {
 	const uint64_t frames = l->reader.builder.profile->frame_count;
 	/* No entry is shorter than "1,". */
@@ -121,9 +119,8 @@ static uint32_t parse_frames(struct loading *l, const char *at, size_t bytes)
 	return at[0] == ']' && at[1] == '\0' ? count : 0;
 }
 
-static int load_segment(void *loading, void *row)
+static int load_segment(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_segment_row *from = row;
 	struct seep_builder *builder = &l->reader.builder;
 	const size_t bytes = strlen(from->frames);
@@ -141,9 +138,8 @@ static int load_segment(void *loading, void *row)
 		       : damaged(l, "a stack is longer than any can be");
 }
 
-static int load_context(void *loading, void *row)
+static int load_context(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_context_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 	struct seep_profile_context *to;
@@ -161,9 +157,8 @@ static int load_context(void *loading, void *row)
 }
 
 /* Both sides ascend by context. */
-static int load_epoch(void *loading, void *row)
+static int load_epoch(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_epoch_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 
@@ -187,7 +182,7 @@ static int by_id(const void *key, const void *context)
 	return (id > other) - (id < other);
 }
 
-static struct seep_profile_context *context_of(const struct loading *l, uint32_t id)
+static struct seep_profile_context *context_of(const struct seep_loading *l, uint32_t id)
 {
 	const struct seep_profile *profile = l->reader.builder.profile;
 
@@ -195,9 +190,8 @@ static struct seep_profile_context *context_of(const struct loading *l, uint32_t
 		       by_id);
 }
 
-static int load_leak(void *loading, void *row)
+static int load_leak(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_leak_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 	struct seep_profile_leak *to = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
@@ -210,9 +204,8 @@ static int load_leak(void *loading, void *row)
 					 : 0;
 }
 
-static int load_leak_block(void *loading, void *row)
+static int load_leak_block(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_leak_block_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 
@@ -224,9 +217,8 @@ static int load_leak_block(void *loading, void *row)
 	return 0;
 }
 
-static int load_leak_link(void *loading, void *row)
+static int load_leak_link(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_leak_link_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 
@@ -237,9 +229,8 @@ static int load_leak_link(void *loading, void *row)
 	return 0;
 }
 
-static int load_growth(void *loading, void *row)
+static int load_growth(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_growth_row *from = row;
 	struct seep_profile_context *context = context_of(l, from->context);
 
@@ -277,9 +268,8 @@ static void place_lists(struct seep_profile *profile)
 }
 
 /* Names that are not known here are a newer schema's. */
-static int load_total(void *loading, void *row)
+static int load_total(struct seep_loading *l, void *row)
 {
-	struct loading *l = loading;
 	const struct seep_total_row *from = row;
 
 	for (size_t i = 0; i < seep_total_field_count; i++) {
@@ -296,7 +286,7 @@ static int load_total(void *loading, void *row)
 }
 
 /* A total that is missing must not look like 0, unless the file's schema has none. */
-static int check_totals(struct loading *l)
+static int check_totals(struct seep_loading *l)
 {
 	for (size_t i = 0; i < seep_total_field_count; i++)
 		if (!(l->totals_found >> i & 1) &&
@@ -306,7 +296,7 @@ static int check_totals(struct loading *l)
 	return 0;
 }
 
-static int (*const each_row[SEEP_TABLE_COUNT])(void *loading, void *row) = {
+static int (*const each_row[SEEP_TABLE_COUNT])(struct seep_loading *l, void *row) = {
 	[SEEP_TABLE_PROCESS] = load_process,	 [SEEP_TABLE_FRAME] = check_frame,
 	[SEEP_TABLE_SEGMENT] = load_segment,	 [SEEP_TABLE_CONTEXT] = load_context,
 	[SEEP_TABLE_EPOCH] = load_epoch,	 [SEEP_TABLE_TOTAL] = load_total,
@@ -314,7 +304,7 @@ static int (*const each_row[SEEP_TABLE_COUNT])(void *loading, void *row) = {
 	[SEEP_TABLE_LEAK_LINK] = load_leak_link, [SEEP_TABLE_GROWTH] = load_growth,
 };
 
-static int load_all(struct loading *l)
+static int load_all(struct seep_loading *l)
 {
 	struct seep_profile *profile = l->reader.builder.profile;
 	union any_row row;
@@ -339,7 +329,7 @@ static int load_all(struct loading *l)
 
 int seep_recording_load(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
 {
-	struct loading l = { .reader.err = err };
+	struct seep_loading l = { .reader.err = err };
 	int r = seep_recording_open_database(path, &l.reader.db, &l.reader.found, err);
 
 	if (r < 0)

@@ -315,19 +315,20 @@ static int check_count(struct seep_row_reader *r, const struct seep_sql_table *t
 static int get_row(struct seep_row_reader *r, const struct seep_sql_table *table,
 		   sqlite3_stmt *statement, uint64_t ordinal, void *row)
 {
-	const char *wrong = NULL;
+	for (int i = 0; i < table->column_count; i++) {
+		const struct seep_sql_column *column = &table->columns[i];
+		const char *wrong = get_column(r, statement, i, column, ordinal, row);
 
-	for (int i = 0; i < table->column_count && !wrong; i++) {
-		wrong = get_column(r, statement, i, &table->columns[i], ordinal, row);
 		if (wrong)
-			(void)seep_fail(r->err, SEEP_ECORRUPT, "its table %s has %s in column %s",
-					table->name, wrong, table->columns[i].name);
+			return seep_fail(r->err, SEEP_ECORRUPT, "its table %s has %s in column %s",
+					 table->name, wrong, column->name);
 	}
-	return wrong ? -SEEP_ECORRUPT : 0;
+	return 0;
 }
 
 int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, void *row,
-		  int (*each)(void *context, void *row), void *context)
+		  int (*each)(struct seep_loading *loading, void *row),
+		  struct seep_loading *loading)
 {
 	const struct seep_sql_table *table = &seep_sql_tables[id];
 	sqlite3_stmt *statement = NULL;
@@ -355,7 +356,7 @@ int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, void *row,
 			      (count - 1) * table->row_bytes;
 		failed = get_row(r, table, statement, count, row);
 		if (failed == 0 && each)
-			failed = each(context, row);
+			failed = each(loading, row);
 	}
 	if (failed == 0 && rc != SQLITE_DONE)
 		failed = seep_db_fail(r->db, rc, r->err);

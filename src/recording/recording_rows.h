@@ -50,6 +50,8 @@ struct seep_sql_found {
 SEEP_NODISCARD int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_found,
 				 struct seep_error *err);
 
+struct seep_loading; /* recording_load.c's */
+
 struct seep_row_reader {
 	struct sqlite3 *db;
 	struct seep_sql_found found;
@@ -62,11 +64,12 @@ struct seep_row_reader {
  * @row:     of the table's struct, zeroed first; its columns are set before each call of @each. Of a
  *           table that has a place in profiles its rows there instead
  * @each:    what it returns below 0 ends the reading; NULL: nothing is left to do
- * @context: handed to @each
+ * @loading: handed to @each
  *
  * Returns: 0, what @each returned, -SEEP_ECORRUPT, -SEEP_ESYS or -SEEP_ELIMIT.
  */
 SEEP_NODISCARD int seep_sql_read(struct seep_row_reader *reader, enum seep_table_id id, void *row,
-				 int (*each)(void *context, void *row), void *context);
+				 int (*each)(struct seep_loading *loading, void *row),
+				 struct seep_loading *loading);
 
 #endif
