@@ -16,9 +16,10 @@
 
 struct seep_loading {
 	struct seep_row_reader reader;
-	uint32_t last_context;	/* id */
-	uint32_t epoch_context; /* index of the context that the epochs have reached */
-	uint64_t totals_found;	/* a bit for each of seep_total_fields */
+	struct seep_profile *profile; /* the reader's builder's */
+	uint32_t last_context;	      /* id */
+	uint32_t epoch_context;	      /* index of the context that the epochs have reached */
+	uint64_t totals_found;	      /* a bit for each of seep_total_fields */
 	bool has_process;
 	bool argv_known;
 };
@@ -42,18 +43,18 @@ static int damaged(struct seep_loading *l, const char *what)
 
 static int load_process(struct seep_loading *l, void *row)
 {
-	struct seep_process_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
+	const struct seep_process_row *from = row;
+	struct seep_profile_process *process = &l->profile->process;
 
-	profile->process = from->process;
-	profile->process.ended = seep_profile_ended_value(from->ended);
-	profile->process.has_status = from->status_code >= 0 || from->status_signal >= 0;
+	*process = from->process;
+	process->ended = seep_profile_ended_value(from->ended);
+	process->has_status = from->status_code >= 0 || from->status_signal >= 0;
 	if (from->status_code >= 0)
-		profile->process.status_code = from->status_code;
+		process->status_code = from->status_code;
 	if (from->status_signal >= 0)
-		profile->process.status_signal = from->status_signal & 0x7f;
-	profile->symbolised = from->symbolised;
-	profile->growth_after_ns = from->growth_after_ns;
+		process->status_signal = from->status_signal & 0x7f;
+	l->profile->symbolised = from->symbolised;
+	l->profile->growth_after_ns = from->growth_after_ns;
 	l->argv_known = from->argv_known;
 	l->has_process = true;
 	return 0;
@@ -63,7 +64,7 @@ static int check_frame(struct seep_loading *l, void *row)
 {
 	const struct seep_profile_frame *frame = row;
 
-	return frame->module <= l->reader.builder.profile->module_count
+	return frame->module <= l->profile->module_count
 		       ? 0
 		       : damaged(l, "a frame names a module that is not there");
 }
@@ -103,7 +104,7 @@ static bool parse_entry(const char **at, uint64_t frames, struct seep_profile_st
 /* How many entries; 0 where the text is no list of them. */
 static uint32_t parse_frames(struct seep_loading *l, const char *at, size_t bytes)
 {
-	const uint64_t frames = l->reader.builder.profile->frame_count;
+	const uint64_t frames = l->profile->frame_count;
 	/* No entry is shorter than "1,". */
 	struct seep_profile_stack_entry *to = seep_builder_room(&l->reader.builder, bytes / 2 + 1);
 	uint32_t count = 0;
@@ -141,7 +142,6 @@ static int load_segment(struct seep_loading *l, void *row)
 static int load_context(struct seep_loading *l, void *row)
 {
 	const struct seep_context_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
 	struct seep_profile_context *to;
 
 	if (from->context.id <= l->last_context)
@@ -149,9 +149,9 @@ static int load_context(struct seep_loading *l, void *row)
 	if (from->leaf > l->reader.builder.piece_count)
 		return damaged(l, "a context names a segment that is not there");
 	l->last_context = from->context.id;
-	to = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+	to = seep_profile_add(l->profile, SEEP_ARRAY_CONTEXTS);
 	*to = from->context;
-	to->expanded = profile->symbolised;
+	to->expanded = l->profile->symbolised;
 	seep_builder_stack(&l->reader.builder, to, from->leaf);
 	return 0;
 }
@@ -160,7 +160,7 @@ static int load_context(struct seep_loading *l, void *row)
 static int load_epoch(struct seep_loading *l, void *row)
 {
 	const struct seep_epoch_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile *profile = l->profile;
 
 	while (l->epoch_context < profile->context_count &&
 	       profile->contexts[l->epoch_context].id < from->context)
@@ -184,22 +184,19 @@ static int by_id(const void *key, const void *context)
 
 static struct seep_profile_context *context_of(const struct seep_loading *l, uint32_t id)
 {
-	const struct seep_profile *profile = l->reader.builder.profile;
-
-	return bsearch(&id, profile->contexts, profile->context_count, sizeof(*profile->contexts),
-		       by_id);
+	return bsearch(&id, l->profile->contexts, l->profile->context_count,
+		       sizeof(*l->profile->contexts), by_id);
 }
 
 static int load_leak(struct seep_loading *l, void *row)
 {
 	const struct seep_leak_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
-	struct seep_profile_leak *to = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+	struct seep_profile_leak *to = seep_profile_add(l->profile, SEEP_ARRAY_LEAKS);
 	const struct seep_profile_context *context = context_of(l, from->context);
 
 	*to = from->leak;
 	if (context)
-		to->context = (uint32_t)(context - profile->contexts) + 1;
+		to->context = (uint32_t)(context - l->profile->contexts) + 1;
 	return from->context && !context ? damaged(l, "a leak names a context that is not there")
 					 : 0;
 }
@@ -207,25 +204,24 @@ static int load_leak(struct seep_loading *l, void *row)
 static int load_leak_block(struct seep_loading *l, void *row)
 {
 	const struct seep_leak_block_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile_leak_block *to = seep_profile_add(l->profile, SEEP_ARRAY_LEAK_BLOCKS);
 
-	if (from->leak == 0 || from->leak > profile->leak_count)
+	if (from->leak == 0 || from->leak > l->profile->leak_count)
 		return damaged(l, "a block names a leak that is not there");
-	profile->leaks[from->leak - 1].block_list_count++;
-	*(struct seep_profile_leak_block *)seep_profile_add(profile,
-							    SEEP_ARRAY_LEAK_BLOCKS) = from->block;
+	l->profile->leaks[from->leak - 1].block_list_count++;
+	*to = from->block;
 	return 0;
 }
 
 static int load_leak_link(struct seep_loading *l, void *row)
 {
 	const struct seep_leak_link_row *from = row;
-	struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile_link *to = seep_profile_add(l->profile, SEEP_ARRAY_LINKS);
 
-	if (from->leak == 0 || from->leak > profile->leak_count)
+	if (from->leak == 0 || from->leak > l->profile->leak_count)
 		return damaged(l, "a chain names a leak that is not there");
-	profile->leaks[from->leak - 1].chain_count++;
-	*(struct seep_profile_link *)seep_profile_add(profile, SEEP_ARRAY_LINKS) = from->link;
+	l->profile->leaks[from->leak - 1].chain_count++;
+	*to = from->link;
 	return 0;
 }
 
@@ -236,8 +232,7 @@ static int load_growth(struct seep_loading *l, void *row)
 
 	if (!context)
 		return damaged(l, "growth names a context that is not there");
-	context->growth = seep_profile_calloc(l->reader.builder.profile, 1,
-					      sizeof(*context->growth));
+	context->growth = seep_profile_calloc(l->profile, 1, sizeof(*context->growth));
 	*context->growth = from->growth;
 	if (context->growth->until_ns < context->growth->since_ns)
 		context->growth->until_ns = context->growth->since_ns;
@@ -280,7 +275,7 @@ static int load_total(struct seep_loading *l, void *row)
 		if (l->totals_found >> i & 1)
 			return damaged(l, "a total is there twice");
 		l->totals_found |= 1ull << i;
-		seep_total_set(&l->reader.builder.profile->totals, field, from->value);
+		seep_total_set(&l->profile->totals, field, from->value);
 	}
 	return 0;
 }
@@ -306,7 +301,7 @@ static int (*const each_row[SEEP_TABLE_COUNT])(struct seep_loading *l, void *row
 
 static int load_all(struct seep_loading *l)
 {
-	struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile *profile = l->profile;
 	union any_row row;
 	int r = 0;
 
@@ -335,11 +330,12 @@ int seep_recording_load(const char *path, struct seep_profile **ret_profile, str
 	if (r < 0)
 		return r;
 	seep_builder_init(&l.reader.builder, seep_file_held_bytes(path));
+	l.profile = l.reader.builder.profile;
 	r = load_all(&l);
 	(void)sqlite3_close(l.reader.db);
 	if (r == 0) {
 		seep_builder_finish(&l.reader.builder);
-		r = seep_profile_check(l.reader.builder.profile, err);
+		r = seep_profile_check(l.profile, err);
 	}
 	if (r == 0)
 		*ret_profile = seep_builder_take(&l.reader.builder);

@@ -345,7 +345,7 @@ int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, void *row,
 	rc = sqlite3_prepare_v2(r->db, sql.text, -1, &statement, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(statement);
-	for (; rc == SQLITE_ROW && failed == 0; rc = failed ? rc : sqlite3_step(statement)) {
+	for (; rc == SQLITE_ROW && failed == 0; rc = sqlite3_step(statement)) {
 		failed = check_count(r, table, ++count);
 		if (failed < 0)
 			break;
