@@ -18,7 +18,6 @@
 #include "recording/recording_write_stacks.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,27 +35,18 @@ static int execute(struct writer *w, const char *sql)
 	return seep_db_fail(w->db, sqlite3_exec(w->db, sql, NULL, NULL, NULL), w->err);
 }
 
-static int create_tables(struct writer *w)
+static int begin(struct writer *w)
 {
 	SEEP_STRBUF(sql, SCHEMA_BYTES_MAX);
 
+	seep_strbuf_addf(&sql,
+			 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+			 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
+			 "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;\n",
+			 SEEP_RECORDING_APPLICATION_ID, SEEP_RECORDING_VERSION);
 	for (int i = 0; i < SEEP_TABLE_COUNT; i++)
 		seep_sql_create(&seep_sql_tables[i], &sql);
 	return execute(w, sql.text);
-}
-
-static int begin(struct writer *w)
-{
-	char pragmas[256];
-	int r;
-
-	(void)snprintf(pragmas, sizeof(pragmas),
-		       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-		       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
-		       "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN",
-		       SEEP_RECORDING_APPLICATION_ID, SEEP_RECORDING_VERSION);
-	r = execute(w, pragmas);
-	return r == 0 ? create_tables(w) : r;
 }
 
 static int write_process(struct writer *w)
@@ -207,7 +197,6 @@ static int finish(struct writer *w)
 
 	if (r == 0)
 		r = execute(w, seep_recording_views_sql);
-
 	return r == 0 ? execute(w, "COMMIT") : r;
 }
 
