@@ -36,10 +36,8 @@ struct tree {
 	struct stack *stacks; /* in order */
 	uint32_t *leaves;     /* by context: its innermost segment, 0 = none */
 	struct step *path;
-	size_t path_capacity;
 	size_t path_count;
 	uint32_t *cuts; /* where later stacks leave the present one */
-	size_t cut_capacity;
 	char *text;
 	size_t text_capacity;
 	struct seep_row_writer rows;
@@ -190,9 +188,8 @@ static void write_segment(struct tree *tree, const struct stack *stack, uint32_t
 	row.frames = tree->text;
 	frames_text(stack->entries + (stack->count - end), count, tree->text);
 	seep_row_put(&tree->rows, &row);
-	tree->path = seep_xgrow(tree->path, &tree->path_capacity, tree->path_count + 1,
-				sizeof(*tree->path));
-	tree->path[tree->path_count++] = (struct step){ (uint32_t)tree->rows.count, end };
+	*SEEP_APPEND(tree->path, tree->path_count) = (struct step){ (uint32_t)tree->rows.count,
+								    end };
 }
 
 /* From the innermost on: where the stack ends, and where those after it leave what is new in it. */
@@ -203,11 +200,8 @@ static size_t find_cuts(struct tree *tree, uint32_t index)
 	size_t count = 0;
 
 	while (end > stack->shared) {
-		if (count == 0 || tree->cuts[count - 1] > end) {
-			tree->cuts = seep_xgrow(tree->cuts, &tree->cut_capacity, count + 1,
-						sizeof(*tree->cuts));
-			tree->cuts[count++] = end;
-		}
+		if (count == 0 || tree->cuts[count - 1] > end)
+			*SEEP_APPEND(tree->cuts, count) = end;
 		if (++index == tree->profile->context_count)
 			break;
 		if (tree->stacks[index].shared < end)
