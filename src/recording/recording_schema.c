@@ -107,12 +107,11 @@ static const struct seep_sql_column context[] = {
 #undef C2
 };
 
-#define E(type, field, name) COLUMN(type, seep_epoch_row, field, name)
 static const struct seep_sql_column epoch[] = {
-	E(U32, context, "context"),
-	E(U32, epoch.epoch, "epoch"),
-	E(COUNT, epoch.blocks, "blocks"),
-	E(COUNT, epoch.bytes, "bytes"),
+	COLUMN(U32, seep_epoch_row, context, "context"),
+	COLUMN(U32, seep_epoch_row, epoch.epoch, "epoch"),
+	COLUMN(COUNT, seep_epoch_row, epoch.blocks, "blocks"),
+	COLUMN(COUNT, seep_epoch_row, epoch.bytes, "bytes"),
 };
 
 #define M2(type, field, ...) COLUMN(type, seep_profile_mark, field, #field, __VA_ARGS__)
@@ -166,17 +165,16 @@ static const struct seep_sql_column run[] = {
 	       .comment = "the most that peaks of those that ran at the same time sum to"),
 };
 
-#define O(type, field, name) COLUMN(type, seep_profile_other, field, name)
 static const struct seep_sql_column other_process[] = {
 	KEY(POSITION, "position"),
-	O(U32, pid, "pid"),
-	O(U32, ppid, "ppid"),
-	O(TEXT, exe, "exe"),
+	COLUMN(U32, seep_profile_other, pid, "pid"),
+	COLUMN(U32, seep_profile_other, ppid, "ppid"),
+	COLUMN(TEXT, seep_profile_other, exe, "exe"),
 	COLUMN(NAME, seep_profile_other, file, "recording", .comment = "in the folder FILE.d"),
-	O(NUMBER, start_ns, "start_ns"),
-	O(NUMBER, end_ns, "end_ns"),
+	COLUMN(NUMBER, seep_profile_other, start_ns, "start_ns"),
+	COLUMN(NUMBER, seep_profile_other, end_ns, "end_ns"),
 	ALLOC_SUMS(seep_profile_other, ),
-	O(COUNT, peak_bytes, "peak_bytes"),
+	COLUMN(COUNT, seep_profile_other, peak_bytes, "peak_bytes"),
 };
 
 #define S3(type, field, ...) COLUMN(type, seep_profile_scan, field, #field, __VA_ARGS__)
@@ -192,12 +190,11 @@ static const struct seep_sql_column scan[] = {
 	S3(COUNT, blocks, .comment = "live ones that were looked at"),
 };
 
-#define R4(type, field, name) COLUMN(type, seep_profile_range, field, name)
 static const struct seep_sql_column scan_skipped[] = {
 	KEY(POSITION, "position"),
-	R4(NUMBER, from, "from_address"),
-	R4(NUMBER, to, "to_address"),
-	R4(NAME, reason, "reason"),
+	COLUMN(NUMBER, seep_profile_range, from, "from_address"),
+	COLUMN(NUMBER, seep_profile_range, to, "to_address"),
+	COLUMN(NAME, seep_profile_range, reason, "reason"),
 };
 
 static const struct seep_sql_column scan_caveat[] = {
