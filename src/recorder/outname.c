@@ -139,10 +139,12 @@ static void remove_recording(int dir_fd, const char *name, void *context)
 {
 	struct clearing *clearing = context;
 	SEEP_FREED char *path = seep_xasprintf("%s/%s", clearing->folder, name);
+	const char *kind = NULL;
 	struct stat st;
 
-	if (has_name_of_ours(name, clearing->stem) && lstat(path, &st) == 0 &&
-	    S_ISREG(st.st_mode) && seep_recording_is_one(path))
+	if (has_name_of_ours(name, clearing->stem) && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		kind = seep_profile_file_kind(path);
+	if (kind && strcmp(kind, "recording") == 0)
 		(void)unlinkat(dir_fd, name, 0);
 	else
 		clearing->kept_count++;

@@ -39,9 +39,6 @@ enum { SEEP_RECORDING_VERSION = 2 };
 SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_profile *profile,
 					bool replace, struct seep_error *err);
 
-/* Does the file begin as a recording does? False also of what cannot be read. */
-bool seep_recording_is_one(const char *path);
-
 /* "recording" or "ledger", of any version; NULL: the file is neither, or cannot be looked at. */
 const char *seep_profile_file_kind(const char *path);
 

@@ -76,13 +76,6 @@ static int read_head(const char *path, struct head *ret_head, struct seep_error 
 	return 0;
 }
 
-bool seep_recording_is_one(const char *path)
-{
-	struct head head;
-
-	return read_head(path, &head, NULL) == 0 && is_recording(head.bytes, head.count);
-}
-
 const char *seep_profile_file_kind(const char *path)
 {
 	struct head head;
