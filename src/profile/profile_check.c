@@ -46,37 +46,25 @@ static int check_context(const struct seep_profile_context *c, struct seep_error
 	return 0;
 }
 
-bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_totals *sums)
+bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_totals *totals)
 {
 	bool fits = true;
 
 	for (int f = 0; f < SEEP_FIGURE_COUNT; f++) {
 		const struct seep_total_field *field = seep_total_named(seep_figure_names[f]);
-		uint64_t sum = field ? seep_total_get(sums, field) : 0;
+		uint64_t sum = 0;
 
 		for (uint32_t i = 0; field && i < profile->context_count; i++)
 			fits &= !__builtin_add_overflow(sum, profile->contexts[i].figures[f], &sum);
 		if (field)
-			seep_total_set(sums, field, sum);
+			seep_total_set(totals, field, sum);
 	}
 	return fits;
 }
 
-/* Where there are totals of contexts' figures, these are equal. */
-static bool same_sums(const struct seep_profile_totals *a, const struct seep_profile_totals *b)
-{
-	for (int f = 0; f < SEEP_FIGURE_COUNT; f++) {
-		const struct seep_total_field *field = seep_total_named(seep_figure_names[f]);
-
-		if (field && seep_total_get(a, field) != seep_total_get(b, field))
-			return false;
-	}
-	return true;
-}
-
 static int check_contexts(const struct seep_profile *profile, struct seep_error *err)
 {
-	struct seep_profile_totals sums = { 0 };
+	struct seep_profile_totals sums = profile->totals;
 	int r = 0;
 
 	for (uint32_t i = 0; i < profile->context_count && r == 0; i++)
@@ -85,9 +73,11 @@ static int check_contexts(const struct seep_profile *profile, struct seep_error 
 		return r;
 	if (!seep_profile_sum(profile, &sums))
 		return contradicts(err, "the contexts sum to more than any total can be");
-	return same_sums(&sums, &profile->totals)
-		       ? 0
-		       : contradicts(err, "the totals are not the sums of the contexts");
+	for (size_t i = 0; i < seep_total_field_count; i++)
+		if (seep_total_get(&sums, &seep_total_fields[i]) !=
+		    seep_total_get(&profile->totals, &seep_total_fields[i]))
+			return contradicts(err, "the totals are not the sums of the contexts");
+	return 0;
 }
 
 static int check_leaks(const struct seep_profile *p, struct seep_error *err)

@@ -13,8 +13,8 @@
 struct seep_profile;
 struct seep_profile_totals;
 
-/* Add the contexts' figures to @sums, as far as totals have them. False where they do not fit. */
-bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_totals *sums);
+/* Set those of @totals that are sums of contexts' figures. False where they do not fit. */
+bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_totals *totals);
 
 /**
  * seep_profile_check - look for contradictions
