@@ -83,9 +83,7 @@ static bool match_deref(struct cfi_reader r, unsigned number, int64_t *ret_offse
 	       is_at_end(&r);
 }
 
-/*
- * Hand-written assembly that realigns its stack keeps the old one in memory: *(rsp + offset) + 8.
- */
+/* Hand-written assembly that realigns its stack keeps the old in memory: *(rsp + offset) + 8. */
 static bool match_sp_memory(struct cfi_reader r, int64_t *ret_offset)
 {
 	return take_register(&r, CFI_REGISTER_SP, ret_offset) && cfi_read_u8(&r) == OP_DEREF &&

@@ -255,8 +255,7 @@ struct ledger_state {
 	_Atomic uint64_t threads_started;
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
 	_Atomic uint64_t early;	  /* allocations and frees counted before the ledger was there */
-	_Atomic uint64_t
-		summed; /* 1: a small child at its end, its figures are in its ancestor's sums */
+	_Atomic uint64_t summed;  /* 1: a small child, at its end added to an ancestor's sums */
 	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
 	_Atomic uint64_t verify_walks;
 	_Atomic uint64_t verify_landed;
@@ -388,10 +387,9 @@ enum {
 
 enum ledger_context_flags {
 	LEDGER_CONTEXT_READY = 1 << 0,
-	LEDGER_CONTEXT_TRUNCATED = 1 << 1, /* no unwind rule for the outermost frame */
-	LEDGER_CONTEXT_CUT = 1 << 2,	   /* depth= left outer frames out */
-	LEDGER_CONTEXT_FRAME_POINTER =
-		1 << 3, /* a frame was found by frame pointer, without a rule */
+	LEDGER_CONTEXT_TRUNCATED = 1 << 1,     /* no unwind rule for the outermost frame */
+	LEDGER_CONTEXT_CUT = 1 << 2,	       /* depth= left outer frames out */
+	LEDGER_CONTEXT_FRAME_POINTER = 1 << 3, /* a frame was found so, without a rule */
 };
 
 struct ledger_context {
@@ -406,8 +404,7 @@ struct ledger_context {
 
 enum ledger_node_flags {
 	LEDGER_NODE_READY = 1 << 0,
-	LEDGER_NODE_EXACT =
-		1 << 1, /* address is where a signal interrupted, not a return address */
+	LEDGER_NODE_EXACT = 1 << 1, /* where a signal interrupted, not a return address */
 };
 
 /*

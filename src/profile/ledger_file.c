@@ -178,9 +178,7 @@ static void add_slot(const void *item, struct seep_ledger_sums *sums)
 		add_counts(sums, LEDGER_GET(slot->allocs), LEDGER_GET(slot->frees));
 }
 
-/*
- * Rows before slots: what a flush moves meanwhile is then missed by this pass, never counted twice.
- */
+/* Rows before slots: what a flush moves meanwhile is missed by this pass, never counted twice. */
 struct seep_ledger_sums seep_ledger_sum(struct seep_ledger *ledger)
 {
 	struct seep_ledger_sums sums = { .usable_bytes =

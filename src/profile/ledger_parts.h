@@ -108,9 +108,8 @@ struct seep_ledger_load {
 	bool peak_was_now;
 	bool any_in_doubt; /* of the contexts, by the last reading */
 	struct seep_ledger_node {
-		uint32_t
-			piece; /* of the builder, equal for equal ones; 0 = not published yet, or the root */
-		bool damaged; /* the path to the root is not whole */
+		uint32_t piece; /* the builder's, equal for equal ones; 0: the root, or none yet */
+		bool damaged;	/* the path to the root is not whole */
 	} * nodes;
 	uint64_t node_count;
 	uint16_t *folded; /* by piece: the most that one of its nodes says */
@@ -132,9 +131,7 @@ void seep_ledger_load_notes(struct seep_ledger_load *load);
 
 void seep_ledger_load_done(struct seep_ledger_load *load);
 
-/*
- * Make @array one of @wanted items at least, but no more than 32 bits count, the new ones zeroed.
- */
+/* Make @array one of @wanted items at least, but of no more than 32 bits count; new ones are 0. */
 void *seep_ledger_grow(void *array, uint64_t *count, uint64_t wanted, size_t item_bytes)
 	__attribute__((returns_nonnull, warn_unused_result));
 

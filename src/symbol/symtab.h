@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The function names of ELF symbol tables, by address: what remains where there is no DWARF.
- */
+/* The function names of ELF symbol tables, by address: what remains where there is no DWARF. */
 #ifndef SEEP_SYMBOL_SYMTAB_H
 #define SEEP_SYMBOL_SYMTAB_H
 
