@@ -15,7 +15,6 @@
 #ifndef SEEP_PROFILE_BUILDER_H
 #define SEEP_PROFILE_BUILDER_H
 
-#include "base/error.h"
 #include "base/idtable.h"
 #include "profile/profile.h"
 

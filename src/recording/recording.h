@@ -10,7 +10,6 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct seep_profile;
 struct seep_sql_found;

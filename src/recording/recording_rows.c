@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/recording_rows.h"
 
-#include "base/xalloc.h"
 #include "recording/recording_db.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {

@@ -18,8 +18,6 @@
 #include "recording/recording_write_stacks.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { SCHEMA_BYTES_MAX = 64 * 1024 };
