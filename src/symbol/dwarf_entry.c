@@ -106,17 +106,14 @@ bool dwarf_entry_find(const struct dwarf_entry *entry, unsigned int name, struct
 {
 	const struct dwarf_abbrev *abbrev = entry->abbrev;
 	struct byte_reader reader = values_of(entry);
-	uint32_t last;
 
-	for (last = 0; last < abbrev->attribute_count; last++)
-		if (abbrev->attributes[last].name == name)
-			break;
-	if (last == abbrev->attribute_count)
-		return false;
-	for (uint32_t i = 0; i < last; i++)
+	for (uint32_t i = 0; i < abbrev->attribute_count; i++) {
+		if (abbrev->attributes[i].name == name)
+			return dwarf_value_read(&abbrev->attributes[i], &reader, ret);
 		if (!skip_value(&abbrev->attributes[i], &reader))
 			return false;
-	return dwarf_value_read(&abbrev->attributes[last], &reader, ret);
+	}
+	return false;
 }
 
 bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret)
