@@ -37,24 +37,20 @@ struct seep_symbols {
 int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
 		     struct seep_error *err)
 {
-	struct seep_debuginfod *servers = NULL;
-	struct seep_symbols *symbols;
+	struct seep_symbols *symbols = seep_xcalloc(1, sizeof(*symbols));
+	int rc = 0;
 
-	if (opt && opt->debuginfod) {
-		int rc = seep_debuginfod_new(&servers, err);
-
-		if (rc < 0)
-			return rc;
-	}
-	symbols = seep_xcalloc(1, sizeof(*symbols));
 	symbols->arena = seep_arena_new();
-	symbols->dirs.servers = servers;
-	if (opt) {
-		symbols->dirs.items = opt->debug_dirs;
-		symbols->dirs.count = opt->debug_dir_count;
-	}
-	*ret = symbols;
-	return 0;
+	if (opt)
+		symbols->dirs = (struct seep_debug_dirs){ .items = opt->debug_dirs,
+							  .count = opt->debug_dir_count };
+	if (opt && opt->debuginfod)
+		rc = seep_debuginfod_new(&symbols->dirs.servers, err);
+	if (rc < 0)
+		seep_symbols_free(symbols);
+	else
+		*ret = symbols;
+	return rc;
 }
 
 static void module_free(struct seep_symbol_module *module)
