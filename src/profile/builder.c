@@ -22,9 +22,7 @@ struct seep_piece {
 
 void seep_builder_init(struct seep_builder *b, uint64_t held_bytes)
 {
-	memset(b, 0, sizeof(*b));
-	b->profile = seep_profile_new();
-	b->text_left = TEXT_SLACK_BYTES;
+	*b = (struct seep_builder){ .profile = seep_profile_new(), .text_left = TEXT_SLACK_BYTES };
 	seep_builder_hold(b, held_bytes);
 }
 

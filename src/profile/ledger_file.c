@@ -113,10 +113,9 @@ bool seep_ledger_is_cut(const struct seep_ledger *ledger)
 	return seep_shared_map_is_cut(&ledger->map);
 }
 
-typedef void (*item_fn)(const void *item, struct seep_ledger_sums *sums);
-
 /* Call @each for the items of a table that may be touched; ends early where the file does. */
-static void each_item(struct seep_ledger *ledger, enum ledger_table_type type, item_fn each,
+static void each_item(struct seep_ledger *ledger, enum ledger_table_type type,
+		      void (*each)(const void *item, struct seep_ledger_sums *sums),
 		      struct seep_ledger_sums *sums)
 {
 	const struct ledger_table *table = &ledger->view.header.table[type];
