@@ -25,14 +25,13 @@ static uint64_t fnv_string(uint64_t hash, const char *text)
 static uint64_t hash_frame(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
-	const struct seep_profile_module *module = NULL;
+	const struct seep_profile_module *module;
 
 	if (frame->function)
 		return fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'F'), frame->function);
-	if (frame->module > 0 && frame->module <= profile->module_count)
-		module = &profile->modules[frame->module - 1];
-	if (!module)
+	if (frame->module == 0 || frame->module > profile->module_count)
 		return core_fnv_byte(CORE_FNV_BASIS, 'A');
+	module = &profile->modules[frame->module - 1];
 	if (module->build_id_bytes > 0)
 		return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'B'),
 						 module->build_id, module->build_id_bytes),

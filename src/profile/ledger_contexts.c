@@ -226,28 +226,20 @@ static uint32_t owner_of(struct seep_ledger_load *load, uint32_t row)
 	return place_of(load, LEDGER_CONTEXT_NO_STACK);
 }
 
-/* Where @epoch of the context is, or belongs. */
-static uint32_t find_epoch(const struct seep_profile_context *context, uint32_t epoch)
-{
-	uint32_t at = context->epoch_count;
-
-	/* What changes is young, most often. */
-	while (at > 0 && context->epochs[at - 1].epoch >= epoch)
-		at--;
-	return at;
-}
-
 static void add_epoch(struct seep_ledger_load *load, uint32_t place,
 		      const struct seep_profile_epoch *more)
 {
 	struct seep_profile_context *context = &load->profile->contexts[place - 1];
 	uint32_t *room = &load->contexts[place - 1].epoch_room;
-	const uint32_t at = find_epoch(context, more->epoch), behind = context->epoch_count - at;
 	struct seep_profile_epoch *epoch;
+	uint32_t at = context->epoch_count;
 
 	if ((more->blocks | more->bytes) == 0)
 		return;
-	if (behind == 0 || context->epochs[at].epoch != more->epoch) {
+	/* Where it is, or belongs: what changes is young, most often. */
+	while (at > 0 && context->epochs[at - 1].epoch >= more->epoch)
+		at--;
+	if (at == context->epoch_count || context->epochs[at].epoch != more->epoch) {
 		if (context->epoch_count == *room) {
 			*room = *room ? *room * 2 : 1;
 			epoch = seep_profile_calloc(load->profile, *room, sizeof(*epoch));
@@ -257,7 +249,7 @@ static void add_epoch(struct seep_ledger_load *load, uint32_t place,
 			context->epochs = epoch;
 		}
 		memmove(&context->epochs[at + 1], &context->epochs[at],
-			behind * sizeof(*context->epochs));
+			(context->epoch_count - at) * sizeof(*context->epochs));
 		context->epochs[at] = (struct seep_profile_epoch){ .epoch = more->epoch };
 		context->epoch_count++;
 	}
