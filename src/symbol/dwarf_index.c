@@ -182,10 +182,8 @@ size_t seep_dwarf_lookup(struct seep_dwarf *dwarf, uint64_t address,
 {
 	uint32_t unit_id = find_unit(dwarf, address);
 	const struct dwarf_unit_index *index;
-	struct seep_line_table *lines;
 	struct dwarf_unit *unit;
 	struct dwarf_node *node;
-	uint32_t file = 0;
 	size_t count = 1;
 	uint32_t id;
 
@@ -195,9 +193,8 @@ size_t seep_dwarf_lookup(struct seep_dwarf *dwarf, uint64_t address,
 	index = unit_index(dwarf, unit_id);
 	id = seep_segments_find(&index->segments, address);
 	frames[0] = (struct seep_symbol_frame){ 0 };
-	lines = unit_lines(dwarf, unit, NULL);
-	if (seep_line_table_find(lines, address, &file, &frames[0].line))
-		frames[0].file = seep_line_table_path(lines, file);
+	frames[0].file = seep_line_table_find(unit_lines(dwarf, unit, NULL), address,
+					      &frames[0].line);
 	if (id == SEEP_INTERVAL_NONE)
 		return frames[0].file ? 1 : 0;
 	node = get_node(dwarf, index, id);

@@ -375,21 +375,20 @@ static const struct sequence *find_sequence(const struct seep_line_table *table,
 	return NULL;
 }
 
-bool seep_line_table_find(const struct seep_line_table *table, uint64_t address, uint32_t *ret_file,
-			  uint32_t *ret_line)
+const char *seep_line_table_find(struct seep_line_table *table, uint64_t address,
+				 uint32_t *ret_line)
 {
 	const struct sequence *sequence = find_sequence(table, address);
 	const struct row *rows;
 	size_t count;
 
 	if (!sequence || !sequence->count)
-		return false;
+		return NULL;
 	rows = table->rows + sequence->first;
 	/* The first row is at or before the address. */
 	count = seep_search_upto(rows, sequence->count, sizeof(*rows), address);
-	*ret_file = rows[count - 1].file;
 	*ret_line = rows[count - 1].line;
-	return true;
+	return seep_line_table_path(table, rows[count - 1].file);
 }
 
 static const char *make_path(struct seep_line_table *table, const struct file *file)

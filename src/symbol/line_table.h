@@ -28,9 +28,12 @@ struct seep_line_table *seep_line_table_new(const struct seep_line_source *sourc
 /* NULL is a no-op. Paths stay: they are the arena's. */
 void seep_line_table_free(struct seep_line_table *table);
 
-/* The row that covers @address. False when there is none. @ret_line may be 0: code of no line. */
-bool seep_line_table_find(const struct seep_line_table *table, uint64_t address, uint32_t *ret_file,
-			  uint32_t *ret_line);
+/*
+ * The path and line of the row that covers @address; @ret_line may be 0: code of no line. NULL, and
+ * @ret_line is left: there is no row; NULL alone: its file has no name.
+ */
+const char *seep_line_table_find(struct seep_line_table *table, uint64_t address,
+				 uint32_t *ret_line);
 
 /* There is at least one file, which may be one of no name. */
 bool seep_line_table_has_files(const struct seep_line_table *table);
