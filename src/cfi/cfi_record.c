@@ -126,7 +126,7 @@ static enum cfi_result read_fde(const struct cfi_module *m, uintptr_t at, struct
 {
 	struct cfi_reader *r = &fde->program;
 	enum cfi_result result;
-	uintptr_t id_at, bytes;
+	uintptr_t id_at;
 	uint32_t id;
 
 	*r = reader_at(m, at);
@@ -142,9 +142,8 @@ static enum cfi_result read_fde(const struct cfi_module *m, uintptr_t at, struct
 	if (result != CFI_FOUND)
 		return result;
 	if (!cfi_read_encoded(r, fde->cie.fde_encoding, 0, &fde->pc_start) ||
-	    !cfi_read_encoded(r, fde->cie.fde_encoding & CFI_PE_SIZE_MASK, 0, &bytes))
+	    !cfi_read_encoded(r, fde->cie.fde_encoding & CFI_PE_SIZE_MASK, 0, &fde->pc_bytes))
 		return CFI_MISS_FORMAT;
-	fde->pc_bytes = bytes;
 	if (fde->cie.has_data)
 		cfi_read_skip(r, cfi_read_uleb(r));
 	if (r->bad)

@@ -28,8 +28,7 @@ struct cfi_cie {
 struct cfi_fde {
 	struct cfi_cie cie;
 	struct cfi_reader program;
-	uintptr_t pc_start;
-	uint64_t pc_bytes;
+	uintptr_t pc_start, pc_bytes;
 };
 
 /**
