@@ -141,16 +141,11 @@ static void write_leak(const struct seep_profile *p, uint32_t index,
 	};
 
 	seep_row_put(&to[0], &row);
-	for (uint32_t i = 0; i < leak->block_list_count; i++) {
-		const struct seep_leak_block_row block = { index + 1, i, leak->block_list[i] };
-
-		seep_row_put(&to[1], &block);
-	}
-	for (uint32_t i = 0; i < leak->chain_count; i++) {
-		const struct seep_leak_link_row link = { index + 1, i, leak->chain[i] };
-
-		seep_row_put(&to[2], &link);
-	}
+	for (uint32_t i = 0; i < leak->block_list_count; i++)
+		seep_row_put(&to[1],
+			     &(struct seep_leak_block_row){ index + 1, i, leak->block_list[i] });
+	for (uint32_t i = 0; i < leak->chain_count; i++)
+		seep_row_put(&to[2], &(struct seep_leak_link_row){ index + 1, i, leak->chain[i] });
 }
 
 static int write_leaks(struct writer *w)
@@ -179,12 +174,10 @@ static int write_growth(struct writer *w)
 	seep_row_writer_init(&rows, w->db, SEEP_TABLE_GROWTH);
 	for (uint32_t i = 0; i < w->profile->context_count; i++) {
 		const struct seep_profile_context *context = &w->profile->contexts[i];
-		struct seep_growth_row row = { .context = context->id };
 
-		if (!context->growth)
-			continue;
-		row.growth = *context->growth;
-		seep_row_put(&rows, &row);
+		if (context->growth)
+			seep_row_put(&rows,
+				     &(struct seep_growth_row){ context->id, *context->growth });
 	}
 	return seep_row_writer_done(&rows, w->err);
 }

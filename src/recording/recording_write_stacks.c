@@ -270,11 +270,9 @@ static int write_epochs(struct sqlite3 *db, const struct seep_profile *profile,
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
 
-		for (uint32_t e = 0; e < context->epoch_count; e++) {
-			const struct seep_epoch_row row = { context->id, context->epochs[e] };
-
-			seep_row_put(&rows, &row);
-		}
+		for (uint32_t e = 0; e < context->epoch_count; e++)
+			seep_row_put(&rows,
+				     &(struct seep_epoch_row){ context->id, context->epochs[e] });
 	}
 	return seep_row_writer_done(&rows, err);
 }
