@@ -39,7 +39,7 @@ struct wanted {
 	uint32_t module;
 	uint32_t frame;
 	size_t first; /* of its names */
-	size_t count;
+	size_t count; /* 1 at least */
 };
 
 /* A text of the symbols, and its copy in the profile. */
@@ -171,9 +171,9 @@ static void look_up(struct symboliser *s, struct wanted *wanted)
 static void set_name(struct symboliser *s, struct seep_profile_frame *frame,
 		     const struct seep_symbol_frame *name)
 {
-	frame->function = name ? copy_text(s, name->function) : NULL;
-	frame->file = name ? copy_text(s, name->file) : NULL;
-	frame->line = name ? name->line : 0;
+	frame->function = copy_text(s, name->function);
+	frame->file = copy_text(s, name->file);
+	frame->line = name->line;
 }
 
 /* The outermost name is the frame's own. */
@@ -183,9 +183,9 @@ static void give_names(struct symboliser *s, const struct wanted *wanted)
 	const struct seep_symbol_frame *names = &s->names[wanted->first];
 	struct seep_profile_frame *frame = &profile->frames[wanted->frame];
 
-	set_name(s, frame, wanted->count ? &names[wanted->count - 1] : NULL);
+	set_name(s, frame, &names[wanted->count - 1]);
 	profile->inlined[wanted->frame].first = profile->frame_count;
-	profile->inlined[wanted->frame].count = wanted->count ? (uint32_t)wanted->count - 1 : 0;
+	profile->inlined[wanted->frame].count = (uint32_t)wanted->count - 1;
 	for (size_t i = 0; i + 1 < wanted->count; i++) {
 		struct seep_profile_frame *inlined = seep_profile_add(profile, SEEP_ARRAY_FRAMES);
 
