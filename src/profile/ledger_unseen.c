@@ -215,7 +215,6 @@ static void load_truncated(struct seep_ledger_load *load)
 	SEEP_FREED uint64_t *by_module = seep_xcalloc((size_t)profile->module_count + 1,
 						      sizeof(*by_module));
 	uint64_t truncated = count_truncated(profile, by_module);
-	uint64_t allocs = profile->totals.allocs;
 	SEEP_STRBUF(list, LIST_BYTES_MAX);
 
 	list_modules(profile, by_module, &list);
@@ -224,19 +223,17 @@ static void load_truncated(struct seep_ledger_load *load)
 			profile, "truncated-stacks",
 			"%.2f %% of the allocations have stacks that end early, in %s: no unwind "
 			"information there, or the stack is too deep",
-			100.0 * (double)truncated / (double)allocs, list.text);
+			100.0 * (double)truncated / (double)profile->totals.allocs, list.text);
 }
 
 static void load_cut(struct seep_ledger_load *load)
 {
-	const struct ledger_view *view = &load->view;
-
-	if (view->lost)
+	if (load->view.lost)
 		seep_profile_add_unseen(
 			load->profile, "ledger-cut",
 			"the ledger's end is missing (%" PRIu64 " of %" PRIu64
 			" bytes are there): what the missing part held is not counted",
-			view->bytes, view->header.file_bytes);
+			load->view.bytes, load->view.header.file_bytes);
 }
 
 static void load_contradiction(struct seep_ledger_load *load)
