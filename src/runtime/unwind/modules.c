@@ -230,25 +230,17 @@ static void find_build_id(struct work *work)
 	}
 }
 
-/* Into @path; the length. Empty for the program itself, whose path the header has. */
-static size_t module_path(const struct link_map *map, char *path)
+/*
+ * As the loader has it, or in @buffer from the root on: what has no slash is no path. Empty for the
+ * program itself, whose path the header has.
+ */
+static const char *module_path(const struct link_map *map, char *buffer)
 {
 	const char *name = map->l_name ? map->l_name : "";
-	size_t length = strlen(name);
-	size_t used = 0;
+	const char *path = strchr(name, '/') ? rt_absolute_path(name, buffer, PATH_MAX_BYTES)
+					     : NULL;
 
-	if (name[0] != '/' && memchr(name, '/', length)) {
-		long got = rt_syscall3(SYS_getcwd, (long)path, PATH_MAX_BYTES, 0);
-
-		if (got > 1 && (size_t)got + length < PATH_MAX_BYTES) {
-			used = (size_t)got;
-			path[used - 1] = '/';
-		}
-	}
-	if (used + length > PATH_MAX_BYTES)
-		length = PATH_MAX_BYTES - used;
-	memcpy(path + used, name, length);
-	return used + length;
+	return path ? path : name;
 }
 
 static bool same_module(const struct listed *a, const struct listed *b)
@@ -303,8 +295,8 @@ static RT_COLD struct listed *list_module(const struct dl_find_object *object, s
 	now->start = (uintptr_t)object->dlfo_map_start;
 	now->end = (uintptr_t)object->dlfo_map_end;
 	now->bias = map->l_addr;
-	now->path = work->path;
-	now->path_bytes = (uint32_t)module_path(map, work->path);
+	now->path = module_path(map, work->path);
+	now->path_bytes = (uint32_t)strlen(now->path);
 	find_build_id(work);
 	for (uint32_t i = 0; i < entries(); i++) {
 		entry = &rt_load_acquire(&listed)[i];
