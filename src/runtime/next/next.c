@@ -162,20 +162,15 @@ static uint32_t find_gnu(const struct symbols *s, const char *name)
 	}
 }
 
-/* By DT_HASH (System V ABI, "Hash Table"): objects linked with --hash-style=sysv. */
+/*
+ * Among all symbols, whose number DT_HASH has (System V ABI, "Hash Table"): few objects are linked
+ * with --hash-style=sysv alone.
+ */
 static uint32_t find_sysv(const struct symbols *s, const char *name)
 {
-	const uint32_t *buckets = s->hash_sysv + 2;
-	uint32_t hash = 0;
+	const uint32_t count = s->hash_sysv[1];
 
-	if (!s->hash_sysv[0])
-		return 0;
-	for (const char *c = name; *c; c++) {
-		hash = (hash << 4) + (unsigned char)*c;
-		hash ^= hash >> 24 & 0xf0;
-	}
-	hash &= 0x0fffffff;
-	for (uint32_t i = buckets[hash % s->hash_sysv[0]]; i; i = buckets[s->hash_sysv[0] + i])
+	for (uint32_t i = 1; i < count; i++)
 		if (is_definition(s, i, name))
 			return i;
 	return 0;
