@@ -43,6 +43,21 @@
 #define rt_store_release(p, v) atomic_store_explicit((p), (v), memory_order_release)
 #define rt_add(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
+/*
+ * The word becomes at least @value. Somebody who changes one of the ledger's all the time may have
+ * his way: it is figures. Else a try fails only where another thread's succeeds.
+ */
+#define rt_raise(word, value)                                                                \
+	do {                                                                                 \
+		__typeof__(rt_load(word)) rt_said = rt_load(word);                           \
+		for (unsigned rt_i = 0; rt_said < (value) && rt_i < RT_RAISE_TRIES; rt_i++)  \
+			if (atomic_compare_exchange_weak_explicit((word), &rt_said, (value), \
+								  memory_order_release,      \
+								  memory_order_relaxed))     \
+				break;                                                       \
+	} while (0)
+enum { RT_RAISE_TRIES = 1000 };
+
 /* A word with a single writer, in one instruction: no signal handler comes between. */
 RT_INLINE void rt_bump(_Atomic uint64_t *word, uint64_t by)
 {

@@ -16,7 +16,7 @@ void rt_tables_start(void)
 	rt_store(&rt_global.state->real_bytes, LEDGER_FIXED_BYTES);
 }
 
-enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20, RAISE_TRIES = 1000 };
+enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
 
 /*
  * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. A table
@@ -49,20 +49,6 @@ static RT_COLD void note_full(void)
 
 	if (!(unseen & (LEDGER_UNSEEN_NO_SPACE | LEDGER_UNSEEN_REFUSED)))
 		rt_note_unseen(LEDGER_UNSEEN_FULL);
-}
-
-/*
- * What the ledger says becomes at least @value. Somebody who changes it all the time may have his
- * way: it is figures.
- */
-static void raise(_Atomic uint64_t *word, uint64_t value)
-{
-	uint64_t said = rt_load(word);
-
-	for (unsigned i = 0; said < value && i < RAISE_TRIES; i++)
-		if (atomic_compare_exchange_weak_explicit(word, &said, value, memory_order_release,
-							  memory_order_relaxed))
-			return;
 }
 
 /* Make items real up to @end; false when there is no room, with the reason noted. */
@@ -99,7 +85,7 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 			ready = after;
 		}
 	}
-	raise(&rt_global.state->table[type].ready, ready);
+	rt_raise(&rt_global.state->table[type].ready, ready);
 	return true;
 }
 
@@ -122,7 +108,7 @@ uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 		goto full;
 	if (RT_UNLIKELY(index + count > rt_load_acquire(&at->ready)) && !grow(type, index + count))
 		return RT_NO_INDEX;
-	raise(&rt_global.state->table[type].reserved, index + count);
+	rt_raise(&rt_global.state->table[type].reserved, index + count);
 	return index;
 full:
 	note_full();

@@ -59,16 +59,6 @@ static struct rt_thread *adopt(uint32_t index, uint32_t tid)
 	return thread;
 }
 
-static void raise(_Atomic uint32_t *word, uint32_t value)
-{
-	uint32_t before = rt_load(word);
-
-	while (before < value &&
-	       !atomic_compare_exchange_weak_explicit(word, &before, value, memory_order_relaxed,
-						      memory_order_relaxed))
-		;
-}
-
 static struct rt_thread *cache_new(uint32_t tid)
 {
 	uint64_t index = rt_table_take(LEDGER_TABLE_CACHES, 1);
@@ -92,8 +82,8 @@ static struct rt_thread *cache_new(uint32_t tid)
 	rt_store_release(&thread->cache->ready, 1);
 	rt_store_release(&threads[index], thread);
 	/* Not by one: a start that was left may have taken an index and gone no further. */
-	raise(&rt_threads, (uint32_t)index + 1);
-	raise(&rt_global.control->caches, (uint32_t)index + 1);
+	rt_raise(&rt_threads, (uint32_t)index + 1);
+	rt_raise(&rt_global.control->caches, (uint32_t)index + 1);
 	rt_threshold_update();
 	return thread;
 }
