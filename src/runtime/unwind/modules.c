@@ -38,7 +38,7 @@ struct listed {
 	_Atomic uint64_t index; /* number of a ledger << 32 | index there + 1 */
 };
 
-static struct listed *_Atomic listed;
+static struct listed *listed;	      /* NULL: there was no memory for it */
 static _Atomic uint32_t listed_count; /* may exceed MODULES_MAX */
 static uint32_t ledger;		      /* how many this process and its ancestors filled before */
 
@@ -108,15 +108,13 @@ static uint32_t entries(void)
 {
 	uint32_t count = rt_load_acquire(&listed_count);
 
-	if (!rt_load_acquire(&listed))
-		return 0;
 	return count < MODULES_MAX ? count : MODULES_MAX;
 }
 
 /* The @i-th entry, if it was met in @generation; else NULL. */
 static struct listed *met_in(uint32_t generation, uint32_t i)
 {
-	struct listed *entry = &rt_load_acquire(&listed)[i];
+	struct listed *entry = &listed[i];
 
 	return rt_load_acquire(&entry->met) == generation + 1 ? entry : NULL;
 }
@@ -254,20 +252,11 @@ static bool same_module(const struct listed *a, const struct listed *b)
 /* NULL: there is no room. */
 static struct listed *entry_new(const struct listed *from)
 {
-	struct listed *map = rt_load_acquire(&listed), *none = NULL, *entry;
+	struct listed *entry;
 	char *path = NULL;
 	uint32_t i;
 
-	if (!map) {
-		map = rt_mmap_sparse(MODULES_MAX * sizeof(*map));
-		if (map && !atomic_compare_exchange_strong_explicit(&listed, &none, map,
-								    memory_order_acq_rel,
-								    memory_order_acquire)) {
-			rt_munmap_sparse(map, MODULES_MAX * sizeof(*map));
-			map = none;
-		}
-	}
-	if (!map || rt_load(&listed_count) >= MODULES_MAX)
+	if (!listed || rt_load(&listed_count) >= MODULES_MAX)
 		return NULL;
 	if (from->path_bytes)
 		path = rt_mmap(from->path_bytes);
@@ -276,7 +265,7 @@ static struct listed *entry_new(const struct listed *from)
 	i = atomic_fetch_add_explicit(&listed_count, 1, memory_order_acq_rel);
 	if (i >= MODULES_MAX)
 		return NULL;
-	entry = &map[i];
+	entry = &listed[i];
 	if (path)
 		memcpy(path, from->path, from->path_bytes);
 	*entry = *from;
@@ -299,7 +288,7 @@ static RT_COLD struct listed *list_module(const struct dl_find_object *object, s
 	now->path_bytes = (uint32_t)strlen(now->path);
 	find_build_id(work);
 	for (uint32_t i = 0; i < entries(); i++) {
-		entry = &rt_load_acquire(&listed)[i];
+		entry = &listed[i];
 		if (rt_load_acquire(&entry->ready) && same_module(entry, now))
 			return entry;
 	}
@@ -383,13 +372,13 @@ static struct listed *entry_around(uintptr_t pc)
 	struct listed *entry = NULL;
 
 	if (known && known >> 32 == rt_load(&rt_generation))
-		entry = &rt_load_acquire(&listed)[(uint32_t)known - 1];
+		entry = &listed[(uint32_t)known - 1];
 	if (entry && pc - entry->start < entry->end - entry->start)
 		return entry;
 	entry = meet(pc);
 	if (entry)
-		rt_store(place, (uint64_t)rt_load(&rt_generation) << 32 |
-					(uint64_t)(entry - rt_load_acquire(&listed) + 1));
+		rt_store(place,
+			 (uint64_t)rt_load(&rt_generation) << 32 | (uint64_t)(entry - listed + 1));
 	return entry;
 }
 
@@ -409,6 +398,7 @@ void rt_modules_start(void)
 {
 	struct dl_find_object object;
 
+	listed = rt_mmap_sparse(MODULES_MAX * sizeof(*listed));
 	find_program();
 	/* The loader's own extent, by the one object that it must contain. */
 	if (loader_find((uintptr_t)_r_debug.r_ldbase, &object)) {

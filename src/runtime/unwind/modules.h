@@ -48,7 +48,10 @@ RT_COLD void rt_modules_check_load(const uintptr_t *frame);
  */
 uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias);
 
-/* The extent of the dynamic linker, into rt_global. Once, at start. */
+/*
+ * Room for the list; the extent of the dynamic linker, into rt_global. Once, at start, before there
+ * is a control line.
+ */
 void rt_modules_start(void);
 
 /* Forget the ledger's indices: a forked child has an empty ledger. */
