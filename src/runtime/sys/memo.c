@@ -99,25 +99,15 @@ static struct rt_memo_table *renew(rt_memo *memo, struct rt_memo_table *old, uin
 	return old;
 }
 
-struct rt_memo_table *rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generation,
-				  uint64_t most_bytes)
+void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generation,
+		 uint64_t most_bytes)
 {
-	struct rt_memo_table *old = rt_load_acquire(memo), *table = old;
+	struct rt_memo_table *table = rt_load_acquire(memo);
 
 	if (!table || rt_load(&table->used) * 4 > buckets_of(table) * 3)
 		table = renew(memo, table, generation, most_bytes);
 	if (table)
 		put(table, key, value);
-	return table != old ? old : NULL;
-}
-
-void rt_memo_unmap(struct rt_memo_table *table)
-{
-	uint64_t bytes = bytes_of(buckets_of(table));
-
-	/* What it held is counted no more; see replace(). */
-	rt_count_private((int64_t)bytes);
-	rt_munmap(table, bytes);
 }
 
 void rt_memo_empty(rt_memo *memo)

@@ -94,14 +94,11 @@ static inline void rt_memo_prefetch(rt_memo *memo, uint64_t key)
 /*
  * Add @value, not 0, in place of what @key had. A table that is three quarters full becomes one of
  * twice the size; but one that was filled since before @generation, or is the largest of
- * @most_bytes, is emptied: keys of older generations are not asked for again. Returns the table that
- * a larger one took the place of, which others may still be reading; NULL: none.
+ * @most_bytes, is emptied: keys of older generations are not asked for again. A table that gave way
+ * stays mapped, without memory: others may still be reading it.
  */
-RT_COLD struct rt_memo_table *rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value,
-					  uint64_t generation, uint64_t most_bytes);
-
-/* Of what rt_memo_put() returned: nobody reads it any more. */
-RT_COLD void rt_memo_unmap(struct rt_memo_table *table);
+RT_COLD void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generation,
+			 uint64_t most_bytes);
 
 /* Forget all. */
 RT_COLD void rt_memo_empty(rt_memo *memo);

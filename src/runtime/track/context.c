@@ -155,14 +155,12 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 	uint64_t known_by;
 	uint32_t row;
 
-	(void)atomic_fetch_add_explicit(&rt_entering, 1, memory_order_seq_cst);
 	rt_nodes_add(&thread->walk, &path);
 	row = find_row(&path, key, &thread->walk, epoch, &known_by);
 	/* Stacks that the ledger has no room for are added too: not without an end. */
 	if (!path.folded || may_keep_path(known_by))
-		(void)rt_memo_put(&rt_raw_rows, hash, (uint64_t)epoch << 32 | row,
-				  rt_load(&rt_generation), rt_header.ledger_max_bytes / RAW_SHARE);
-	(void)atomic_fetch_sub_explicit(&rt_entering, 1, memory_order_release);
+		rt_memo_put(&rt_raw_rows, hash, (uint64_t)epoch << 32 | row,
+			    rt_load(&rt_generation), rt_header.ledger_max_bytes / RAW_SHARE);
 	return row;
 }
 
@@ -186,5 +184,4 @@ void rt_contexts_forked(void)
 {
 	rt_memo_drop(&rt_raw_rows);
 	rt_memo_drop(&rt_entered);
-	rt_store(&rt_entering, 0);
 }

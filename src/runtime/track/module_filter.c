@@ -45,8 +45,8 @@ static RT_COLD bool judge_and_keep(uintptr_t address, const void *frame)
 	rt_module_remember(address - 1);
 	generation = rt_load(&rt_generation);
 	wanted = judge(address);
-	(void)rt_memo_put(&verdicts, key_of(address, generation), wanted ? WANTED : UNWANTED,
-			  generation, VERDICTS_MOST_BYTES);
+	rt_memo_put(&verdicts, key_of(address, generation), wanted ? WANTED : UNWANTED, generation,
+		    VERDICTS_MOST_BYTES);
 	rt_leave(thread);
 	return wanted;
 }

@@ -8,15 +8,10 @@
 enum { PERIOD_MAX = 8, FOLDED_MAX = UINT16_MAX };
 
 rt_memo rt_entered;
-_Atomic uint32_t rt_entering;
 
 void rt_entered_put(uint64_t hash, uint64_t value)
 {
-	struct rt_memo_table *old = rt_memo_put(&rt_entered, hash, value, 0, UINT64_MAX);
-
-	/* Whoever comes now finds the new one: where address space is scarce, it is large. */
-	if (old && atomic_load_explicit(&rt_entering, memory_order_seq_cst) == 1)
-		rt_memo_unmap(old);
+	rt_memo_put(&rt_entered, hash, value, 0, UINT64_MAX);
 }
 
 /* A frame after folding. */

@@ -19,9 +19,6 @@ extern RT_HIDDEN rt_memo rt_entered;
 /* For as long as there is memory: what is forgotten would be added to the ledger again. */
 RT_COLD void rt_entered_put(uint64_t hash, uint64_t value);
 
-/* So many threads are at it; those that were left by longjmp for ever. */
-extern RT_HIDDEN _Atomic uint32_t rt_entering;
-
 struct rt_path {
 	uint32_t leaf;
 	bool folded; /* some frames stand for several */

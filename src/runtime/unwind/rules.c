@@ -137,7 +137,7 @@ rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 	rule = rt_rule_compile(pc, exact);
 	if (rule & RT_RULE_NO_MODULE)
 		(void)atomic_fetch_or_explicit(&rt_unusual, RT_GENERATED_MET, memory_order_relaxed);
-	(void)rt_memo_put(&rt_rules, rt_rule_key(pc, exact, generation), rule,
-			  rt_load(&rt_generation), RULES_MOST_BYTES);
+	rt_memo_put(&rt_rules, rt_rule_key(pc, exact, generation), rule, rt_load(&rt_generation),
+		    RULES_MOST_BYTES);
 	return rule;
 }
