@@ -239,7 +239,7 @@ PREDICT_TEST(goes_on_without_memory)
 	none.rlim_cur = 1 << 20;
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
 	/* What is left in the pool. */
-	while (rt_mmap(LEDGER_PAGE_BYTES))
+	while (rt_mmap(1))
 		;
 	learn(1, 3);
 	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);

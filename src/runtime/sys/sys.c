@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sys/sys.h"
 
-#include "ledger/ledger_blocks.h"
 #include "runtime/rt.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/tables.h"
@@ -25,13 +24,15 @@ enum {
 	GUARD_BYTES = RT_GUARD_BYTES,
 	REGION_BYTES = 64 << 20, /* begins at a multiple of that */
 	REGION_PART_MAX = REGION_BYTES / 2,
-	CHUNK_BYTES = 256 << 10,
-	/* Of the page map's upper level, the first, the last pages are used most: a chunk's end. */
-	REGION_FRONT_BYTES = CHUNK_BYTES - LEDGER_LEAVES_PAGES,
+	/*
+	 * Of the page map's upper level, which is the first part of all, the last 128 KB are used
+	 * most. So they lie in the same 2 MB, a table of pages, as what comes behind it.
+	 */
+	REGION_FRONT_BYTES = 256 << 10,
 };
 _Static_assert((int)REGION_FRONT_BYTES >= (int)GUARD_BYTES, "a guard before each region");
 
-/* Where the next part of a region begins; at the edge of one there is no room left. */
+/* Where the next part of a region begins; at the end of one there is no room left. */
 struct regions {
 	_Atomic uintptr_t next;
 	unsigned below; /* the library, in REGION_BELOW */
@@ -117,9 +118,8 @@ static uintptr_t region_new(uintptr_t wanted)
 	return begin;
 }
 
-/* @bytes of a region, without access yet. With @edge, up to the first multiple of it that leaves
- * @bytes or more. */
-static struct place region_part(struct regions *regions, size_t bytes, size_t edge)
+/* @bytes of a region, without access yet. */
+static struct place region_part(struct regions *regions, size_t bytes)
 {
 	const struct place none = { 0, 0 };
 	uintptr_t before = rt_load(&regions->next);
@@ -131,14 +131,14 @@ static struct place region_part(struct regions *regions, size_t bytes, size_t ed
 		uintptr_t region = 0;
 
 		place.begin = before;
-		place.end = align_up(before + bytes, edge);
+		place.end = before + rt_page_up(bytes);
 		if (place.end + GUARD_BYTES > align_up(before, REGION_BYTES)) {
 			region = region_new(before ? align_up(before, REGION_BYTES)
 						   : first_region(regions->below));
 			if (!region)
 				return none;
 			place.begin = region + REGION_FRONT_BYTES;
-			place.end = align_up(place.begin + bytes, edge);
+			place.end = place.begin + rt_page_up(bytes);
 		}
 		if (atomic_compare_exchange_strong_explicit(&regions->next, &before, place.end,
 							    memory_order_relaxed,
@@ -205,7 +205,7 @@ static uintptr_t map_alone(size_t bytes)
 
 static void *map_part(struct regions *regions, size_t bytes)
 {
-	struct place part = region_part(regions, bytes, LEDGER_PAGE_BYTES);
+	struct place part = region_part(regions, bytes);
 
 	if (!part.begin)
 		return (void *)map_alone(bytes);
@@ -246,52 +246,41 @@ void *rt_mmap_sparse(size_t bytes)
  * The pool: what is small is taken from chunks, so that a thread that starts makes no system call
  * for its memory and a forked child maps none. Nothing that was given back is used again.
  */
-enum { PIECE_BYTES_MAX = 32 << 10, PIECE_ALIGN = 64 };
+enum { CHUNK_BYTES = 256 << 10, PIECE_BYTES_MAX = 32 << 10, PIECE_ALIGN = 64 };
+_Static_assert(CHUNK_BYTES / PIECE_ALIGN <= LEDGER_PAGE_BYTES, "what is taken fits below a page");
 
-/* Where the next piece begins, inside of its chunk; at the edge of one there is no room left. */
+/*
+ * The present chunk, and in the bits that the address of a page leaves free how much of it is taken,
+ * in PIECE_ALIGN. A word in the chunk would be one more page that a forked child writes to.
+ */
 static _Atomic uintptr_t pool;
-
-static uintptr_t chunk_up(uintptr_t address)
-{
-	return align_up(address, CHUNK_BYTES);
-}
-
-/* What can be taken from up to the next edge; 0: no memory. */
-static uintptr_t chunk_new(void)
-{
-	struct place where = region_part(&tables, (size_t)2 * PIECE_BYTES_MAX, CHUNK_BYTES);
-	uintptr_t end;
-
-	if (where.begin)
-		return open_part(&tables, where) ? where.begin : 0;
-	/* Another place has edges elsewhere. */
-	where.begin = map_alone((size_t)2 * CHUNK_BYTES);
-	end = (where.begin + (size_t)2 * CHUNK_BYTES) & ~(uintptr_t)(CHUNK_BYTES - 1);
-	return where.begin && end - where.begin > CHUNK_BYTES ? end - CHUNK_BYTES : where.begin;
-}
 
 static void *piece_new(size_t bytes)
 {
 	/* Whole pages are not shared with others. */
 	const size_t align = bytes < LEDGER_PAGE_BYTES ? PIECE_ALIGN : LEDGER_PAGE_BYTES;
-	uintptr_t at = rt_load(&pool);
+	uintptr_t before = rt_load(&pool);
 
 	bytes = align_up(bytes, align);
 	for (;;) {
-		uintptr_t begin = align_up(at, align);
-		uintptr_t chunk = 0;
+		uintptr_t chunk = before & ~(uintptr_t)(LEDGER_PAGE_BYTES - 1);
+		uintptr_t at = align_up((before - chunk) * PIECE_ALIGN, align);
+		void *added = NULL;
 
-		if (chunk_up(begin + bytes) != chunk_up(at) || at == chunk_up(at)) {
-			chunk = chunk_new();
-			if (!chunk)
+		/* One that is taken to its end would be the next page's address. */
+		if (!chunk || at + bytes >= CHUNK_BYTES) {
+			added = map_part(&tables, CHUNK_BYTES);
+			if (!added)
 				return NULL;
-			begin = chunk;
+			chunk = (uintptr_t)added;
+			at = 0;
 		}
 		if (atomic_compare_exchange_strong_explicit(
-			    &pool, &at, begin + bytes, memory_order_relaxed, memory_order_relaxed))
-			return (void *)begin;
-		if (chunk)
-			rt_munmap_sparse((void *)chunk, chunk_up(chunk + 1) - chunk);
+			    &pool, &before, chunk + (at + bytes) / PIECE_ALIGN,
+			    memory_order_relaxed, memory_order_relaxed))
+			return (void *)(chunk + at);
+		if (added)
+			rt_munmap_sparse(added, CHUNK_BYTES);
 	}
 }
 
