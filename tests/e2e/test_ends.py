@@ -23,7 +23,7 @@ EXIT, EXEC, ABORT = 1, 2, 3
 CALLED = {
     "exit": (EXIT, 3, 3),
     "_exit": (EXIT, 3, 0),
-    "_Exit": (EXIT, 3, 0),
+    "_Exit": (EXIT, 253, 0),
     "quick_exit": (EXIT, 3, 2),
     "abort": (ABORT, None, 0),
     "execve": (EXEC, None, 0),

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 	if (strcmp(mode, "_exit") == 0)
 		call((void *)_exit, 3, NULL, NULL);
 	if (strcmp(mode, "_Exit") == 0)
-		call((void *)_Exit, 3, NULL, NULL);
+		call((void *)_Exit, -3, NULL, NULL);
 	if (strcmp(mode, "quick_exit") == 0)
 		call((void *)quick_exit, 3, NULL, NULL);
 	if (strcmp(mode, "abort") == 0)

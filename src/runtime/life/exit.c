@@ -21,8 +21,8 @@ enum { NOTICE_MS = 500 };
 
 /* A thread has called an end that does not come back: where, is in rt_facts. */
 static _Atomic uint32_t is_ending;
-/* libc calls us when all others have been called. */
-static bool is_called_last, is_called_last_quick;
+/* libc calls us when all other handlers of quick_exit() have been called. */
+static bool is_called_last_quick;
 static int quick_status;
 
 _Atomic uint32_t rt_exit_is_shared;
@@ -101,9 +101,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	if (!is_ours())
 		return;
 	state = rt_global.state;
-	if (ended == LEDGER_ENDED_EXIT)
+	if (ended == LEDGER_ENDED_EXIT) {
 		rt_suppressions_note();
-	if (ended == LEDGER_ENDED_EXIT && status >= 0) {
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
 		rt_store(&state->exit_status_known, 1);
 	}
@@ -224,7 +223,7 @@ static void at_true_end(int status, void *unused)
 {
 	(void)unused;
 	find_exit_point(__builtin_frame_address(0));
-	rt_exit_notice(LEDGER_ENDED_EXIT, status & 0xff);
+	rt_exit_notice(LEDGER_ENDED_EXIT, status);
 }
 
 static void at_true_quick_end(void *unused)
@@ -235,7 +234,7 @@ static void at_true_quick_end(void *unused)
 
 void rt_exit_notice_quick(int status)
 {
-	quick_status = status & 0xff;
+	quick_status = status;
 	if (!is_called_last_quick)
 		rt_exit_notice(LEDGER_ENDED_EXIT, status);
 }
@@ -245,19 +244,8 @@ void rt_exit_notice_quick(int status)
  * registers the destructors of all objects, so we are called after these and after all functions
  * given to atexit(). What frees blocks there frees them before anybody looks for leaks.
  */
-void rt_exit_start(bool first)
+void rt_exit_start(void)
 {
-	if (!first)
-		return;
-	is_called_last = on_exit(at_true_end, NULL) == 0;
+	(void)on_exit(at_true_end, NULL);
 	is_called_last_quick = __cxa_at_quick_exit(at_true_quick_end, NULL) == 0;
-}
-
-/* Loaded later: other destructors may follow; they are still counted. */
-static __attribute__((destructor)) void at_exit(void)
-{
-	if (is_called_last)
-		return;
-	find_exit_point(__builtin_frame_address(0));
-	rt_exit_notice(LEDGER_ENDED_EXIT, -1);
 }

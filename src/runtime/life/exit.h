@@ -8,8 +8,8 @@
 #include "ledger/ledger_facts.h"
 #include "runtime/rt.h"
 
-/* Once, in our constructor. @first: libc was not given anything to do at the end before us. */
-void rt_exit_start(bool first);
+/* Once, in our constructor. */
+void rt_exit_start(void);
 
 /*
  * An end was called, by a caller with these @registers; behind them stands the return address. If

@@ -11,7 +11,7 @@
 struct rt_make {
 	const char *dir; /* NULL: the usual place; lasts as long as the process */
 	uint64_t session;
-	char *const *arguments; /* see struct rt_start */
+	char *const *arguments; /* of the program, one after the other in memory */
 	const char *allocator_path;
 };
 

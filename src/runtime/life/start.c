@@ -24,6 +24,14 @@
 
 enum { DIR_MAX = 4096 };
 
+/* All but options may be changed afterwards. */
+struct start {
+	const char *options;	/* as in SEEP_OPTIONS; NULL: none */
+	const char *dir;	/* where the ledger belongs; NULL: the usual place */
+	char *const *arguments; /* of the program, one after the other in memory */
+	uint64_t session;	/* of a recorder; 0: none */
+};
+
 /* 16 random bytes that the kernel gives to every program, from the auxiliary vector. */
 static uint64_t random_seed(void)
 {
@@ -79,7 +87,7 @@ static const char *keep_dir(const char *given)
 /* For rt_phase_pass(). */
 static bool start(const void *argument)
 {
-	const struct rt_start *how = argument;
+	const struct start *how = argument;
 	const struct rt_make make = {
 		.dir = keep_dir(how->dir),
 		.session = how->session,
@@ -87,6 +95,9 @@ static bool start(const void *argument)
 		.allocator_path = rt_next_malloc_path(),
 	};
 
+	/* Only loaded, and then called: what would be recorded does not come to the hooks. */
+	if (!rt_next.malloc)
+		return false;
 	if (!rt_options_read(how->options) || !map_mine())
 		return false;
 	rt_store(&rt_mine.first_row, 1);
@@ -119,16 +130,6 @@ static bool start(const void *argument)
 	rt_fork_started();
 	rt_early_settle();
 	return true;
-}
-
-struct ledger_control *rt_start_with(const struct rt_start *how)
-{
-	if (!how->next)
-		rt_next_find();
-	else if (!rt_next_use(how->next))
-		return rt_mine.control;
-	rt_phase_pass(RT_NOT_YET, start, how);
-	return rt_mine.control;
 }
 
 static const char *variable(char *const *environment, const char *name)
@@ -167,14 +168,16 @@ static struct ledger_control *start_preloaded(void)
 	extern void *__libc_stack_end;
 	char *const *arguments = (char *const *)__libc_stack_end + 1;
 	char *const *environment = arguments + *(const long *)__libc_stack_end + 1;
-	struct rt_start how = {
+	const struct start how = {
 		.options = variable(environment, "SEEP_OPTIONS"),
 		.dir = variable(environment, "SEEP_DIR"),
 		.arguments = arguments,
 		.session = parse_hex(variable(environment, "SEEP_SESSION")),
 	};
 
-	return rt_start_with(&how);
+	rt_next_find();
+	rt_phase_pass(RT_NOT_YET, start, &how);
+	return rt_mine.control;
 }
 
 struct ledger_control *rt_control_cold(void)
@@ -201,17 +204,13 @@ bool rt_is_early(void)
 	return rt_mine.control || rt_phase_is_others();
 }
 
-/*
- * Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with().
- */
+/* Programs that allocate nothing before main start here. One that loads us later is not recorded. */
 static __attribute__((constructor)) void construct(void)
 {
-	bool preloaded = rt_next_is_behind();
-
-	if (preloaded && !rt_control())
+	if (!rt_next_is_behind() || !rt_control())
 		return;
-	rt_exit_start(preloaded);
-	if (preloaded && rt_options.start_wait)
+	rt_exit_start();
+	if (rt_options.start_wait)
 		rt_recorder_meet();
 	rt_fork_start();
 }

@@ -390,21 +390,6 @@ static void settle_foreign(struct rt_next *next)
 			   !is_next_allocators(next, (uintptr_t)next->pvalloc);
 }
 
-bool rt_next_use(const struct rt_next *given)
-{
-	struct rt_next next = *given;
-
-	if (rt_load_acquire(&is_found))
-		return false;
-	drop_plain_operators(&next);
-	settle_foreign(&next);
-	rt_next = next;
-	if (!rt_next_is_glibc())
-		rt_min_request = 16;
-	rt_store_release(&is_found, true);
-	return true;
-}
-
 void rt_next_find(void)
 {
 	struct rt_next next;
@@ -412,5 +397,10 @@ void rt_next_find(void)
 	if (rt_load_acquire(&is_found))
 		return;
 	find_functions(&next);
-	(void)rt_next_use(&next);
+	drop_plain_operators(&next);
+	settle_foreign(&next);
+	rt_next = next;
+	if (!rt_next_is_glibc())
+		rt_min_request = 16;
+	rt_store_release(&is_found, true);
 }

@@ -27,12 +27,6 @@ extern RT_HIDDEN size_t rt_min_request;
 void rt_next_find(void);
 
 /*
- * Use the functions in @next instead of searching, operators of whatever provider among them.
- * False: some are in use already.
- */
-bool rt_next_use(const struct rt_next *next);
-
-/*
  * The loader has an allocator behind this library, as it has when it was preloaded; then calls come
  * to our hooks, and rt_next_find() finds it.
  */
