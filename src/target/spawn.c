@@ -60,7 +60,8 @@ char **seep_spawn_environment_list(const struct seep_spawn_environment *environm
 	list[kept++] = preload_entry(environment->library);
 	list[kept++] = options_entry(environment->options);
 	list[kept++] = seep_xasprintf("SEEP_DIR=%s", environment->directory);
-	list[kept++] = seep_xasprintf("SEEP_SESSION=%016" PRIx64, environment->session);
+	/* Equally long in each run: programs copy it. */
+	list[kept++] = seep_xasprintf("SEEP_SESSION=%020" PRIu64, environment->session);
 	return list;
 }
 

@@ -50,7 +50,7 @@ static void say_unknown(const char *key)
 		rt_say("seep: SEEP_OPTIONS: unknown key ", key, "; SEEP_OPTIONS=help=1 lists all");
 }
 
-static bool parse_number(const char *text, uint64_t *ret_value)
+bool rt_options_number(const char *text, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -78,7 +78,7 @@ static bool parse_number(const char *text, uint64_t *ret_value)
 static bool parse_value(const struct option *option, const char *text, uint64_t *ret_value)
 {
 	if (!option->words)
-		return parse_number(text, ret_value);
+		return rt_options_number(text, ret_value);
 	for (size_t i = 0; option->words[i]; i++)
 		if (strcmp(text, option->words[i]) == 0) {
 			*ret_value = i;

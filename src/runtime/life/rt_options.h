@@ -40,4 +40,7 @@ static inline uint32_t rt_options_filters(void)
  */
 bool rt_options_read(const char *text);
 
+/* A number as options have it: decimal, with K, M or G for powers of 1024. False: @text is none. */
+bool rt_options_number(const char *text, uint64_t *ret_value);
+
 #endif

@@ -142,21 +142,14 @@ static const char *variable(char *const *environment, const char *name)
 	return NULL;
 }
 
-static uint64_t parse_hex(const char *text)
+static uint64_t session_in(char *const *environment)
 {
-	uint64_t value = 0;
+	const char *text = variable(environment, "SEEP_SESSION");
+	uint64_t session = 0;
 
-	for (; text && *text; text++) {
-		char c = *text;
-
-		if (c >= '0' && c <= '9')
-			value = value << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			value = value << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return 0;
-	}
-	return value;
+	if (text)
+		(void)rt_options_number(text, &session);
+	return session;
 }
 
 /*
@@ -172,7 +165,7 @@ static struct ledger_control *start_preloaded(void)
 		.options = variable(environment, "SEEP_OPTIONS"),
 		.dir = variable(environment, "SEEP_DIR"),
 		.arguments = arguments,
-		.session = parse_hex(variable(environment, "SEEP_SESSION")),
+		.session = session_in(environment),
 	};
 
 	rt_next_find();
