@@ -53,7 +53,8 @@ static uint64_t bytes_allowed(void)
 	return core_smaller((address_space - used) / SHARE_OF_LIMIT, limit);
 }
 
-uint64_t rt_ledger_max_wanted(void)
+/* What ledger_max= says, or the least that works; 0: not said. */
+static uint64_t max_wanted(void)
 {
 	return rt_options.ledger_max ? core_larger(rt_options.ledger_max, LEDGER_MAX_LEAST_BYTES)
 				     : 0;
@@ -78,7 +79,7 @@ static uint64_t group_max(void)
 	return core_larger(room / SHARE_OF_GROUP, core_smaller(room / 4, DEFAULT_MAX_LEAST_BYTES));
 }
 
-uint64_t rt_ledger_max_default(long fd)
+static uint64_t max_default(long fd)
 {
 	uint64_t max = group_max();
 	struct statfs fs;
@@ -99,7 +100,7 @@ static uint64_t lay_out_about(uint64_t limit)
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++)
 		usual_bytes += usual[i].item_bytes * usual[i].capacity;
 	/* No more than ids of rows can name. */
-	wanted = core_smaller(core_larger(rt_ledger_max_wanted(), usual_bytes),
+	wanted = core_smaller(core_larger(max_wanted(), usual_bytes),
 			      core_smaller(usual_bytes * ROWS_GROW, limit));
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		/* 23 bits by 33 at most. */
@@ -116,15 +117,18 @@ static uint64_t lay_out_about(uint64_t limit)
 	return at;
 }
 
-bool rt_lay_out(void)
+bool rt_lay_out(long fd)
 {
 	const uint64_t rounding = LEDGER_TABLE_COUNT * LEDGER_PAGE_BYTES + LEDGER_FIXED_BYTES;
+	const bool is_fork = rt_header.origin == LEDGER_ORIGIN_FORK;
 	const uint64_t limit = bytes_allowed();
 
-	if (rt_header.origin == LEDGER_ORIGIN_FORK && rt_header.file_bytes <= limit)
+	if (is_fork && rt_header.file_bytes <= limit)
 		return true;
 	if (limit < LEDGER_FILE_MIN_BYTES)
 		return false;
+	if (!is_fork)
+		rt_header.ledger_max_bytes = max_wanted() ? max_wanted() : max_default(fd);
 	rt_header.file_bytes = lay_out_about(limit);
 	if (rt_header.file_bytes > limit)
 		rt_header.file_bytes = lay_out_about(limit - rounding);

@@ -350,7 +350,7 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 /* A ledger without contents. */
 static bool begin_file(struct file *file)
 {
-	uint8_t *base = rt_lay_out() ? map_file(file, rt_header.file_bytes) : NULL;
+	uint8_t *base = rt_lay_out(file->fd) ? map_file(file, rt_header.file_bytes) : NULL;
 
 	if (!base)
 		return false;
@@ -386,9 +386,6 @@ static void publish_header(void)
 
 static bool fill_first(struct file *file, const struct rt_make *make)
 {
-	uint64_t max = rt_ledger_max_wanted();
-
-	rt_header.ledger_max_bytes = max ? max : rt_ledger_max_default(file->fd);
 	fill_header(make, &file->id);
 	fill_strings(make, file);
 	publish_header();
