@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the runtime's own, where the kernel does not let it have its way; and the time. */
+/* Memory of the runtime's own, where the kernel does not let it have its way; the time; and text. */
 #include "unit.h"
 
 #include "../programs/seccomp_filter.h"
@@ -206,4 +206,18 @@ TEST(the_time_is_the_vdsos_or_else_the_kernels)
 	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &after), 0);
 	assert_in_range(now, (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec,
 			(uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec);
+}
+
+TEST(parts_are_joined_and_what_is_too_long_is_cut)
+{
+	char text[8], number[RT_DECIMAL_BYTES];
+
+	assert_true(rt_text(text, sizeof(text), "ab", "", "cdefg"));
+	assert_string_equal(text, "abcdefg");
+	assert_false(rt_text(text, sizeof(text), "ab", "cdefgh", "i"));
+	assert_string_equal(text, "abcdefg");
+	assert_false(rt_text(text, 1, "a"));
+	assert_string_equal(text, "");
+	assert_string_equal(rt_decimal(0, number), "0");
+	assert_string_equal(rt_decimal(UINT64_MAX, number), "18446744073709551615");
 }

@@ -43,41 +43,6 @@ static char *first_strings;
 static size_t first_bytes;
 static uint32_t first_unseen;
 
-/* A bounded string under construction: text beyond the end is dropped. */
-struct text {
-	char *at;
-	size_t used;
-	size_t max;
-};
-
-static void put(struct text *t, const char *s)
-{
-	while (*s && t->used < t->max - 1)
-		t->at[t->used++] = *s++;
-	t->at[t->used] = '\0';
-}
-
-static void put_number(struct text *t, uint64_t value)
-{
-	char digits[24];
-	size_t at = sizeof(digits) - 1;
-
-	digits[at] = '\0';
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	put(t, digits + at);
-}
-
-static struct text text_begin(char *buffer, size_t max)
-{
-	struct text t = { buffer, 0, max };
-
-	buffer[0] = '\0';
-	return t;
-}
-
 static void close_it(long fd)
 {
 	(void)rt_syscall3(SYS_close, fd, 0, 0);
@@ -102,6 +67,7 @@ static long open_directory(uint32_t uid, struct stat *ret)
 {
 	static const char *const roots[] = { "/dev/shm", "/tmp" };
 	static char path[ROOT_BYTES];
+	char user[RT_DECIMAL_BYTES];
 	long fd = -ENOENT;
 
 	if (wanted_dir) {
@@ -113,11 +79,7 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	}
 	rt_ledger_dir = path;
 	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
-		struct text t = text_begin(path, sizeof(path));
-
-		put(&t, roots[i]);
-		put(&t, "/seep-");
-		put_number(&t, uid);
+		(void)rt_text(path, sizeof(path), roots[i], "/seep-", rt_decimal(uid, user));
 		/* The program's umask may have taken our own access away. */
 		if (rt_syscall3(SYS_mkdir, (long)path, 0700, 0) == 0)
 			(void)rt_syscall3(SYS_chmod, (long)path, 0700, 0);
@@ -129,6 +91,7 @@ static long open_directory(uint32_t uid, struct stat *ret)
 struct file {
 	long dir;
 	struct stat dir_is;
+	struct stat other_is; /* that has the name already */
 	long fd;
 	struct rt_identity id;
 	char cwd[PATH_BYTES];
@@ -136,41 +99,29 @@ struct file {
 
 static void name_program(const char *exe)
 {
-	struct text t = text_begin(rt_ledger_name, NAME_PART_MAX);
 	const char *slash = strrchr(exe, '/');
 
-	put(&t, slash ? slash + 1 : "unknown");
-	for (char *c = rt_ledger_name; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	program_bytes = t.used;
+	(void)rt_text(rt_ledger_name, NAME_PART_MAX, slash ? slash + 1 : "unknown");
+	program_bytes = (size_t)(rt_make_printable(rt_ledger_name) - rt_ledger_name);
 }
 
 static void name_file(const struct rt_identity *id, uint32_t instance)
 {
-	struct text t = { rt_ledger_name, program_bytes, sizeof(rt_ledger_name) };
+	char pid[RT_DECIMAL_BYTES], start[RT_DECIMAL_BYTES], number[RT_DECIMAL_BYTES];
 
-	put(&t, ".");
-	put_number(&t, id->pid);
-	put(&t, ".");
-	put_number(&t, id->start_ticks);
-	put(&t, ".");
-	put_number(&t, instance);
-	put(&t, ".ledger");
-	t = text_begin(unfinished_name, sizeof(unfinished_name));
-	put(&t, rt_ledger_name);
-	put(&t, UNFINISHED);
+	(void)rt_text(rt_ledger_name + program_bytes, sizeof(rt_ledger_name) - program_bytes, ".",
+		      rt_decimal(id->pid, pid), ".", rt_decimal(id->start_ticks, start), ".",
+		      rt_decimal(instance, number), ".ledger");
+	(void)rt_text(unfinished_name, sizeof(unfinished_name), rt_ledger_name, UNFINISHED);
 }
 
 /* exec keeps pid and start time: take the first number that is free. */
 static bool open_file(struct file *file)
 {
 	for (uint32_t instance = 0; instance < INSTANCES_MAX; instance++) {
-		struct stat st;
-
 		name_file(&file->id, instance);
-		if (rt_syscall6(SYS_newfstatat, file->dir, (long)rt_ledger_name, (long)&st,
-				AT_SYMLINK_NOFOLLOW, 0, 0) == 0)
+		if (rt_syscall6(SYS_newfstatat, file->dir, (long)rt_ledger_name,
+				(long)&file->other_is, AT_SYMLINK_NOFOLLOW, 0, 0) == 0)
 			continue;
 		file->fd = rt_syscall6(SYS_openat, file->dir, (long)unfinished_name,
 				       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600, 0,

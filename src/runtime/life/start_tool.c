@@ -31,6 +31,7 @@ enum { PLACES = sizeof(places) / sizeof(places[0]) };
 struct room {
 	_Alignas(16) uint8_t parent_stack[STACK_BYTES];
 	_Alignas(16) uint8_t tool_stack[STACK_BYTES];
+	char folder[PATH_BYTES]; /* of libseep.so */
 	char tool[PLACES][PATH_BYTES];
 	char ledger[PATH_BYTES];
 	_Atomic uint32_t runs; /* futex: 0 when the parent has ended */
@@ -53,25 +54,21 @@ void rt_tool_find(void)
 }
 
 /* Too long: "". */
-static void join(char *path, const char *a, size_t a_bytes, const char *b)
+static void join(char *path, const char *folder, const char *name)
 {
-	const size_t b_bytes = strlen(b) + 1;
-
-	path[0] = '\0';
-	if (a_bytes + 1 + b_bytes > PATH_BYTES)
-		return;
-	memcpy(path, a, a_bytes);
-	path[a_bytes] = '/';
-	memcpy(path + a_bytes + 1, b, b_bytes);
+	if (!rt_text(path, PATH_BYTES, folder, "/", name))
+		path[0] = '\0';
 }
 
 /* Without a path of our own nothing is run. */
 static void find_paths(void)
 {
-	for (unsigned i = 0; own_path && i < PLACES; i++)
-		join(room->tool[i], own_path, (size_t)(strrchr(own_path, '/') - own_path),
-		     places[i]);
-	join(room->ledger, rt_ledger_dir, strlen(rt_ledger_dir), rt_ledger_name);
+	if (own_path && rt_text(room->folder, PATH_BYTES, own_path)) {
+		*strrchr(room->folder, '/') = '\0';
+		for (unsigned i = 0; i < PLACES; i++)
+			join(room->tool[i], room->folder, places[i]);
+	}
+	join(room->ledger, rt_ledger_dir, rt_ledger_name);
 }
 
 /* A process with our memory runs @run, on a stack of its own. Its end tells nobody. */

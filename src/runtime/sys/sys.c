@@ -372,7 +372,6 @@ long rt_read_file(const char *path, char *buffer, size_t max)
 
 const char *rt_absolute_path(const char *path, char *buffer, size_t max)
 {
-	const size_t bytes = strlen(path) + 1;
 	size_t before;
 
 	if (*path == '/')
@@ -380,11 +379,7 @@ const char *rt_absolute_path(const char *path, char *buffer, size_t max)
 	if (rt_syscall3(SYS_getcwd, (long)buffer, (long)max, 0) <= 0 || *buffer != '/')
 		return NULL;
 	before = strlen(buffer);
-	if (before + 1 + bytes > max)
-		return NULL;
-	buffer[before] = '/';
-	memcpy(buffer + before + 1, path, bytes);
-	return buffer;
+	return rt_text(buffer + before, max - before, "/", path) ? buffer : NULL;
 }
 
 uint32_t rt_getpid(void)
@@ -448,6 +443,41 @@ void rt_futex_wake(void *word)
 	(void)rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX);
 }
 
+bool rt_text_parts(char *into, size_t max, const char *const *parts)
+{
+	size_t used = 0;
+	bool fits = true;
+
+	for (; *parts && fits; parts++)
+		for (const char *p = *parts; *p && fits; p++) {
+			fits = used < max - 1;
+			if (fits)
+				into[used++] = *p;
+		}
+	into[used] = '\0';
+	return fits;
+}
+
+const char *rt_decimal(uint64_t value, char buffer[RT_DECIMAL_BYTES])
+{
+	char *digits = buffer + RT_DECIMAL_BYTES - 1;
+
+	*digits = '\0';
+	do {
+		*--digits = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	return digits;
+}
+
+char *rt_make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+	return text;
+}
+
 /* To standard error. It may be a pipe that nobody reads any more: no SIGPIPE shall come of it. */
 static void write_line(const char *line, size_t bytes)
 {
@@ -470,14 +500,10 @@ static void write_line(const char *line, size_t bytes)
 void rt_say_parts(const char *const *parts)
 {
 	char line[1024];
-	size_t used = 0;
+	char *end;
 
-	for (; *parts; parts++)
-		for (const char *p = *parts; *p && used < sizeof(line) - 1; p++) {
-			unsigned char c = (unsigned char)*p;
-
-			line[used++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
-		}
-	line[used++] = '\n';
-	write_line(line, used);
+	(void)rt_text_parts(line, sizeof(line), parts);
+	end = rt_make_printable(line);
+	*end++ = '\n';
+	write_line(line, (size_t)(end - line));
 }

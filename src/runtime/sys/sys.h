@@ -122,6 +122,21 @@ uint64_t rt_realtime_ns(void);
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);
 void rt_futex_wake(void *word);
 
+/*
+ * All parts one after the other, in @into of @max bytes, terminated. False: they are too long, and
+ * cut.
+ */
+#define rt_text(into, max, ...) \
+	rt_text_parts((into), (max), (const char *const[]){ __VA_ARGS__, NULL })
+bool rt_text_parts(char *into, size_t max, const char *const *parts);
+
+/* @value in decimal: the end of @buffer. */
+enum { RT_DECIMAL_BYTES = 21 };
+const char *rt_decimal(uint64_t value, char buffer[RT_DECIMAL_BYTES]);
+
+/* Control characters in @text become '?'. Returns its end. */
+char *rt_make_printable(char *text);
+
 /* For the one-line messages of a misconfiguration: write(2) to standard error, whole. */
 #define rt_say(...) rt_say_parts((const char *const[]){ __VA_ARGS__, NULL })
 void rt_say_parts(const char *const *parts);
