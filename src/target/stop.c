@@ -199,6 +199,11 @@ static int stop_new(struct seep_stopped *stopped)
 	return 0;
 }
 
+/*
+ * One that waits in a system call has none: functions keep nothing in them over a call. What is there
+ * may be of the thread that started this one, which passes them on, and keep a block reachable for
+ * as long as this one lives.
+ */
 static void read_vectors(struct seep_thread *thread)
 {
 	uint64_t words[VECTORS_MAX_BYTES / sizeof(uint64_t)];
@@ -207,6 +212,8 @@ static void read_vectors(struct seep_thread *thread)
 	free(thread->vectors);
 	thread->vectors = NULL;
 	thread->vector_count = 0;
+	if ((long long)thread->registers.orig_rax >= 0)
+		return;
 	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_X86_XSTATE, &to) < 0 || !to.iov_len)
 		return;
 	thread->vector_count = to.iov_len / sizeof(*words);

@@ -27,7 +27,8 @@ struct seep_thread {
 	bool stopped; /* false: it did not answer in time, or has ended; the rest is void */
 	bool gone;    /* it has ended */
 	struct user_regs_struct registers;
-	uint64_t *vectors; /* the rest of its register state as the kernel gives it; may be NULL */
+	/* The rest of its registers as the kernel gives them. NULL: not known, or it waits in a call. */
+	uint64_t *vectors;
 	size_t vector_count;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which memory of real threads is alive: registers, stacks, thread-local storage. */
+#include "target/tracee.h"
 #include "target_look.h"
 #include "unit.h"
 
@@ -129,6 +130,71 @@ TEST(registers_are_roots_by_value)
 	assert_true(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	assert_false(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_REGISTER,
 			      SCAN_RULE_NONE));
+	look_done(&look);
+}
+
+/* MAGIC goes into a vector register, and stands in no other; rax, which had its complement, is 0. */
+#define ONLY_IN_VECTOR           \
+	"not %%rax\n\t"          \
+	"movq %%rax, %%xmm9\n\t" \
+	"xor %%eax, %%eax\n\t"
+
+static void run_with_vector(struct truth *truth)
+{
+	uint64_t hidden = ~MAGIC;
+
+	truth->will_spin = true;
+	(void)!write(truth->ready, "", 1);
+	__asm__ volatile(ONLY_IN_VECTOR "1:\tincq %1\n\t"
+					"jmp 1b"
+			 : "+a"(hidden), "+m"(truth->spins)
+			 :
+			 : "xmm9");
+}
+
+TEST(vector_registers_of_a_thread_that_runs_are_roots)
+{
+	struct look look = look_at(run_with_vector, 1);
+
+	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	look_done(&look);
+}
+
+static void *stand_once_the_first_waits(void *argument)
+{
+	struct truth *truth = argument;
+
+	while (!truth->spins || seep_tracee_state(getpid()) != 'S')
+		(void)sched_yield();
+	stand(truth);
+	return NULL;
+}
+
+static void read_with_vector(struct truth *truth)
+{
+	uint64_t hidden = ~MAGIC;
+	pthread_t thread;
+	int ends[2];
+	char byte;
+
+	if (pipe(ends) != 0)
+		_exit(1);
+	start(&thread, NULL, stand_once_the_first_waits, truth);
+	truth->spins = 1;
+	_Static_assert(SYS_read == 0, "what ONLY_IN_VECTOR leaves in rax");
+	__asm__ volatile(ONLY_IN_VECTOR "syscall"
+			 : "+a"(hidden)
+			 : "D"((long)ends[0]), "S"(&byte), "d"(sizeof(byte))
+			 : "xmm9", "rcx", "r11", "memory");
+}
+
+/* No function expects them to survive a call: what stands there may be the starting thread's. */
+TEST(vector_registers_of_a_thread_that_waits_in_a_call_are_no_roots)
+{
+	struct look look = look_at(read_with_vector, 1);
+
+	assert_true((long long)look.stopped->threads[0].registers.orig_rax == SYS_read);
+	assert_false(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	look_done(&look);
 }
 

@@ -131,47 +131,6 @@ static void begin(struct rt_thread *thread)
 	rt_store(&thread->name_generation, 0);
 }
 
-/* What xrstor reads (Intel's manual, volume 1, chapter 13). */
-struct xsave_area {
-	uint8_t x87[24];
-	uint32_t mxcsr;
-	uint8_t unused[484];
-	uint64_t header[8]; /* of components that are kept: none, all are as at the start */
-};
-
-static bool may_restore_state(void)
-{
-	enum { UNKNOWN, NO, YES, OSXSAVE = 1 << 27 };
-	static _Atomic int answer;
-	uint32_t eax = 1, ebx, ecx = 0, edx;
-	int known = rt_load(&answer);
-
-	if (known == UNKNOWN) {
-		__asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-		known = ecx & OSXSAVE ? YES : NO;
-		rt_store(&answer, known);
-	}
-	return known == YES;
-}
-
-/*
- * A thread begins with the vector registers of the one that started it, and what it never uses
- * stays there: an address would keep a block reachable as long as the thread lives. Who calls a
- * hook expects them to change.
- */
-static void clear_vectors(void)
-{
-	enum { SSE = 1 << 1, AVX = 1 << 2, AVX512 = 7 << 5, MXCSR_AT_START = 0x1f80 };
-	static const _Alignas(64) struct xsave_area start = { .mxcsr = MXCSR_AT_START };
-	uint32_t mxcsr;
-
-	if (!may_restore_state())
-		return;
-	__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
-	__asm__ volatile("xrstor %0" : : "m"(start), "a"(SSE | AVX | AVX512), "d"(0));
-	__asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
-}
-
 struct rt_thread *rt_thread_start(void)
 {
 	const void *frame = __builtin_frame_address(0);
@@ -184,7 +143,6 @@ struct rt_thread *rt_thread_start(void)
 		return NULL;
 	rt_store(&rt_tls.busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	clear_vectors();
 	tid = rt_tls.tid = rt_gettid();
 	if (threads)
 		thread = cache_get(tid, before != 0);
