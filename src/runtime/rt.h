@@ -2,9 +2,10 @@
 /*
  * What every file of libseep.so shares. The code runs inside other people's malloc, so:
  * it calls no libc function outside the allow-list in tests/lint, allocates only by mmap, keeps
- * errno (system calls are made directly), waits for no other thread of its own but while a ledger is
- * made (2 ms in all), and on doubt stops recording and says so in the ledger. It prints, waits for
- * the recorder and exits only where the program asks for a leak check or has options that are wrong.
+ * errno (system calls are made directly), waits for no other thread but while a ledger is made (2 ms
+ * in all) and for its turn of a leak check, and on doubt stops recording and says so in the ledger. It
+ * waits for the recorder at ends and where it is asked to, prints what is wrong with its options or
+ * what was asked for, and exits only at the program's own word.
  */
 #ifndef SEEP_RUNTIME_RT_H
 #define SEEP_RUNTIME_RT_H
@@ -112,8 +113,7 @@ extern RT_HIDDEN struct rt_mine rt_mine;
 
 /* Everything else about this process's recording. Written at start and in the cold paths only. */
 struct rt_global {
-	uint8_t *base; /* the ledger's mapping */
-	uint64_t bytes;
+	uint8_t *base;			/* the ledger's mapping */
 	struct ledger_control *control; /* survives a fork, unlike rt_mine.control */
 	struct ledger_state *state;
 	struct ledger_sums *sums;
@@ -128,8 +128,7 @@ struct rt_global {
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
 	_Atomic uint32_t quick; /* enum rt_quick */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
-	uint32_t pid;
-	uint32_t verify_every; /* 0 = off */
+	uint32_t verify_every;	/* 0 = off */
 	uint32_t leak_exitcode;
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
@@ -147,7 +146,7 @@ extern RT_HIDDEN struct ledger_header rt_header;
 /* So many threads at once may take memory as they like; where there are more, each gets less. */
 enum { RT_FEW_THREADS = 16 };
 
-/* How many threads have counted at once; as ledger_control.caches. */
+/* The highest cache in use, plus 1; as ledger_control.caches. */
 extern RT_HIDDEN _Atomic uint32_t rt_threads;
 
 static inline bool rt_threads_are_few(void)

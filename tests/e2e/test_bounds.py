@@ -10,7 +10,7 @@ STACK_BYTES = 1024
 # Of a function: what is called on its way needs some, too. More have what runs on a process's first
 # stack, when it begins, and what says that a walk was found wrong.
 FRAME_BYTES = 288
-AT_START = {"edit_distance", "rt_next_find", "make_ledger"}
+AT_START = {"edit_distance", "rt_next_find", "rt_ledger_make"}
 WHEN_WRONG = {"rt_say_parts"}
 # Threads take turns: without the library some milliseconds, more where other tests run.
 LONGEST_US = 100_000

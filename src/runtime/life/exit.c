@@ -31,7 +31,7 @@ _Atomic uint32_t rt_exit_is_shared;
 static bool is_ours(void)
 {
 	return rt_mine.control &&
-	       (!rt_load(&rt_exit_is_shared) || rt_getpid_or_tid() == rt_global.pid);
+	       (!rt_load(&rt_exit_is_shared) || rt_getpid_or_tid() == rt_header.pid);
 }
 
 static bool is_followed(const struct ledger_control *control)

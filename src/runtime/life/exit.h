@@ -12,8 +12,9 @@
 void rt_exit_start(void);
 
 /*
- * An end was called, by a caller with these @registers; behind them stands the return address. If
- * it is the first of those that do not come back, it is in rt_facts from now on.
+ * An end was called, by a caller with these @registers; behind them stands the return address. It is
+ * in rt_facts from now on, unless a thread is in one that does not come back; a failed exec takes it
+ * out.
  */
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended);
 
@@ -55,7 +56,7 @@ void rt_exit_notice(enum ledger_ended ended, int status);
 /* quick_exit() was called: note the end when its handlers have run, or now. */
 void rt_exit_notice_quick(int status);
 
-/* exec failed: the process goes on, if that was its last word. */
+/* exec failed: the process goes on, if no other end was noted since. */
 void rt_exit_withdraw(void);
 
 #endif

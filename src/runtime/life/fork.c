@@ -88,7 +88,7 @@ static void replace_ledger(void)
 	const uintptr_t behind = sums + LEDGER_PAGE_BYTES;
 
 	map_zeros(base, sums - base);
-	map_zeros(behind, base + rt_page_up(rt_global.bytes) - behind);
+	map_zeros(behind, base + rt_page_up(rt_header.file_bytes) - behind);
 }
 
 static void unmap_sums(struct ledger_sums *sums)
@@ -141,7 +141,7 @@ void rt_forked_child(void)
 static void leave_parent(void)
 {
 	rt_facts_disown(rt_global.base - RT_GUARD_BYTES,
-			rt_page_up(rt_global.bytes) + (size_t)2 * RT_GUARD_BYTES);
+			rt_page_up(rt_header.file_bytes) + (size_t)2 * RT_GUARD_BYTES);
 	if (for_children.ledger_stays) {
 		unmap_sums(above);
 		above = rt_global.sums;
@@ -161,7 +161,7 @@ static bool fill(void)
 	rt_store(&control->size_min_bytes, for_children.size_min_bytes);
 	rt_store(&control->size_max_bytes, for_children.size_max_bytes);
 	rt_store(&rt_global.threshold_bytes, 0);
-	rt_threads_forked(rt_gettid() == rt_global.pid);
+	rt_threads_forked(rt_gettid() == rt_header.pid);
 	rt_contexts_forked();
 	rt_modules_forked();
 	return rt_start_contexts();
@@ -180,7 +180,7 @@ bool rt_fork_begin(const void *unused)
 	if (for_children.ledger_stays)
 		memcpy(rt_header.parent, rt_ledger_name, sizeof(rt_header.parent));
 	leave_parent();
-	made = first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make_fork();
+	made = first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(NULL);
 	if (made && !fill()) {
 		rt_ledger_remove();
 		made = false;
@@ -204,7 +204,7 @@ bool rt_fork_begin(const void *unused)
 
 void rt_fork_give_name(void)
 {
-	if (rt_control() && is_unnamed() && rt_getpid_or_tid() == rt_global.pid)
+	if (rt_control() && is_unnamed() && rt_getpid_or_tid() == rt_header.pid)
 		rt_ledger_give_name();
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/make.h"
 
-#include "runtime/life/identity.h"
 #include "runtime/life/layout.h"
 #include "runtime/life/rt_options.h"
+#include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/rt_scratch.h"
 #include "runtime/sys/sys.h"
@@ -42,6 +42,15 @@ static ino_t dir_inode;
 static char *first_strings;
 static size_t first_bytes;
 static uint32_t first_unseen;
+
+struct file {
+	long dir;
+	struct stat dir_is;
+	long fd;
+	struct stat other_is;  /* not it, but asked for on the way */
+	char exe[PATH_BYTES];  /* not in a forked child */
+	char text[PATH_BYTES]; /* to work in */
+};
 
 static void close_it(long fd)
 {
@@ -88,30 +97,93 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	return fd;
 }
 
-struct file {
-	long dir;
-	struct stat dir_is;
-	struct stat other_is; /* that has the name already */
-	long fd;
-	struct rt_identity id;
-	char cwd[PATH_BYTES];
-};
-
-static void name_program(const char *exe)
+/* Of /proc/self/stat. */
+static uint64_t parse_start_ticks(const char *stat)
 {
-	const char *slash = strrchr(exe, '/');
+	const char *at = "";
+	uint64_t value = 0;
+	int field = 2;
 
+	for (const char *c = stat; *c; c++)
+		at = *c == ')' ? c : at;
+	/* After the name: field 3 follows one space; 22 is nineteen further. */
+	for (; *at && field < 22; at++)
+		field += *at == ' ';
+	for (; *at >= '0' && *at <= '9'; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	return value;
+}
+
+static void parse_boot_id(const char *text)
+{
+	unsigned nibbles = 0;
+
+	for (; *text && nibbles < 32; text++) {
+		unsigned digit;
+
+		if (*text >= '0' && *text <= '9')
+			digit = (unsigned)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			digit = (unsigned)(*text - 'a' + 10);
+		else
+			continue;
+		rt_header.boot_id[nibbles / 2] <<= 4;
+		rt_header.boot_id[nibbles / 2] |= (uint8_t)digit;
+		nibbles++;
+	}
+}
+
+static uint64_t find_namespace(struct stat *it)
+{
+	return rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)it, 0, 0,
+			   0) == 0
+		       ? it->st_ino
+		       : 0;
+}
+
+/*
+ * Which process this is, so that its ledger can be told from that of another one with its number.
+ * What /proc does not tell is 0. False: there is no number.
+ */
+static bool identify(struct file *file)
+{
+	/* Of a forked child's parent, which rt_header is about until now; else 0. */
+	const uint32_t parent = rt_header.pid;
+
+	rt_header.pid = rt_getpid_or_tid();
+	rt_header.ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
+	rt_header.uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
+	rt_header.start_ticks = 0;
+	if (rt_read_file("/proc/self/stat", file->text, sizeof(file->text)) > 0)
+		rt_header.start_ticks = parse_start_ticks(file->text);
+	/* A child that sees its parent under the parent's own number is in the same namespace. */
+	if (parent <= 1 || rt_header.ppid != parent)
+		rt_header.pid_namespace = find_namespace(&file->other_is);
+	rt_header.created_ns = rt_now_ns();
+	rt_header.created_realtime_ns = rt_realtime_ns();
+	return (int32_t)rt_header.pid > 0;
+}
+
+/* A forked child has its parent's. */
+static void identify_program(struct file *file)
+{
+	long got = rt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)file->exe,
+			       sizeof(file->exe) - 1, 0, 0);
+	const char *slash;
+
+	file->exe[got > 0 ? got : 0] = '\0';
+	slash = strrchr(file->exe, '/');
 	(void)rt_text(rt_ledger_name, NAME_PART_MAX, slash ? slash + 1 : "unknown");
 	program_bytes = (size_t)(rt_make_printable(rt_ledger_name) - rt_ledger_name);
 }
 
-static void name_file(const struct rt_identity *id, uint32_t instance)
+static void name_file(uint32_t instance)
 {
 	char pid[RT_DECIMAL_BYTES], start[RT_DECIMAL_BYTES], number[RT_DECIMAL_BYTES];
 
 	(void)rt_text(rt_ledger_name + program_bytes, sizeof(rt_ledger_name) - program_bytes, ".",
-		      rt_decimal(id->pid, pid), ".", rt_decimal(id->start_ticks, start), ".",
-		      rt_decimal(instance, number), ".ledger");
+		      rt_decimal(rt_header.pid, pid), ".", rt_decimal(rt_header.start_ticks, start),
+		      ".", rt_decimal(instance, number), ".ledger");
 	(void)rt_text(unfinished_name, sizeof(unfinished_name), rt_ledger_name, UNFINISHED);
 }
 
@@ -119,7 +191,7 @@ static void name_file(const struct rt_identity *id, uint32_t instance)
 static bool open_file(struct file *file)
 {
 	for (uint32_t instance = 0; instance < INSTANCES_MAX; instance++) {
-		name_file(&file->id, instance);
+		name_file(instance);
 		if (rt_syscall6(SYS_newfstatat, file->dir, (long)rt_ledger_name,
 				(long)&file->other_is, AT_SYMLINK_NOFOLLOW, 0, 0) == 0)
 			continue;
@@ -152,12 +224,11 @@ static void remove_it(long dir)
 	(void)rt_syscall3(SYS_unlinkat, dir, (long)unfinished_name, 0);
 }
 
-static void point_at(uint8_t *base, uint64_t bytes)
+static void point_at(uint8_t *base)
 {
 	const struct ledger_table *tables = rt_header.table;
 
 	rt_global.base = base;
-	rt_global.bytes = bytes;
 	rt_global.control = (struct ledger_control *)(base + LEDGER_PAGE_BYTES);
 	rt_global.state = (struct ledger_state *)(base + 2 * LEDGER_PAGE_BYTES);
 	rt_global.sums = (struct ledger_sums *)(base + 3 * LEDGER_PAGE_BYTES);
@@ -188,18 +259,18 @@ static struct ledger_string put_arguments(char *const *arguments)
 }
 
 /* A forked child's are the same. */
-static void fill_strings(const struct rt_make *make, struct file *file)
+static void fill_strings(const struct rt_start *first, struct file *file)
 {
-	long got = rt_syscall3(SYS_getcwd, (long)file->cwd, sizeof(file->cwd), 0);
+	const char *allocator = rt_next_malloc_path();
+	long got = rt_syscall3(SYS_getcwd, (long)file->text, sizeof(file->text), 0);
 
-	rt_header.exe = rt_table_string(file->id.exe, file->id.exe_bytes);
-	rt_header.cwd = rt_table_string(file->cwd, got > 1 ? (size_t)got - 1 : 0);
-	if (rt_options.argv && make->arguments && make->arguments[0])
-		rt_header.argv = put_arguments(make->arguments);
+	rt_header.exe = rt_table_string(file->exe, strlen(file->exe));
+	rt_header.cwd = rt_table_string(file->text, got > 1 ? (size_t)got - 1 : 0);
+	if (rt_options.argv && first->arguments[0])
+		rt_header.argv = put_arguments(first->arguments);
 	if (rt_options.text)
 		rt_header.options = rt_table_string(rt_options.text, strlen(rt_options.text));
-	rt_header.allocator_path = rt_table_string(make->allocator_path,
-						   strlen(make->allocator_path));
+	rt_header.allocator_path = rt_table_string(allocator, strlen(allocator));
 	first_bytes = rt_load(&rt_tables[LEDGER_TABLE_STRINGS].reserved);
 	first_unseen = rt_load(&rt_global.state->unseen) & LEDGER_UNSEEN_ARGUMENTS;
 	first_strings = first_bytes <= rt_load(&rt_tables[LEDGER_TABLE_STRINGS].ready)
@@ -219,25 +290,14 @@ static void copy_strings(void)
 	rt_header.options = rt_header.allocator_path = none;
 }
 
-static void identify(const struct rt_identity *id)
-{
-	rt_global.pid = rt_header.pid = id->pid;
-	rt_header.ppid = id->ppid;
-	rt_header.uid = id->uid;
-	rt_header.start_ticks = id->start_ticks;
-	rt_header.pid_namespace = id->pid_namespace;
-	rt_header.created_ns = rt_now_ns();
-	rt_header.created_realtime_ns = rt_realtime_ns();
-}
-
-static void fill_header(const struct rt_make *make, const struct rt_identity *id)
+static void fill_header(const struct rt_start *first, char *text)
 {
 	memcpy(rt_header.magic, LEDGER_MAGIC, sizeof(rt_header.magic));
 	rt_header.version = LEDGER_VERSION;
 	rt_header.header_bytes = sizeof(rt_header);
-	memcpy(rt_header.boot_id, id->boot_id, sizeof(rt_header.boot_id));
-	identify(id);
-	rt_header.session = make->session;
+	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, PATH_BYTES) > 0)
+		parse_boot_id(text);
+	rt_header.session = first->session;
 	rt_global.first_row = rt_header.first_row = 1;
 	rt_header.allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	rt_header.depth_max = (uint32_t)rt_options.depth;
@@ -305,7 +365,7 @@ static bool begin_file(struct file *file)
 
 	if (!base)
 		return false;
-	point_at(base, rt_header.file_bytes);
+	point_at(base);
 	rt_tables_start();
 	rt_count_private(0);
 	fill_control();
@@ -335,17 +395,16 @@ static void publish_header(void)
 	memcpy(header->magic, rt_header.magic, sizeof(rt_header.magic));
 }
 
-static bool fill_first(struct file *file, const struct rt_make *make)
+static bool fill_first(struct file *file, const struct rt_start *first)
 {
-	fill_header(make, &file->id);
-	fill_strings(make, file);
+	fill_header(first, file->text);
+	fill_strings(first, file);
 	publish_header();
 	return give_name(file->dir);
 }
 
-static bool fill_fork(const struct file *file)
+static bool fill_fork(void)
 {
-	identify(&file->id);
 	rt_global.first_row = rt_header.first_row = rt_load(&rt_mine.first_row);
 	copy_strings();
 	rt_note_unseen(first_unseen);
@@ -353,17 +412,17 @@ static bool fill_fork(const struct file *file)
 	return true;
 }
 
-/* @first: NULL in a forked child. */
-static bool make_file(struct file *file, const struct rt_make *first)
+/* @first: as in rt_ledger_make(). */
+static bool make_file(struct file *file, const struct rt_start *first)
 {
 	bool made = false;
 
 	rt_ledger_is_named = false;
-	file->dir = open_directory(file->id.uid, &file->dir_is);
+	file->dir = open_directory(rt_header.uid, &file->dir_is);
 	if (file->dir < 0)
 		return false;
 	if (open_file(file)) {
-		made = begin_file(file) && (first ? fill_first(file, first) : fill_fork(file));
+		made = begin_file(file) && (first ? fill_first(file, first) : fill_fork());
 		if (made)
 			note_directory(&file->dir_is);
 		else
@@ -374,7 +433,7 @@ static bool make_file(struct file *file, const struct rt_make *first)
 	return made;
 }
 
-static bool make_ledger(const struct rt_make *first)
+bool rt_ledger_make(const struct rt_start *first)
 {
 	const uint8_t *before = rt_global.base;
 	struct file *file = rt_scratch_take(sizeof(*file));
@@ -382,31 +441,22 @@ static bool make_ledger(const struct rt_make *first)
 
 	if (!file)
 		return false;
-	rt_identify(&file->id, first ? NULL : &rt_header);
-	if (first)
-		name_program(file->id.exe);
-	if ((int32_t)file->id.pid > 0)
+	if (first) {
+		wanted_dir = first->dir;
+		identify_program(file);
+	} else {
+		rt_header.origin = LEDGER_ORIGIN_FORK;
+	}
+	if (identify(file))
 		made = make_file(file, first);
 	rt_scratch_give(file);
 	if (made)
 		return true;
 	if (rt_global.base != before)
-		rt_unmap_file(rt_global.base, rt_global.bytes);
+		rt_unmap_file(rt_global.base, rt_header.file_bytes);
 	rt_global.base = NULL;
 	rt_global.state = NULL;
 	return false;
-}
-
-bool rt_ledger_make(const struct rt_make *make)
-{
-	wanted_dir = make->dir;
-	return make_ledger(make);
-}
-
-bool rt_ledger_make_fork(void)
-{
-	rt_header.origin = LEDGER_ORIGIN_FORK;
-	return make_ledger(NULL);
 }
 
 /* The directory of the ledger, if the path still leads there; else < 0. */

@@ -8,25 +8,23 @@
 
 #include "runtime/rt.h"
 
-struct rt_make {
-	const char *dir; /* NULL: the usual place; lasts as long as the process */
-	uint64_t session;
-	char *const *arguments; /* of the program, one after the other in memory */
-	const char *allocator_path;
+/* How a program was started. */
+struct rt_start {
+	const char *options;	/* as in SEEP_OPTIONS; NULL: none */
+	const char *dir;	/* as in SEEP_DIR; NULL: the usual place */
+	char *const *arguments; /* one after the other in memory */
+	uint64_t session;	/* of a recorder; 0: none */
 };
 
 /*
- * Make a ledger, give it its name, and point rt_global and rt_header at it. False when none can be
- * made, with nothing left behind.
+ * Make a ledger, give it its name, and point rt_global and rt_header at it. @first has a dir that
+ * lasts as long as the process. False when none can be made, with nothing left behind.
+ *
+ * In a forked child @first is NULL: its ledger is made by what rt_header says of its parent, and for
+ * itself of ancestors and of rows from rt_mine.first_row on; nobody else is in the parent's ledger
+ * any more. It has no name yet.
  */
-bool rt_ledger_make(const struct rt_make *make);
-
-/*
- * The same in a forked child, by what rt_header says of its parent, and for itself of ancestors and
- * of rows from rt_mine.first_row on; nobody else is in the parent's ledger any more. It has no name
- * yet.
- */
-bool rt_ledger_make_fork(void);
+bool rt_ledger_make(const struct rt_start *first);
 
 /* Of the ledger that was made last: as long as it has no name. */
 extern RT_HIDDEN bool rt_ledger_is_named;

@@ -19,7 +19,8 @@ enum rt_phase rt_phase_now(void);
 
 /*
  * If this is phase @from, call @make with signals held, but not those of faults: on if it returns
- * true, else off. In phase RT_STARTING of another thread wait for that a little, once in all.
+ * true, else off. In phase RT_STARTING of another thread wait for that: 2 ms in all, all threads
+ * together.
  */
 void rt_phase_pass(enum rt_phase from, bool (*make)(const void *how), const void *how);
 

@@ -83,7 +83,7 @@ static bool take_turn(const void *frame)
 		if (other == tid)
 			return true;
 		/* Forked away from it, or it has ended. */
-		if (rt_is_gone(rt_global.pid, other))
+		if (rt_is_gone(rt_header.pid, other))
 			(void)atomic_compare_exchange_strong_explicit(
 				&asker, &other, 0, memory_order_relaxed, memory_order_relaxed);
 		else
@@ -145,7 +145,7 @@ const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *register
 	bool is_recorded;
 	const char *why;
 
-	if (!control || rt_getpid_or_tid() != rt_global.pid)
+	if (!control || rt_getpid_or_tid() != rt_header.pid)
 		return "this process is not recorded";
 	rt_recorder_meet();
 	recorder = rt_load_acquire(&control->recorder_pid);

@@ -24,15 +24,7 @@
 
 enum { DIR_MAX = 4096 };
 
-/* All but options may be changed afterwards. */
-struct start {
-	const char *options;	/* as in SEEP_OPTIONS; NULL: none */
-	const char *dir;	/* where the ledger belongs; NULL: the usual place */
-	char *const *arguments; /* of the program, one after the other in memory */
-	uint64_t session;	/* of a recorder; 0: none */
-};
-
-/* 16 random bytes that the kernel gives to every program, from the auxiliary vector. */
+/* Of the 16 random bytes that the kernel gives to every program, in the auxiliary vector. */
 static uint64_t random_seed(void)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM);
@@ -87,18 +79,12 @@ static const char *keep_dir(const char *given)
 /* For rt_phase_pass(). */
 static bool start(const void *argument)
 {
-	const struct start *how = argument;
-	const struct rt_make make = {
-		.dir = keep_dir(how->dir),
-		.session = how->session,
-		.arguments = how->arguments,
-		.allocator_path = rt_next_malloc_path(),
-	};
+	struct rt_start first = *(const struct rt_start *)argument;
 
 	/* Only loaded, and then called: what would be recorded does not come to the hooks. */
 	if (!rt_next.malloc)
 		return false;
-	if (!rt_options_read(how->options) || !map_mine())
+	if (!rt_options_read(first.options) || !map_mine())
 		return false;
 	rt_store(&rt_mine.first_row, 1);
 	rt_facts_start();
@@ -118,7 +104,8 @@ static bool start(const void *argument)
 	}
 	if (!rt_pagemap_start())
 		return false;
-	if (!rt_ledger_make(&make)) {
+	first.dir = keep_dir(first.dir);
+	if (!rt_ledger_make(&first)) {
 		rt_pagemap_stop();
 		return false;
 	}
@@ -161,7 +148,7 @@ static struct ledger_control *start_preloaded(void)
 	extern void *__libc_stack_end;
 	char *const *arguments = (char *const *)__libc_stack_end + 1;
 	char *const *environment = arguments + *(const long *)__libc_stack_end + 1;
-	const struct start how = {
+	const struct rt_start how = {
 		.options = variable(environment, "SEEP_OPTIONS"),
 		.dir = variable(environment, "SEEP_DIR"),
 		.arguments = arguments,

@@ -9,12 +9,15 @@
 bool rt_start_contexts(void);
 
 /*
- * The control line of this process's own ledger, which a forked child makes for that; NULL when it
- * has none.
+ * The control line of this process's own ledger, NULL when it has none. A process that has not begun
+ * begins, and a forked child without a ledger makes it.
  */
 RT_COLD struct ledger_control *rt_control_cold(void);
 
-/* Asked without one: there will be a ledger. Until then what happens is counted early (track/early.h). */
+/*
+ * The caller found no control line. True: there will be a ledger, and what happens until then is
+ * counted early (track/counters.h).
+ */
 RT_COLD bool rt_is_early(void);
 
 static inline struct ledger_control *rt_control(void)

@@ -157,7 +157,7 @@ const char *rt_tool_run(void)
 	room->is_refused = false;
 	rt_store(&room->runs, 1);
 	/* Yama: whoever descends from us may trace us. */
-	(void)rt_syscall3(SYS_prctl, PR_SET_PTRACER, rt_global.pid, 0);
+	(void)rt_syscall3(SYS_prctl, PR_SET_PTRACER, rt_header.pid, 0);
 	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all),
 			  0, 0);
 	parent = start_process(CLONE_CHILD_CLEARTID, be_parent, room->parent_stack);

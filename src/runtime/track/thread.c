@@ -49,7 +49,7 @@ static struct rt_thread *adopt(uint32_t index, uint32_t tid)
 	struct rt_thread *thread = state_of(index);
 	uint32_t owner = thread ? rt_load(&thread->owner) : 0;
 
-	if (!owner || (owner != tid && !rt_is_gone(rt_global.pid, owner)))
+	if (!owner || (owner != tid && !rt_is_gone(rt_header.pid, owner)))
 		return NULL;
 	if (!atomic_compare_exchange_strong_explicit(&thread->owner, &owner, tid,
 						     memory_order_acq_rel, memory_order_relaxed))
