@@ -2,6 +2,9 @@
 /*
  * What a process says to the kernel about itself. Calls are forwarded as they came.
  *
+ * The heap's end: memory that the program takes there by itself is no allocator's, and a leak scan
+ * looks for pointers in it. What libc takes does not come this way.
+ *
  * Names of threads: afterwards whoever counts by thread name is told. A name that was written to
  * /proc or set by a raw system call is noticed at the thread's next change only.
  *
@@ -11,7 +14,7 @@
 #include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
-#include "runtime/sys/sys.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/track/thread_names.h"
 
 #include <linux/prctl.h>
@@ -66,3 +69,27 @@ FORWARD(prlimit, (int pid, int resource, const void *limit, void *ret_before),
 	(pid, resource, limit, ret_before))
 FORWARD(prlimit64, (int pid, int resource, const void *limit, void *ret_before),
 	(pid, resource, limit, ret_before))
+
+RT_EXPORT int brk(void *end)
+{
+	uintptr_t before;
+	int failed;
+
+	rt_next_find();
+	before = (uintptr_t)rt_next.sbrk(0);
+	failed = rt_next.brk(end);
+	if (!failed)
+		rt_facts_brk(before, (uintptr_t)end);
+	return failed;
+}
+
+RT_EXPORT void *sbrk(intptr_t change)
+{
+	void *before;
+
+	rt_next_find();
+	before = rt_next.sbrk(change);
+	if (before != (void *)-1)
+		rt_facts_brk((uintptr_t)before, (uintptr_t)before + (uintptr_t)change);
+	return before;
+}

@@ -5,7 +5,6 @@
 #include "runtime/life/rt_options.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
-#include "runtime/sys/rt_scratch.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
@@ -351,10 +350,10 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_DONTDUMP);
 	/* Or a disk's file system reads ahead into the holes: up to 8 MB of zeros for each page. */
 	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_RANDOM);
-	if (rt_syscall3(SYS_madvise, (long)base, LEDGER_FIXED_BYTES, RT_MADV_POPULATE_WRITE) == 0 &&
+	if (rt_syscall3(SYS_madvise, (long)base, LEDGER_FIXED_BYTES, MADV_POPULATE_WRITE) == 0 &&
 	    hide_from_children((uintptr_t)base, bytes))
 		return base;
-	rt_unmap_file(base, bytes);
+	rt_unmap_alone(base, bytes);
 	return NULL;
 }
 
@@ -453,7 +452,7 @@ bool rt_ledger_make(const struct rt_start *first)
 	if (made)
 		return true;
 	if (rt_global.base != before)
-		rt_unmap_file(rt_global.base, rt_header.file_bytes);
+		rt_unmap_alone(rt_global.base, rt_header.file_bytes);
 	rt_global.base = NULL;
 	rt_global.state = NULL;
 	return false;

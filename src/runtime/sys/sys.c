@@ -183,7 +183,7 @@ static uintptr_t alone(size_t bytes)
 	return begin + GUARD_BYTES;
 }
 
-void rt_unmap_file(void *start, size_t bytes)
+void rt_unmap_alone(void *start, size_t bytes)
 {
 	const uintptr_t begin = (uintptr_t)start - GUARD_BYTES;
 	const size_t whole = rt_page_up(bytes) + (size_t)2 * GUARD_BYTES;
@@ -199,7 +199,7 @@ static uintptr_t map_alone(size_t bytes)
 
 	if (!begin || open_place((struct place){ begin, begin + rt_page_up(bytes) }))
 		return begin;
-	rt_unmap_file((void *)begin, bytes);
+	rt_unmap_alone((void *)begin, bytes);
 	return 0;
 }
 
@@ -223,7 +223,7 @@ void *rt_map_file(int fd, size_t bytes)
 			  MAP_SHARED | MAP_FIXED, fd, 0);
 	if (ret == (long)begin)
 		return (void *)begin;
-	rt_unmap_file((void *)begin, bytes);
+	rt_unmap_alone((void *)begin, bytes);
 	return NULL;
 }
 
@@ -325,6 +325,55 @@ void rt_munmap(void *start, size_t bytes)
 	else if (bytes >= LEDGER_PAGE_BYTES)
 		rt_give_back(start, rt_page_up(bytes));
 	rt_count_private(-(int64_t)bytes);
+}
+
+enum { SCRATCH_PLACES = 8, SCRATCH_LEAST_BYTES = 16 << 10 };
+
+struct scratch {
+	_Alignas(16) size_t bytes; /* with this */
+	_Alignas(16) char memory[];
+};
+
+static _Atomic(struct scratch *) scratch_places[SCRATCH_PLACES];
+
+void *rt_scratch_take(size_t bytes)
+{
+	size_t needed = SCRATCH_LEAST_BYTES;
+	struct scratch *piece;
+
+	while (needed - sizeof(*piece) < bytes)
+		needed *= 2;
+	for (unsigned i = 0; i < SCRATCH_PLACES; i++) {
+		piece = rt_load(&scratch_places[i])
+				? atomic_exchange_explicit(&scratch_places[i], NULL,
+							   memory_order_acquire)
+				: NULL;
+		if (piece && piece->bytes >= needed)
+			return piece->memory;
+		if (piece)
+			rt_munmap(piece, piece->bytes);
+	}
+	piece = rt_mmap(needed);
+	if (!piece)
+		return NULL;
+	piece->bytes = needed;
+	return piece->memory;
+}
+
+void rt_scratch_give(void *scratch)
+{
+	struct scratch *piece = scratch ? (struct scratch *)scratch - 1 : NULL;
+
+	for (unsigned i = 0; piece && i < SCRATCH_PLACES; i++) {
+		struct scratch *none = NULL;
+
+		if (atomic_compare_exchange_strong_explicit(&scratch_places[i], &none, piece,
+							    memory_order_release,
+							    memory_order_relaxed))
+			return;
+	}
+	if (piece)
+		rt_munmap(piece, piece->bytes);
 }
 
 void rt_empty_table(void *table, size_t keep, size_t bytes)

@@ -13,9 +13,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* Linux 5.14; the C library's headers may be older. */
-enum { RT_MADV_POPULATE_READ = 22, RT_MADV_POPULATE_WRITE = 23 };
-
 /* Any call that we made would kill: none is made, and all fail with EPERM. */
 extern RT_HIDDEN _Atomic bool rt_is_strict;
 
@@ -52,9 +49,6 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
 
-/* So much more private memory than before, or less. What a forked child was given counts as its own. */
-void rt_count_private(int64_t bytes);
-
 /* The same for memory of which little will be touched: the caller counts what is. */
 void *rt_mmap_sparse(size_t bytes);
 void rt_munmap_sparse(void *start, size_t bytes);
@@ -62,12 +56,24 @@ void rt_munmap_sparse(void *start, size_t bytes);
 /* The same for a leaf of the page map. */
 void *rt_mmap_leaf(size_t bytes);
 
+/* So much more private memory than before, or less. What a forked child was given counts as its own. */
+void rt_count_private(int64_t bytes);
+
 /* Without access, on both sides of what is mapped apart. */
 enum { RT_GUARD_BYTES = 64 << 10 };
 
-/* The same for the whole of a file, shared; unmapped, its place is free. */
+/* The whole of a file, shared, between guards of its own; unmapped, its place is free. */
 void *rt_map_file(int fd, size_t bytes);
-void rt_unmap_file(void *start, size_t bytes);
+void rt_unmap_alone(void *start, size_t bytes);
+
+/*
+ * Memory for the length of one rare call, which would be too much for a stack that may be tiny: @bytes
+ * that hold anything, at a multiple of 16; NULL: no memory. Any thread, any signal, no lock: pieces lie
+ * in a few places, and whoever takes one leaves the place empty. One that is left by longjmp, or by a
+ * fork of another thread, is lost. Giving NULL back is nothing.
+ */
+void *rt_scratch_take(size_t bytes);
+void rt_scratch_give(void *scratch);
 
 /* Of this process: the soft limit, RLIM_INFINITY if there is none. */
 uint64_t rt_limit_of(int resource);

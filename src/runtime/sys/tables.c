@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct rt_table rt_tables[LEDGER_TABLE_COUNT];
 static _Atomic uint64_t real_bytes;
@@ -71,7 +72,7 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 			return false;
 		}
 		error = rt_syscall3(SYS_madvise, (long)(rt_global.base + table->offset + real),
-				    (long)step, RT_MADV_POPULATE_WRITE);
+				    (long)step, MADV_POPULATE_WRITE);
 		if (error) {
 			rt_note_unseen(why_no_page(error));
 			return false;

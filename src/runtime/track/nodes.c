@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/nodes.h"
 
-#include "runtime/sys/rt_scratch.h"
+#include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/modules.h"
 

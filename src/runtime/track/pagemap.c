@@ -64,7 +64,7 @@ static void make_real(rt_cell *leaf, size_t page)
 		made += !atomic_exchange_explicit(&real[i], 1, memory_order_relaxed);
 	/* Where the kernel cannot, the pages come by faults. */
 	(void)rt_syscall3(SYS_madvise, (long)leaf + (long)(first * LEDGER_PAGE_BYTES),
-			  (long)(count * LEDGER_PAGE_BYTES), RT_MADV_POPULATE_WRITE);
+			  (long)(count * LEDGER_PAGE_BYTES), MADV_POPULATE_WRITE);
 	rt_count_private((int64_t)(made * LEDGER_PAGE_BYTES));
 }
 

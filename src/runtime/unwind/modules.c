@@ -3,7 +3,6 @@
 
 #include "core/notes.h"
 
-#include "runtime/sys/rt_scratch.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/rules.h"
@@ -15,6 +14,7 @@
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
 enum { MODULES_MAX = 8192, MODULE_PAGES_LOG2 = 8 };
 enum { PATH_MAX_BYTES = 4096, NOTES_MAX_BYTES = 1 << 16 };
@@ -182,7 +182,7 @@ static bool is_readable(uintptr_t from, size_t bytes)
 {
 	const uintptr_t start = from & ~(uintptr_t)4095;
 	const long failed = rt_syscall3(SYS_madvise, (long)start, (long)(from + bytes - start),
-					RT_MADV_POPULATE_READ);
+					MADV_POPULATE_READ);
 
 	return failed != -EINVAL && failed != -ENOMEM && failed != -EFAULT;
 }

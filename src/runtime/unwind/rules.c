@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/rules.h"
 
-#include "runtime/sys/rt_scratch.h"
+#include "runtime/sys/sys.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
 
