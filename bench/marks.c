@@ -44,7 +44,7 @@ static struct timing scan_once(struct fake *f)
 
 	fake_forget(f);
 	t[0] = now_ns();
-	if (scan_init(&f->scan, &f->memory, &f->options) || scan_read_blocks(&f->scan, &f->blocks))
+	if (scan_read_blocks(&f->scan, &f->memory, &f->options, &f->blocks))
 		abort();
 	t[1] = now_ns();
 	scan_mark(&f->scan, &root, 1);

@@ -3,17 +3,6 @@
 
 #include "scan/scan_private.h"
 
-int scan_init(struct scan *scan, const struct scan_memory *memory,
-	      const struct scan_options *options)
-{
-	*scan = (struct scan){ .memory = *memory, .options = *options };
-	scan->private = scan_take(scan, 1, sizeof(*scan->private));
-	if (!scan->private)
-		return -SCAN_ENOMEM;
-	scan->private->holes_left = SCAN_HOLES_MAX;
-	return 0;
-}
-
 const struct scan_block *scan_find(const struct scan *scan, uint64_t address)
 {
 	uint32_t i = scan_index_block(&scan->private->index, address);

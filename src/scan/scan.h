@@ -3,8 +3,7 @@
  * The leak scan: which live blocks can still be reached, from where, and by what kind of pointer.
  * Memory is read, and taken, through functions of the caller: of a stopped process or a copy of it.
  *
- *	scan_init(&scan, &memory, &options);
- *	scan_read_blocks(&scan, &blocks);	from here on scan.blocks are there, by address
+ *	scan_read_blocks(&scan, &memory, &options, &blocks);	to scan.blocks, by address
  *	scan_mark(&scan, roots, count);		in the order that reasons win
  *	scan_finish(&scan, &result);
  *
@@ -148,12 +147,12 @@ struct scan {
 	struct scan_private *private;		     /* index, work list, ... */
 };
 
-/* 0, or -SCAN_ENOMEM. @memory and @options are copied, but for the ranges. */
-int scan_init(struct scan *scan, const struct scan_memory *memory,
-	      const struct scan_options *options);
-
-/* Read the page map. 0, -SCAN_ENOMEM or -SCAN_EBLOCKS. */
-int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks);
+/*
+ * Begin a scan and read the page map. @memory and @options are copied, but for the ranges. 0,
+ * -SCAN_ENOMEM or -SCAN_EBLOCKS.
+ */
+int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
+		     const struct scan_options *options, const struct ledger_blocks *blocks);
 
 /* The live block that @address is in, or NULL. One of 0 bytes has its begin alone. */
 const struct scan_block *scan_find(const struct scan *scan, uint64_t address);

@@ -301,12 +301,17 @@ static int make_arrays(struct scan *scan, uint64_t count)
 	return 0;
 }
 
-int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks)
+int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
+		     const struct scan_options *options, const struct ledger_blocks *blocks)
 {
-	struct reader *r = scan_take(scan, 1, sizeof(*r));
+	struct reader *r;
 
-	if (!r)
+	*scan = (struct scan){ .memory = *memory, .options = *options };
+	scan->private = scan_take(scan, 1, sizeof(*scan->private));
+	r = scan_take(scan, 1, sizeof(*r));
+	if (!scan->private || !r)
 		return -SCAN_ENOMEM;
+	scan->private->holes_left = SCAN_HOLES_MAX;
 	r->scan = scan;
 	r->shift = blocks->granule_shift;
 	scan->leaves = scan_take(scan, LEDGER_LEAVES, sizeof(*scan->leaves));

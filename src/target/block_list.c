@@ -15,11 +15,10 @@ static int read_once(struct seep_memory *memory, const struct ledger_header *hea
 {
 	const struct scan_memory reading = seep_memory_for_scan(memory);
 	const struct scan_options options = { .blocks_max_bytes = PAGE_MAP_MAX_BYTES };
-	int rc = scan_init(ret, &reading, &options);
+	int rc;
 
 	seep_memory_forget(memory);
-	if (rc == 0)
-		rc = scan_read_blocks(ret, &header->blocks);
+	rc = scan_read_blocks(ret, &reading, &options, &header->blocks);
 	if (rc == -SCAN_ENOMEM)
 		return seep_fail(err, SEEP_ESYS, "no memory for the list of live blocks");
 	return rc < 0 ? seep_fail(err, SEEP_ECORRUPT,

@@ -360,9 +360,7 @@ static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_head
 	int rc;
 
 	seep_untouched_init(&untouched, private->copy ? private->copy : pid, &private->maps);
-	rc = scan_init(&private->scan, &memory, &marking);
-	if (rc == 0)
-		rc = scan_read_blocks(&private->scan, &header->blocks);
+	rc = scan_read_blocks(&private->scan, &memory, &marking, &header->blocks);
 	if (rc == 0) {
 		find_roots(scan, header, options);
 		scan_mark(&private->scan, private->roots.items, private->roots.count);

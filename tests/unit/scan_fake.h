@@ -254,9 +254,7 @@ static inline int fake_scan_roots(struct fake *f, const struct scan_root *roots,
 	int rc;
 
 	fake_forget(f);
-	rc = scan_init(&f->scan, &f->memory, &f->options);
-	if (!rc)
-		rc = scan_read_blocks(&f->scan, &f->blocks);
+	rc = scan_read_blocks(&f->scan, &f->memory, &f->options, &f->blocks);
 	if (rc)
 		return rc;
 	scan_mark(&f->scan, roots, count);

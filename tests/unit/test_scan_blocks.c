@@ -22,11 +22,8 @@ static int tear_down(void **state)
 
 static int read_blocks(struct fake *f)
 {
-	int rc;
-
 	fake_forget(f);
-	rc = scan_init(&f->scan, &f->memory, &f->options);
-	return rc ? rc : scan_read_blocks(&f->scan, &f->blocks);
+	return scan_read_blocks(&f->scan, &f->memory, &f->options, &f->blocks);
 }
 
 TEST_WITH(set_up, blocks_come_by_address, tear_down)
