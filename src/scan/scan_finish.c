@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is left when all roots are marked: ignored blocks, then those that a weak pointer leads to;
- * hints and lists of what nothing reaches.
+ * hints and lists of what nothing reaches, and the chains to what is reached.
  */
 #include "core/bits.h"
 #include "scan/scan_private.h"
@@ -233,4 +233,29 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 		return -SCAN_ENOMEM;
 	*ret_result = result;
 	return 0;
+}
+
+size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *ret_links,
+		  size_t max)
+{
+	const struct scan_block *block = scan_find(scan, address);
+	uint8_t root = block ? block->root : SCAN_ROOT_NONE;
+	size_t count = 0;
+
+	if (!scan->options.want_chains)
+		return 0;
+	while (block && block->state != SCAN_LOST && count < max) {
+		uint64_t from = scan->private->from[block - scan->blocks];
+		struct scan_link *link = &ret_links[count];
+
+		if (!from)
+			break;
+		link->from = from & ~SCAN_FROM_ROOT;
+		link->rule = block->rule;
+		block = from & SCAN_FROM_ROOT ? NULL : scan_find(scan, from);
+		link->block = block ? block->address : 0;
+		link->root = root;
+		count++;
+	}
+	return count;
 }

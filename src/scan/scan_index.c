@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the index. Blocks do not overlap, so that what they cover is set once each. One byte
- * behind a block counts as covered: a pointer to there means the block if none begins there.
+ * Builds the index, and finds blocks by it. They do not overlap, so that what they cover is set
+ * once each. One byte behind a block counts as covered: a pointer to there means the block if none
+ * begins there.
  */
 #include "scan/scan_index.h"
 
@@ -87,4 +88,14 @@ int scan_index_make(struct scan_index *index, const struct scan *scan, uint64_t 
 		index->span = last->address + last->size + 1 - index->lowest;
 	}
 	return 0;
+}
+
+const struct scan_block *scan_find(const struct scan *scan, uint64_t address)
+{
+	uint32_t i = scan_index_block(&scan->private->index, address);
+	const struct scan_block *block = &scan->blocks[i];
+
+	if (i == SCAN_NO_BLOCK || address - block->address >= block->size + !block->size)
+		return NULL;
+	return block;
 }
