@@ -65,17 +65,27 @@ static void take_hints(struct scan_look *look)
 	}
 }
 
-/* Up to what is left of the bound. */
-static void look_further(struct scan_look *look, const struct scan_root *root, uint64_t *left_bytes)
+/* At most @left_bytes of it. Returns how many. */
+static uint64_t look_through(struct scan_look *look, const struct scan_root *root,
+			     uint64_t left_bytes)
 {
 	struct scan_root part = *root;
 
-	part.end = part.begin + core_smaller(part.end - part.begin, *left_bytes);
-	*left_bytes -= part.end - part.begin;
+	part.end = part.begin + core_smaller(part.end - part.begin, left_bytes);
 	for (uint64_t at = part.begin; at < part.end;) {
 		at = scan_look_at_root(look, &part, at);
 		scan_look_end(look);
 	}
+	return part.end - part.begin;
+}
+
+static uint64_t look_through_block(struct scan_look *look, const struct scan_block *block,
+				   uint64_t left_bytes)
+{
+	const struct scan_root root = { .begin = block->address,
+					.end = block->address + block->size };
+
+	return look_through(look, &root, left_bytes);
 }
 
 /*
@@ -105,15 +115,10 @@ static void find_hints(struct scan *scan, const uint32_t *listed, uint64_t count
 	look.sixth_bytes[1] = ((look.lowest + look.span) >> SIXTH_SHIFT & 0xff) *
 			      UINT64_C(0x0101010101010101);
 	for (size_t i = 0; i < scan->private->root_count; i++)
-		look_further(&look, &scan->private->roots[i], &left_bytes);
-	for (uint64_t i = 0; i < scan->block_count && left_bytes; i++) {
-		const struct scan_block *block = &scan->blocks[i];
-		struct scan_root part = { .begin = block->address,
-					  .end = block->address + block->size };
-
-		if (block->state == SCAN_REACHABLE)
-			look_further(&look, &part, &left_bytes);
-	}
+		left_bytes -= look_through(&look, &scan->private->roots[i], left_bytes);
+	for (uint64_t i = 0; i < scan->block_count && left_bytes; i++)
+		if (scan->blocks[i].state == SCAN_REACHABLE)
+			left_bytes -= look_through_block(&look, &scan->blocks[i], left_bytes);
 }
 
 struct edges {
@@ -162,8 +167,7 @@ static void look_for_edges(struct scan *scan, const uint32_t *listed, struct edg
 		result->first_edge[k] = core_smaller(edges->count, edges->room);
 		look.block = listed[k];
 		edges->to = UINT32_MAX;
-		scan_look_through(&look, block->address, block->address + block->size);
-		scan_look_end(&look);
+		(void)look_through_block(&look, block, block->size);
 	}
 	result->first_edge[result->block_count] = core_smaller(edges->count, edges->room);
 }

@@ -144,14 +144,6 @@ uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end)
 	return look->count < SCAN_WORDS_AT_ONCE ? end : begin;
 }
 
-void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end)
-{
-	while (begin < end) {
-		begin = scan_look_some(look, begin, end);
-		scan_look_end(look);
-	}
-}
-
 uint64_t scan_look_at_root(struct scan_look *look, const struct scan_root *root, uint64_t begin)
 {
 	const uint8_t *words = (const uint8_t *)root->words;

@@ -126,9 +126,6 @@ struct scan_look scan_look_for_blocks(struct scan *scan, void (*take)(struct sca
  */
 uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end);
 
-/* All of @begin to @end, handing on what is found. */
-void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end);
-
 /* The same of a root, whose words may be in our memory. */
 uint64_t scan_look_at_root(struct scan_look *look, const struct scan_root *root, uint64_t begin);
 
