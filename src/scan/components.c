@@ -14,7 +14,7 @@ struct node {
 	uint64_t next_edge; /* while it is on the path */
 	uint32_t order;	    /* of discovery, from 1; 0: not yet */
 	uint32_t low;	    /* least order that it and those behind it lead back to */
-	uint32_t component; /* its number, from 1; 0: not known yet */
+	uint32_t component; /* 1 + where its members begin; 0: it is not complete yet */
 	uint32_t row;	    /* of a lost block; NONE of another */
 };
 
@@ -27,7 +27,7 @@ struct state {
 	uint32_t *members; /* of components that are complete, one after the other */
 	uint32_t *open;	   /* blocks whose component is not complete */
 	uint32_t *of_row;  /* how many of a row are in the component at hand */
-	uint32_t open_count, path_count, member_count, component_count, found;
+	uint32_t open_count, path_count, member_count, found;
 };
 
 static bool is_lost(const struct state *s, uint32_t block)
@@ -62,12 +62,12 @@ static void discover(struct state *s, uint32_t block)
 /* All open blocks from @block on are one component. */
 static void close_component(struct state *s, uint32_t block)
 {
+	const uint32_t component = s->member_count + 1;
 	uint32_t member;
 
-	s->component_count++;
 	do {
 		member = s->open[--s->open_count];
-		s->nodes[member].component = s->component_count;
+		s->nodes[member].component = component;
 		s->members[s->member_count++] = member;
 	} while (member != block);
 }
@@ -165,13 +165,10 @@ static void choose_leaders(struct state *s)
 	uint32_t end = s->member_count, first;
 
 	for (; end > 0; end = first) {
-		const uint32_t component = s->nodes[s->members[end - 1]].component;
 		enum scan_role role;
 		uint32_t leader;
 
-		for (first = end - 1; first > 0; first--)
-			if (s->nodes[s->members[first - 1]].component != component)
-				break;
+		first = s->nodes[s->members[end - 1]].component - 1;
 		if (s->leaders[s->members[first]] != NONE)
 			continue;
 		role = SCAN_ROLE_ROOT;
