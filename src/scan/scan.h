@@ -24,10 +24,7 @@ struct scan_memory {
 	 * call. NULL: none can be read there, for *@ret_bytes at least.
 	 */
 	const void *(*view)(void *user, uint64_t address, uint64_t bytes, uint64_t *ret_bytes);
-	/*
-	 * It will be asked for soon: have it fetched, if that is done without waiting. May be
-	 * NULL.
-	 */
+	/* It will be asked for soon: have it fetched, if that is done without waiting. */
 	void (*fetch)(void *user, uint64_t address);
 	/* Zeroed, at a multiple of 4096, for as long as the scan; NULL: there is none. */
 	void *(*allocate)(void *user, uint64_t bytes);
@@ -110,7 +107,6 @@ struct scan_block {
 	uint8_t state; /* enum scan_state */
 	uint8_t rule;  /* of the pointer that reached it; of a lost one a hint */
 	uint8_t root;  /* enum scan_root_kind that its chain begins at */
-	uint8_t spare[7];
 };
 
 /* A piece of the page map. */

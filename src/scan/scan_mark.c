@@ -88,8 +88,7 @@ static unsigned find_blocks(struct scan *scan, unsigned found)
 		__builtin_prefetch(&own->fates[word.block]);
 		if (!page)
 			__builtin_prefetch(&scan->blocks[word.block]);
-		if (scan->memory.fetch)
-			scan->memory.fetch(scan->memory.user, word.to);
+		scan->memory.fetch(scan->memory.user, word.to);
 		own->words[count++] = word;
 	}
 	return count;

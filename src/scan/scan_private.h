@@ -31,7 +31,7 @@ struct scan_word {
  */
 struct scan_fate {
 	uint32_t size; /* UINT32_MAX: that or more */
-	uint8_t state, rule, root, spare;
+	uint8_t state, rule, root;
 };
 
 struct scan_private {

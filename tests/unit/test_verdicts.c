@@ -363,26 +363,26 @@ TEST(evidence_says_where_the_pointer_is)
 	block(&g, 0, 600, SCAN_LOST)->rule = SCAN_RULE_HIGH_TAG;
 	g.result.from[1] = 0x7ff0;
 	*block(&g, 1, 64, SCAN_MAYBE) = (struct scan_block){
-		BEGIN + 2 * STEP, 64,	FIRST_ROW + 1, 0, 0, SCAN_MAYBE, SCAN_RULE_INTERIOR,
-		SCAN_ROOT_GLOBAL, { 0 }
+		BEGIN + 2 * STEP, 64, FIRST_ROW + 1, 0, 0, SCAN_MAYBE, SCAN_RULE_INTERIOR,
+		SCAN_ROOT_GLOBAL
 	};
 	g.result.from[2] = 0x404040;
 	*block(&g, 2, 32, SCAN_MAYBE) = (struct scan_block){
-		BEGIN + 3 * STEP, 32,	FIRST_ROW + 2, 0, 0, SCAN_MAYBE, SCAN_RULE_START,
-		SCAN_ROOT_GLOBAL, { 0 }
+		BEGIN + 3 * STEP, 32, FIRST_ROW + 2, 0, 0, SCAN_MAYBE, SCAN_RULE_START,
+		SCAN_ROOT_GLOBAL
 	};
 	g.result.from[3] = BEGIN + 2 * STEP + 8;
 	*block(&g, 3, 16, SCAN_MAYBE) = (struct scan_block){
-		BEGIN + 4 * STEP, 16,	FIRST_ROW + 3, 0, 0, SCAN_MAYBE, SCAN_RULE_START,
-		SCAN_ROOT_STACK,  { 0 }
+		BEGIN + 4 * STEP, 16, FIRST_ROW + 3, 0, 0, SCAN_MAYBE, SCAN_RULE_START,
+		SCAN_ROOT_STACK
 	};
 	g.result.from[4] = BEGIN + 2 * STEP + 16; /* a word on a stack points into that block */
 	*block(&g, 4, 8, SCAN_LOST) = (struct scan_block){
-		BEGIN + 5 * STEP, 8, FIRST_ROW + 4, 0, LEDGER_CELL_REPORTED, SCAN_LOST, 0, 0, { 0 }
+		BEGIN + 5 * STEP, 8, FIRST_ROW + 4, 0, LEDGER_CELL_REPORTED, SCAN_LOST, 0, 0
 	};
 	*block(&g, 0, 4, SCAN_MAYBE) = (struct scan_block){
-		BEGIN + 6 * STEP,   4,	  FIRST_ROW, 0, 0, SCAN_MAYBE, SCAN_RULE_LOW_TAG,
-		SCAN_ROOT_REGISTER, { 0 }
+		BEGIN + 6 * STEP,  4, FIRST_ROW, 0, 0, SCAN_MAYBE, SCAN_RULE_LOW_TAG,
+		SCAN_ROOT_REGISTER
 	};
 	g.result.from[6] = UINT64_C(1) << 62; /* registers lie where no memory is */
 	judge(&g);
