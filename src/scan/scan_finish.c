@@ -6,17 +6,6 @@
 #include "core/bits.h"
 #include "scan/scan_private.h"
 
-static void mark_from(struct scan *scan, uint32_t i, enum scan_state state, uint8_t root,
-		      uint8_t rule)
-{
-	struct scan_look look = scan_mark_begin(scan, state, root);
-	uint64_t address = scan->blocks[i].address;
-
-	scan_index_meet(&scan->private->index, address);
-	scan_mark_block(&look, i, address, rule, scan->private->from[i]);
-	scan_mark_follow(&look);
-}
-
 static void mark_ignored(struct scan *scan)
 {
 	if (!scan->private->ignored_count)
@@ -26,7 +15,7 @@ static void mark_ignored(struct scan *scan)
 		    scan->private->fates[i].state != SCAN_LOST)
 			continue;
 		scan->private->from[i] = 0;
-		mark_from(scan, i, SCAN_IGNORED, SCAN_ROOT_IGNORED, SCAN_RULE_NONE);
+		scan_mark_from(scan, i, SCAN_IGNORED, SCAN_ROOT_IGNORED, SCAN_RULE_NONE);
 	}
 }
 
@@ -38,7 +27,7 @@ static void mark_maybe(struct scan *scan)
 		const struct scan_fate *fate = &own->fates[own->weak[k]];
 
 		if (fate->state == SCAN_LOST)
-			mark_from(scan, own->weak[k], SCAN_MAYBE, fate->root, fate->rule);
+			scan_mark_from(scan, own->weak[k], SCAN_MAYBE, fate->root, fate->rule);
 	}
 }
 

@@ -102,12 +102,4 @@ static inline uint32_t scan_index_block(const struct scan_index *index, uint64_t
 	return scan_page_block(&index->records[entry - 1], address);
 }
 
-/* Note that the block which begins at @address is reached. */
-static inline void scan_index_meet(struct scan_index *index, uint64_t address)
-{
-	uint32_t entry = scan_index_entry(index, address);
-
-	index->records[entry - 1].met[scan_unit(address)] |= scan_unit_bit(address);
-}
-
 #endif

@@ -7,8 +7,9 @@
 #include "core/bits.h"
 #include "scan/scan_private.h"
 
-void scan_mark_block(struct scan_look *look, uint32_t i, uint64_t address, uint8_t rule,
-		     uint64_t from)
+/* Block @i, which begins at @address and has no state yet, goes on the list. */
+static void mark_block(struct scan_look *look, uint32_t i, uint64_t address, uint8_t rule,
+		       uint64_t from)
 {
 	struct scan_private *own = look->scan->private;
 	struct scan_fate *fate = &own->fates[i];
@@ -23,6 +24,17 @@ void scan_mark_block(struct scan_look *look, uint32_t i, uint64_t address, uint8
 		size = look->scan->blocks[i].size;
 	if (size)
 		own->todo[own->todo_count++] = (struct scan_range){ address, address + size };
+}
+
+/* The same of one that was not met by a pointer to its begin. */
+static void meet_block(struct scan_look *look, uint32_t i, uint8_t rule, uint64_t from)
+{
+	const uint64_t address = look->scan->blocks[i].address;
+	struct scan_index *index = &look->scan->private->index;
+	struct scan_page *page = &index->records[scan_index_entry(index, address) - 1];
+
+	page->met[scan_unit(address)] |= scan_unit_bit(address);
+	mark_block(look, i, address, rule, from);
 }
 
 /* A pointer into a block, or to its end. */
@@ -43,8 +55,7 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	if (look->root_rule && rule >= SCAN_RULE_WEAK)
 		rule = look->root_rule;
 	if (rule < SCAN_RULE_WEAK || look->state != SCAN_REACHABLE) {
-		scan_index_meet(&own->index, block->address);
-		scan_mark_block(look, i, block->address, rule, word->from);
+		meet_block(look, i, rule, word->from);
 	} else if (fate->rule == SCAN_RULE_NONE) {
 		fate->rule = rule;
 		fate->root = look->root;
@@ -120,12 +131,13 @@ static void mark_batch(struct scan_look *look)
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
 			page->met[unit] |= scan_unit_bit(word->to);
-			scan_mark_block(look, word->block, word->to, SCAN_RULE_START, word->from);
+			mark_block(look, word->block, word->to, SCAN_RULE_START, word->from);
 		}
 	}
 }
 
-struct scan_look scan_mark_begin(struct scan *scan, enum scan_state state, uint8_t root)
+/* What is marked from here on gets this @state and @root. */
+static struct scan_look mark_begin(struct scan *scan, enum scan_state state, uint8_t root)
 {
 	struct scan_look look = scan_look_for_blocks(scan, mark_batch);
 
@@ -135,7 +147,7 @@ struct scan_look scan_mark_begin(struct scan *scan, enum scan_state state, uint8
 }
 
 /* A large block's rest waits below what its first part points to. */
-void scan_mark_follow(struct scan_look *look)
+static void mark_follow(struct scan_look *look)
 {
 	struct scan_private *own = look->scan->private;
 
@@ -159,7 +171,7 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 	scan->private->root_count = count;
 	for (size_t i = 0; i < count && scan->block_count; i++) {
 		const struct scan_root *root = &roots[i];
-		struct scan_look look = scan_mark_begin(scan, SCAN_REACHABLE, root->kind);
+		struct scan_look look = mark_begin(scan, SCAN_REACHABLE, root->kind);
 		uint64_t at = root->begin;
 
 		while (at < root->end) {
@@ -167,7 +179,16 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 			look.from_flag = SCAN_FROM_ROOT;
 			at = scan_look_at_root(&look, root, at);
 			scan_look_end(&look);
-			scan_mark_follow(&look);
+			mark_follow(&look);
 		}
 	}
+}
+
+void scan_mark_from(struct scan *scan, uint32_t i, enum scan_state state, uint8_t root,
+		    uint8_t rule)
+{
+	struct scan_look look = mark_begin(scan, state, root);
+
+	meet_block(&look, i, rule, scan->private->from[i]);
+	mark_follow(&look);
 }

@@ -132,22 +132,14 @@ uint64_t scan_look_at_root(struct scan_look *look, const struct scan_root *root,
 /* Hand on what was found. */
 void scan_look_end(struct scan_look *look);
 
-/* scan_mark.c: from what is reached to what that points to, with a list of blocks, no recursion. */
-
 /*
- * What is marked from here on gets this @state and @root; unless it is SCAN_REACHABLE, weak
- * pointers count.
+ * scan_mark.c: from what is reached to what that points to, with a list of blocks, no recursion.
+ *
+ * Mark a block that has no state, which the word in private->from reached, and all that it leads
+ * to. Unless @state is SCAN_REACHABLE, weak pointers count.
  */
-struct scan_look scan_mark_begin(struct scan *scan, enum scan_state state, uint8_t root);
-
-/*
- * Mark @block, which begins at @address and has no state, and remember it for scan_mark_follow().
- */
-void scan_mark_block(struct scan_look *look, uint32_t block, uint64_t address, uint8_t rule,
-		     uint64_t from);
-
-/* Mark all that can be reached from what was marked. */
-void scan_mark_follow(struct scan_look *look);
+void scan_mark_from(struct scan *scan, uint32_t block, enum scan_state state, uint8_t root,
+		    uint8_t rule);
 
 /*
  * scan_rules.c: what kind of pointer an address is to the block around it: pointers that C++, its
