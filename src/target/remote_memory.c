@@ -37,11 +37,6 @@ struct entry {
 	bool is_fresh;	/* used since the hand of the clock came by */
 };
 
-struct taken {
-	void *start;
-	uint64_t bytes;
-};
-
 struct seep_memory {
 	pid_t pid;
 	int fd; /* of /proc/PID/mem; -1: process_vm_readv() may be used */
@@ -57,12 +52,13 @@ struct seep_memory {
 	struct entry **leaves;
 	uint64_t passing_at; /* address of what passes */
 	uint64_t passing_bytes;
-	struct taken *taken;
+	struct iovec *taken; /* data and the rest of our memory for it */
 	size_t taken_count;
 };
 
-static void *map(uint64_t bytes)
+static void *allocate(void *user, uint64_t bytes)
 {
+	struct seep_memory *memory = user;
 	void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -71,17 +67,7 @@ static void *map(uint64_t bytes)
 	/* Touching it page by page would cost as much as reading the other process. */
 	if (bytes >= HUGE_PAGE_BYTES)
 		(void)madvise(start, bytes, MADV_HUGEPAGE);
-	return start;
-}
-
-static void *allocate(void *user, uint64_t bytes)
-{
-	struct seep_memory *memory = user;
-	void *start = bytes ? map(bytes) : NULL;
-
-	if (!start)
-		return NULL;
-	*SEEP_APPEND(memory->taken, memory->taken_count) = (struct taken){ start, bytes };
+	*SEEP_APPEND(memory->taken, memory->taken_count) = (struct iovec){ start, bytes };
 	return start;
 }
 
@@ -263,7 +249,7 @@ static int make_cache(struct seep_memory *memory, uint64_t kept_bytes, struct se
 
 	count = core_smaller(count, UINT32_MAX);
 	/* Reserved only: what is not read takes nothing. */
-	while (!(memory->data = map(count << CHUNK_SHIFT))) {
+	while (!(memory->data = allocate(memory, count << CHUNK_SHIFT))) {
 		count /= 2;
 		if (count < SLOTS_MIN)
 			return seep_fail_errno(err, errno, "cannot reserve memory to read into");
@@ -316,9 +302,7 @@ void seep_memory_close(struct seep_memory *memory)
 	if (!memory)
 		return;
 	for (size_t i = 0; i < memory->taken_count; i++)
-		(void)munmap(memory->taken[i].start, memory->taken[i].bytes);
-	if (memory->data)
-		(void)munmap(memory->data, (size_t)memory->slot_count << CHUNK_SHIFT);
+		(void)munmap(memory->taken[i].iov_base, memory->taken[i].iov_len);
 	if (memory->fd >= 0)
 		(void)close(memory->fd);
 	free(memory->taken);
