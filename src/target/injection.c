@@ -133,19 +133,6 @@ int seep_injection_begin(struct seep_injection *injection, pid_t tid, uint64_t s
 	return seep_fail_errno(err, errno, "cannot read the registers of thread %d", tid);
 }
 
-/* Wait until it stands somewhere. Signals that cannot be blocked are for it to have. */
-static enum seep_tracee wait_for_stop(pid_t tid, uint64_t deadline_ns, int *ret_signal)
-{
-	enum seep_tracee where;
-
-	for (unsigned turns = 0;; turns++) {
-		where = seep_tracee_look(tid, ret_signal);
-		if (where != SEEP_TRACEE_RUNS || seep_monotonic_ns() > deadline_ns)
-			return where;
-		seep_tracee_pause(turns);
-	}
-}
-
 void seep_injection_end(struct seep_injection *injection)
 {
 	const uint64_t deadline_ns = seep_monotonic_ns() + CALL_NS;
@@ -158,7 +145,7 @@ void seep_injection_end(struct seep_injection *injection)
 	injection->tid = 0;
 	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	seep_tracee_go(PTRACE_CONT, tid, 0);
-	while ((where = wait_for_stop(tid, deadline_ns, &signal)) != SEEP_TRACEE_STOPPED) {
+	while ((where = seep_tracee_await(tid, deadline_ns, &signal)) != SEEP_TRACEE_STOPPED) {
 		if (where == SEEP_TRACEE_RUNS || where == SEEP_TRACEE_GONE)
 			return;
 		seep_tracee_go(PTRACE_CONT, tid, where == SEEP_TRACEE_SIGNAL ? signal : 0);
@@ -213,7 +200,7 @@ int seep_injection_call(struct seep_injection *injection, long number, const uin
 	injection->child = 0;
 	while (rc == 0) {
 		seep_tracee_go(PTRACE_SYSCALL, injection->tid, signal);
-		const enum seep_tracee where = wait_for_stop(injection->tid, deadline_ns, &signal);
+		const enum seep_tracee where = seep_tracee_await(injection->tid, deadline_ns, &signal);
 
 		if (where != SEEP_TRACEE_SIGNAL)
 			signal = 0;

@@ -160,17 +160,10 @@ bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why
 static bool await_birth(pid_t pid)
 {
 	const uint64_t deadline_ns = seep_monotonic_ns() + BIRTH_NS;
-	enum seep_tracee where;
 	int signal;
 
-	for (unsigned turns = 0; seep_monotonic_ns() < deadline_ns; turns++) {
-		where = seep_tracee_look(pid, &signal);
-		if (where != SEEP_TRACEE_RUNS)
-			return where == SEEP_TRACEE_STOPPED &&
-			       ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)CHILD_OPTIONS) == 0;
-		seep_tracee_pause(turns);
-	}
-	return false;
+	return seep_tracee_await(pid, deadline_ns, &signal) == SEEP_TRACEE_STOPPED &&
+	       ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)CHILD_OPTIONS) == 0;
 }
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/tracee.h"
 
+#include "base/clock.h"
 #include "base/procfs.h"
 
 #include <sched.h>
@@ -82,4 +83,16 @@ void seep_tracee_pause(unsigned turns)
 		(void)sched_yield();
 	else
 		(void)nanosleep(&span, NULL);
+}
+
+enum seep_tracee seep_tracee_await(pid_t tid, uint64_t deadline_ns, int *ret_signal)
+{
+	enum seep_tracee where;
+
+	for (unsigned turns = 0;; turns++) {
+		where = seep_tracee_look(tid, ret_signal);
+		if (where != SEEP_TRACEE_RUNS || seep_monotonic_ns() > deadline_ns)
+			return where;
+		seep_tracee_pause(turns);
+	}
 }

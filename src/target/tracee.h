@@ -25,6 +25,11 @@ enum seep_tracee {
 /* @ret_signal: of SEEP_TRACEE_SIGNAL which. */
 enum seep_tracee seep_tracee_look(pid_t tid, int *ret_signal);
 
+/*
+ * The same once it stands somewhere. SEEP_TRACEE_RUNS: it still ran at @deadline_ns, monotonic.
+ */
+enum seep_tracee seep_tracee_await(pid_t tid, uint64_t deadline_ns, int *ret_signal);
+
 /* Let it go on by a PTRACE_CONT, _SYSCALL or _DETACH, delivering @signal unless that is 0. */
 void seep_tracee_go(int request, pid_t tid, int signal);
 
