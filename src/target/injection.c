@@ -2,14 +2,11 @@
 #include "target/injection.h"
 
 #include "base/clock.h"
-#include "base/procfs.h"
 #include "base/maps.h"
 #include "target/remote_memory.h"
 #include "target/tracee.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 
@@ -44,43 +41,21 @@ static uint64_t search(struct seep_memory *memory, uint64_t begin, uint64_t end)
 	return 0;
 }
 
-/* The kernel's own page of code in every process: it has a few, whatever the program is. */
-static uint64_t find_vdso(pid_t pid)
-{
-	size_t bytes;
-	char *text = seep_procfs_read((uint32_t)pid, "auxv", &bytes);
-	uint64_t found = 0;
-
-	for (size_t at = 0; text && at + sizeof(Elf64_auxv_t) <= bytes;
-	     at += sizeof(Elf64_auxv_t)) {
-		Elf64_auxv_t entry;
-
-		memcpy(&entry, text + at, sizeof(entry));
-		if (entry.a_type == AT_SYSINFO_EHDR)
-			found = entry.a_un.a_val;
-	}
-	free(text);
-	return found;
-}
-
+/* From the last on, which is the kernel's own, [vdso], most often: it has a few. */
 uint64_t seep_injection_site(pid_t pid)
 {
-	const uint64_t vdso = find_vdso(pid);
 	struct seep_maps maps = { 0 };
 	struct seep_memory *memory;
 	uint64_t found = 0;
 
 	if (seep_memory_open(pid, 0, &memory, NULL) < 0)
 		return 0;
-	if (vdso)
-		found = search(memory, vdso, vdso + 2 * PAGE_BYTES);
-	if (!found && seep_maps_read(pid, &maps, NULL) == 0) {
-		for (size_t i = 0; i < maps.count && !found; i++)
+	if (seep_maps_read(pid, &maps, NULL) == 0)
+		for (size_t i = maps.count; i-- > 0 && !found;)
 			/* Not [vsyscall], whose instructions the kernel emulates. */
 			if (maps.items[i].executable && maps.items[i].end < UINT64_C(1) << 63)
 				found = search(memory, maps.items[i].begin, maps.items[i].end);
-		seep_maps_done(&maps);
-	}
+	seep_maps_done(&maps);
 	seep_memory_close(memory);
 	return found;
 }
@@ -200,7 +175,8 @@ int seep_injection_call(struct seep_injection *injection, long number, const uin
 	injection->child = 0;
 	while (rc == 0) {
 		seep_tracee_go(PTRACE_SYSCALL, injection->tid, signal);
-		const enum seep_tracee where = seep_tracee_await(injection->tid, deadline_ns, &signal);
+		const enum seep_tracee where = seep_tracee_await(injection->tid, deadline_ns,
+								 &signal);
 
 		if (where != SEEP_TRACEE_SIGNAL)
 			signal = 0;
