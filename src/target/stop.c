@@ -301,14 +301,6 @@ static void read_registers(struct seep_thread *thread)
 	hide_interruption(thread);
 }
 
-static void count_unanswered(struct seep_stopped *stopped)
-{
-	stopped->unanswered = 0;
-	for (size_t i = 0; i < stopped->thread_count; i++)
-		if (!stopped->threads[i].stopped && !stopped->threads[i].gone)
-			stopped->unanswered++;
-}
-
 static void forget_gone(struct seep_stopped *stopped)
 {
 	size_t kept = 0;
@@ -358,7 +350,6 @@ int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *e
 	for (size_t i = 0; i < stopped->thread_count; i++)
 		read_registers(&stopped->threads[i]);
 	forget_gone(stopped);
-	count_unanswered(stopped);
 	if (stopped->thread_count == 0) {
 		rc = not_found(pid, err);
 		seep_stop_release(stopped);
@@ -387,7 +378,6 @@ void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uin
 			break;
 		case SEEP_TRACEE_GONE:
 			bury(stopped, thread);
-			count_unanswered(stopped);
 			return;
 		default:
 			seep_tracee_go(PTRACE_CONT, thread->tid, 0);
@@ -399,7 +389,6 @@ void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uin
 	read_registers(&stopped->threads[at]);
 	for (size_t i = known; i < stopped->thread_count; i++)
 		read_registers(&stopped->threads[i]);
-	count_unanswered(stopped);
 }
 
 /* Returns false if it was killed meanwhile and is not dead yet. */

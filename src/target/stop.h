@@ -36,7 +36,6 @@ struct seep_stopped {
 	pid_t pid;
 	struct seep_thread *threads; /* one of them, the first if it lives, is pid's own */
 	size_t thread_count;
-	size_t unanswered;   /* threads that are there and not stopped */
 	uint64_t stopped_ns; /* monotonic: when the last one stopped */
 	uint64_t call_site;  /* address of a system call instruction; 0: none was found */
 };
@@ -46,7 +45,7 @@ struct seep_stopped {
  *
  * Threads that start meanwhile are stopped too: the list is read until nothing is new. One that
  * does not stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays
- * unanswered. Those that this thread traces already become part of it; what stands at its end
+ * as it is. Those that this thread traces already become part of it; what stands at its end
  * (PTRACE_O_TRACEEXIT) has stopped there for good: of a dying process nothing but memory and
  * registers can be had.
  *
