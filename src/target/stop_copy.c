@@ -80,28 +80,33 @@ static bool dispatches(pid_t tid)
 	       config.mode;
 }
 
-/* If not, @ret_why says in one sentence why. A filter may kill the process for a call. */
-static bool may_call(struct seep_stopped *stopped, struct seep_error *ret_why)
+/*
+ * Why a call cannot be made in it, or a copy would be noticed; NULL: nothing tells. A filter may
+ * kill the process for a call.
+ */
+static const char *why_not(struct seep_stopped *stopped)
 {
 	const struct seep_thread *caller = find_caller(stopped);
-	struct seep_procfs_status status;
-	const char *why = NULL;
+	struct seep_procfs_status status, caller_status;
 
 	if (!caller)
-		why = "none of its threads stands where it could make a system call";
-	else if (!seep_procfs_status((uint32_t)caller->tid, &status))
-		why = "what /proc says of it cannot be read";
-	else if (status.seccomp)
-		why = "a filter restricts its system calls (seccomp)";
-	else if (dispatches(caller->tid))
-		why = "it handles system calls itself (syscall user dispatch)";
-	else if (!seep_injection_is_site(caller->tid, stopped->call_site))
+		return "none of its threads stands where it could make a system call";
+	if (!seep_procfs_status((uint32_t)caller->tid, &caller_status) ||
+	    !seep_procfs_status((uint32_t)stopped->pid, &status))
+		return "what /proc says of it cannot be read";
+	if (caller_status.seccomp)
+		return "a filter restricts its system calls (seccomp)";
+	if (dispatches(caller->tid))
+		return "it handles system calls itself (syscall user dispatch)";
+	if (status.own_pid == 1)
+		return "it is the first process of its PID namespace: a copy would be its child";
+	/* The next write to each page would be a fault, which mlock() is there to prevent. */
+	if (status.pinned_bytes || status.locked_bytes > status.rss_bytes / 2)
+		return "its memory is locked";
+	if (!seep_injection_is_site(caller->tid, stopped->call_site))
 		stopped->call_site = seep_injection_site(stopped->pid);
-	if (!why && !stopped->call_site)
-		why = "no instruction that makes a system call was found in it";
-	if (why)
-		(void)seep_fail(ret_why, SEEP_EREFUSED, "%s", why);
-	return !why;
+	return stopped->call_site ? NULL
+				  : "no instruction that makes a system call was found in it";
 }
 
 /* Below the stack's red zone no program may keep anything; what is there is put back. */
@@ -131,22 +136,9 @@ static int ask_subreaper(const struct seep_stopped *stopped, bool *ret_is, struc
 
 bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why)
 {
-	struct seep_procfs_status status;
+	const char *why = why_not(stopped);
 	bool is_subreaper = false;
-	const char *why = NULL;
 
-	if (!may_call(stopped, ret_why))
-		return false;
-	/*
-	 * Of locked memory a copy makes the next write to each page a fault, which mlock() is there
-	 * to prevent.
-	 */
-	if (!seep_procfs_status((uint32_t)stopped->pid, &status))
-		why = "what /proc says of it cannot be read";
-	else if (status.own_pid == 1)
-		why = "it is the first process of its PID namespace: a copy would be its child";
-	else if (status.pinned_bytes || status.locked_bytes > status.rss_bytes / 2)
-		why = "its memory is locked";
 	if (!why && ask_subreaper(stopped, &is_subreaper, ret_why) < 0)
 		return false;
 	if (is_subreaper)
