@@ -19,31 +19,22 @@ bool seep_got_find_module(struct seep_memory *memory, uint64_t start,
 {
 	struct seep_got_module module = { .memory = memory, .start = start };
 	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
-	const size_t count = seep_memory_segments(memory, start, segments);
-	uint64_t first = UINT64_MAX, last = 0;
+	const size_t count = seep_memory_segments(memory, start, segments, &module.bias);
+	uint64_t last = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const Elf64_Phdr h = segments[i];
 
 		if (h.p_type == PT_LOAD) {
-			if (first == UINT64_MAX)
-				first = h.p_vaddr & ~(uint64_t)4095;
-			if (h.p_vaddr + h.p_memsz > last)
-				last = h.p_vaddr + h.p_memsz;
+			last = core_larger(last, h.p_vaddr + h.p_memsz);
 		} else if (h.p_type == PT_DYNAMIC) {
-			module.dynamic = h.p_vaddr;
-			module.dynamic_bytes = h.p_memsz;
+			module.dynamic = module.bias + h.p_vaddr;
+			module.dynamic_bytes = core_smaller(h.p_memsz, DYNAMIC_MAX_BYTES);
 		}
 	}
-	if (first >= last || !module.dynamic_bytes)
-		return false;
-	module.bias = start - first;
 	module.end = module.bias + last;
-	module.dynamic += module.bias;
-	if (module.end <= start)
+	if (start - module.bias >= last || module.end <= start || !module.dynamic_bytes)
 		return false;
-	if (module.dynamic_bytes > DYNAMIC_MAX_BYTES)
-		module.dynamic_bytes = DYNAMIC_MAX_BYTES;
 	*ret_module = module;
 	return true;
 }

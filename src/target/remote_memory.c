@@ -322,17 +322,21 @@ bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, si
 }
 
 size_t seep_memory_segments(struct seep_memory *memory, uint64_t start,
-			    Elf64_Phdr ret_segments[SEEP_MODULE_SEGMENTS_MAX])
+			    Elf64_Phdr ret_segments[SEEP_MODULE_SEGMENTS_MAX], uint64_t *ret_bias)
 {
 	Elf64_Ehdr header;
 
-	return seep_memory_read(memory, start, &header, sizeof(header)) &&
-			       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-			       header.e_ident[EI_CLASS] == ELFCLASS64 &&
-			       header.e_phentsize == sizeof(*ret_segments) &&
-			       header.e_phnum <= SEEP_MODULE_SEGMENTS_MAX &&
-			       seep_memory_read(memory, start + header.e_phoff, ret_segments,
-						header.e_phnum * sizeof(*ret_segments))
-		       ? header.e_phnum
-		       : 0;
+	*ret_bias = 0;
+	if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(*ret_segments) ||
+	    header.e_phnum > SEEP_MODULE_SEGMENTS_MAX ||
+	    !seep_memory_read(memory, start + header.e_phoff, ret_segments,
+			      header.e_phnum * sizeof(*ret_segments)))
+		return 0;
+	/* By the first that is loaded, with which the module begins. */
+	for (size_t i = header.e_phnum; i-- > 0;)
+		if (ret_segments[i].p_type == PT_LOAD)
+			*ret_bias = start - (ret_segments[i].p_vaddr & -(uint64_t)PAGE_BYTES);
+	return header.e_phnum;
 }

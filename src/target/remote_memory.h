@@ -54,8 +54,9 @@ enum { SEEP_MODULE_SEGMENTS_MAX = 64 };
 /*
  * The program headers of the module whose ELF header is at @start, hostile input. Returns how many
  * it has; 0: there is none, or it is not 64-bit.
+ * @ret_bias: what is added to its addresses; 0 where no segment is loaded
  */
 size_t seep_memory_segments(struct seep_memory *memory, uint64_t start,
-			    Elf64_Phdr ret_segments[SEEP_MODULE_SEGMENTS_MAX]);
+			    Elf64_Phdr ret_segments[SEEP_MODULE_SEGMENTS_MAX], uint64_t *ret_bias);
 
 #endif

@@ -109,19 +109,12 @@ static void add_data(struct seep_roots_work *work, const struct seep_mapping *fi
 static void find_module(struct seep_roots_work *work, const struct seep_mapping *file)
 {
 	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
-	const size_t count = seep_memory_segments(work->from->memory, file->begin, segments);
-	uint64_t bias = 0;
-	bool has_bias = false;
+	uint64_t bias;
+	const size_t count = seep_memory_segments(work->from->memory, file->begin, segments, &bias);
 
-	for (size_t i = 0; i < count; i++) {
-		if (segments[i].p_type != PT_LOAD)
-			continue;
-		if (!has_bias)
-			bias = file->begin - (segments[i].p_vaddr & ~(uint64_t)(PAGE_BYTES - 1));
-		has_bias = true;
-		if (segments[i].p_flags & PF_W)
+	for (size_t i = 0; i < count; i++)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_W)
 			add_data(work, file, &segments[i], bias);
-	}
 }
 
 void seep_roots_find_modules(struct seep_roots_work *work)
