@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "target/present_pages.h"
 #include "target/roots_parts.h"
 
@@ -148,29 +149,22 @@ static bool is_device(const char *name)
 	return seep_begins_among(name, devices) && !seep_begins_among(name, memory);
 }
 
-static enum scan_root_kind kind_at(const struct seep_roots_work *work, uint64_t at, uint64_t *end)
-{
-	const size_t i = seep_ranges_from(&work->globals, at);
-	const struct scan_range *next = i < work->globals.count ? &work->globals.items[i] : NULL;
-	const bool is_global = next && next->begin <= at;
-
-	if (next && (is_global ? next->end : next->begin) < *end)
-		*end = is_global ? next->end : next->begin;
-	return is_global ? SCAN_ROOT_GLOBAL : SCAN_ROOT_MAPPING;
-}
-
 /* All of it is there. SCAN_ROOT_NONE: what it is depends on where it is. */
 static void add_present(struct seep_roots_work *work, uint64_t begin, uint64_t end,
 			enum scan_root_kind kind, uint32_t id)
 {
-	for (uint64_t piece_end; begin < end; begin = piece_end) {
-		enum scan_root_kind own = kind;
+	const struct seep_ranges *globals = &work->globals;
 
-		piece_end = end;
-		if (kind == SCAN_ROOT_NONE)
-			own = kind_at(work, begin, &piece_end);
-		(void)seep_roots_add(work, begin, piece_end, own, id);
+	if (kind != SCAN_ROOT_NONE) {
+		(void)seep_roots_add(work, begin, end, kind, id);
+		return;
 	}
+	seep_roots_add_but(work, begin, end, globals, SCAN_ROOT_MAPPING, id);
+	for (size_t i = seep_ranges_from(globals, begin);
+	     i < globals->count && globals->items[i].begin < end; i++)
+		(void)seep_roots_add(work, core_larger(globals->items[i].begin, begin),
+				     core_smaller(globals->items[i].end, end), SCAN_ROOT_GLOBAL,
+				     id);
 }
 
 static void add_piece(struct seep_roots_work *work, struct presence *presence,
