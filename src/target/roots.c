@@ -5,7 +5,6 @@
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "target/present_pages.h"
 #include "target/roots_parts.h"
 
 #include <inttypes.h>
@@ -118,7 +117,7 @@ static void find_module(struct seep_roots_work *work, const struct seep_mapping 
 			add_data(work, file, &segments[i], bias);
 }
 
-void seep_roots_find_modules(struct seep_roots_work *work)
+static void find_modules(struct seep_roots_work *work)
 {
 	const struct seep_maps *maps = work->from->maps;
 
@@ -132,11 +131,6 @@ void seep_roots_find_modules(struct seep_roots_work *work)
 	seep_ranges_settle(&work->globals);
 	seep_ranges_settle(&work->libc);
 }
-
-struct presence {
-	struct seep_present_pages image;  /* private pages, of whose memory is read */
-	struct seep_present_pages shared; /* a copy does not have these until it touches them */
-};
 
 /* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
 static bool is_device(const char *name)
@@ -167,11 +161,11 @@ static void add_present(struct seep_roots_work *work, uint64_t begin, uint64_t e
 				     id);
 }
 
-static void add_piece(struct seep_roots_work *work, struct presence *presence,
-		      const struct seep_mapping *mapping, uint64_t begin, uint64_t end,
-		      enum scan_root_kind kind, uint32_t id)
+static void add_piece(struct seep_roots_work *work, const struct seep_mapping *mapping,
+		      uint64_t begin, uint64_t end, enum scan_root_kind kind, uint32_t id)
 {
-	struct seep_present_pages *pages = mapping->shared ? &presence->shared : &presence->image;
+	struct seep_present_pages *pages = mapping->shared ? &work->shared_pages
+							   : &work->image_pages;
 	struct seep_ranges found = { 0 };
 
 	if (end - begin <= ASK_BYTES) {
@@ -180,8 +174,7 @@ static void add_piece(struct seep_roots_work *work, struct presence *presence,
 	}
 	if (!seep_present_pages_find(pages, begin & -(uint64_t)PAGE_BYTES,
 				     (end + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES, &found)) {
-		const uint64_t most = begin +
-				      (end - begin < BLIND_BYTES ? end - begin : BLIND_BYTES);
+		const uint64_t most = begin + core_smaller(end - begin, BLIND_BYTES);
 
 		found.count = 0;
 		seep_ranges_add(&found, begin, most);
@@ -192,17 +185,13 @@ static void add_piece(struct seep_roots_work *work, struct presence *presence,
 					  "say what is in use",
 					  (end - begin) >> 20, (uint64_t)BLIND_BYTES >> 20);
 	}
-	for (size_t i = 0; i < found.count; i++) {
-		const struct scan_range *there = &found.items[i];
-		const uint64_t from = there->begin > begin ? there->begin : begin;
-		const uint64_t to = there->end < end ? there->end : end;
-
-		add_present(work, from, to, kind, id);
-	}
+	for (size_t i = 0; i < found.count; i++)
+		add_present(work, core_larger(found.items[i].begin, begin),
+			    core_smaller(found.items[i].end, end), kind, id);
 	seep_ranges_done(&found);
 }
 
-static void add_mapping(struct seep_roots_work *work, struct presence *presence, uint32_t id)
+static void add_mapping(struct seep_roots_work *work, uint32_t id)
 {
 	const struct seep_mapping *mapping = &work->from->maps->items[id];
 	uint64_t at = mapping->begin, end;
@@ -215,11 +204,11 @@ static void add_mapping(struct seep_roots_work *work, struct presence *presence,
 	    is_device(mapping->name))
 		return;
 	for (; seep_ranges_gap(&work->cut, &at, mapping->end, &end); at = end)
-		add_piece(work, presence, mapping, at, end, SCAN_ROOT_NONE, id);
+		add_piece(work, mapping, at, end, SCAN_ROOT_NONE, id);
 }
 
 /* What the program registered, wherever it is; of it what can be read. */
-static void add_region(struct seep_roots_work *work, struct presence *presence, uint32_t id)
+static void add_region(struct seep_roots_work *work, uint32_t id)
 {
 	const struct ledger_range *region = &work->from->facts->regions[id];
 	const struct seep_maps *maps = work->from->maps;
@@ -229,24 +218,24 @@ static void add_region(struct seep_roots_work *work, struct presence *presence, 
 		return;
 	for (size_t i = seep_maps_from(maps, begin); i < maps->count; i++) {
 		const struct seep_mapping *mapping = &maps->items[i];
-		const uint64_t from = mapping->begin > begin ? mapping->begin : begin;
-		const uint64_t to = mapping->end < end ? mapping->end : end;
+		const uint64_t from = core_larger(mapping->begin, begin);
+		const uint64_t to = core_smaller(mapping->end, end);
 
 		if (from >= to)
 			break;
 		if (mapping->readable && !is_device(mapping->name))
-			add_piece(work, presence, mapping, from, to, SCAN_ROOT_REGION, id);
+			add_piece(work, mapping, from, to, SCAN_ROOT_REGION, id);
 	}
 }
 
-static void find_mappings(struct seep_roots_work *work, struct presence *presence)
+static void find_mappings(struct seep_roots_work *work)
 {
 	const struct ledger_facts *facts = work->from->facts;
 
 	for (uint32_t i = 0; i < work->from->maps->count; i++)
-		add_mapping(work, presence, i);
+		add_mapping(work, i);
 	for (uint32_t i = 0; facts && i < facts->region_count && i < LEDGER_REGIONS_MAX; i++)
-		add_region(work, presence, i);
+		add_region(work, i);
 	if (facts && facts->region_count > LEDGER_REGIONS_MAX)
 		seep_roots_caveat(work,
 				  "the program registered more than %d regions as roots: the "
@@ -271,21 +260,20 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 		.roots = ret_roots,
 		.memory = seep_memory_for_scan(from->memory),
 	};
-	struct presence presence;
 
 	*ret_roots = (struct seep_roots){ 0 };
-	seep_present_pages_init(&presence.image, from->image ? from->image : own);
-	seep_present_pages_init(&presence.shared, own);
-	seep_roots_find_modules(&work);
+	seep_present_pages_init(&work.image_pages, from->image ? from->image : own);
+	seep_present_pages_init(&work.shared_pages, own);
+	find_modules(&work);
 	seep_roots_find_heap(&work);
 	seep_ranges_add_all(&work.cut, &work.heap);
 	seep_roots_find_threads(&work);
 	seep_ranges_settle(&work.cut);
-	find_mappings(&work, &presence);
+	find_mappings(&work);
 	if (ret_roots->count)
 		qsort(ret_roots->items, ret_roots->count, sizeof(*ret_roots->items), by_kind);
-	seep_present_pages_done(&presence.image);
-	seep_present_pages_done(&presence.shared);
+	seep_present_pages_done(&work.image_pages);
+	seep_present_pages_done(&work.shared_pages);
 	seep_ranges_done(&work.globals);
 	seep_ranges_done(&work.libc);
 	seep_ranges_done(&work.heap);

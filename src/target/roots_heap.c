@@ -2,6 +2,7 @@
 #include "target/roots_parts.h"
 
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "ledger/ledger_blocks.h"
 
 #include <stdlib.h>
@@ -350,9 +351,8 @@ static void add_pages(struct seep_roots_work *work, struct seep_ranges *found)
 	for (size_t i = 0, k = 0; i < found->count && k < maps->count;) {
 		const struct scan_range *range = &found->items[i];
 		const struct seep_mapping *mapping = &maps->items[k];
-		uint64_t at = range->begin > mapping->begin ? range->begin : mapping->begin,
-			 gap_end;
-		const uint64_t end = range->end < mapping->end ? range->end : mapping->end;
+		const uint64_t end = core_smaller(range->end, mapping->end);
+		uint64_t at = core_larger(range->begin, mapping->begin), gap_end;
 
 		if (is_written_memory(mapping) && mapping->inode == 0)
 			for (; seep_ranges_gap(&work->globals, &at, end, &gap_end); at = gap_end)

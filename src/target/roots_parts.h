@@ -7,6 +7,7 @@
 #ifndef SEEP_TARGET_ROOTS_PARTS_H
 #define SEEP_TARGET_ROOTS_PARTS_H
 
+#include "target/present_pages.h"
 #include "target/ranges.h"
 #include "target/roots.h"
 
@@ -25,6 +26,8 @@ struct seep_roots_work {
 	struct seep_ranges heap;    /* memory of the allocator, and libseep.so's own */
 	struct seep_ranges cut;	    /* the heap, stacks and thread-local storage */
 	size_t word_count;	    /* of roots->words, which does not move */
+	struct seep_present_pages image_pages;	/* private ones, of whose memory is read */
+	struct seep_present_pages shared_pages; /* which a copy has not until it touches them */
 };
 
 /* False if not all of it can be read. */
@@ -50,13 +53,10 @@ bool seep_roots_in_block(const struct scan *scan, uint64_t address);
 /* Anonymous and private: the program's own. */
 bool seep_roots_is_anonymous(const struct seep_mapping *mapping);
 
-/* Fill work->globals and work->libc. */
-void seep_roots_find_modules(struct seep_roots_work *work);
-
 /*
  * The memory of the allocator: chunks, arenas, what they are kept in. Pointers in it are in blocks,
  * or left over from blocks that were freed. And libseep.so's memory, which is full of addresses.
- * Adds both to work->heap, which is settled then. After seep_roots_find_modules().
+ * Adds both to work->heap, which is settled then. The modules are known.
  */
 void seep_roots_find_heap(struct seep_roots_work *work);
 
