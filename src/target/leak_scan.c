@@ -346,12 +346,11 @@ static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_head
 {
 	struct seep_leak_scan_private *private = scan->private;
 	const struct scan_memory memory = seep_memory_for_scan(private->memory);
-	size_t vtable_count;
-	struct scan_range *vtables = seep_roots_vtables(&private->maps, &vtable_count);
+	struct seep_ranges vtables = seep_roots_vtables(&private->maps);
 	struct seep_untouched untouched;
 	const struct scan_options marking = {
-		.vtables = vtables,
-		.vtable_count = vtable_count,
+		.vtables = vtables.items,
+		.vtable_count = vtables.count,
 		.untouched = seep_untouched_bytes,
 		.untouched_user = &untouched,
 		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
@@ -367,7 +366,7 @@ static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_head
 		rc = scan_finish(&private->scan, &scan->result);
 	}
 	seep_untouched_done(&untouched);
-	free(vtables);
+	seep_ranges_done(&vtables);
 	if (has_ended(private, header))
 		return seep_fail(err, SEEP_ENOTFOUND, "%s was killed while it was looked through",
 				 private->copy ? "the copy of the process" : "the process");

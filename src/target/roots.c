@@ -288,7 +288,7 @@ void seep_roots_done(struct seep_roots *roots)
 	*roots = (struct seep_roots){ 0 };
 }
 
-struct scan_range *seep_roots_vtables(const struct seep_maps *maps, size_t *ret_count)
+struct seep_ranges seep_roots_vtables(const struct seep_maps *maps)
 {
 	struct seep_ranges ranges = { 0 };
 
@@ -299,6 +299,5 @@ struct scan_range *seep_roots_vtables(const struct seep_maps *maps, size_t *ret_
 		    mapping->name[0] == '/')
 			seep_ranges_add(&ranges, mapping->begin, mapping->end);
 	}
-	*ret_count = ranges.count;
-	return ranges.items;
+	return ranges;
 }

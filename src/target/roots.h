@@ -11,6 +11,7 @@
 #include "ledger/ledger_facts.h"
 #include "scan/scan.h"
 #include "base/maps.h"
+#include "target/ranges.h"
 #include "target/remote_memory.h"
 #include "target/stop.h"
 
@@ -54,8 +55,8 @@ void seep_roots_done(struct seep_roots *roots);
 
 /*
  * Where C++ vtables may lie, for scan_options.vtables: what is mapped of files and cannot be
- * written, by address; none touch. Release with free().
+ * written, by address; none touch. Release with seep_ranges_done().
  */
-struct scan_range *seep_roots_vtables(const struct seep_maps *maps, size_t *ret_count);
+struct seep_ranges seep_roots_vtables(const struct seep_maps *maps);
 
 #endif

@@ -8,7 +8,6 @@
 #define SEEP_TARGET_ROOTS_PARTS_H
 
 #include "target/present_pages.h"
-#include "target/ranges.h"
 #include "target/roots.h"
 
 #include <stdbool.h>

@@ -192,21 +192,15 @@ TEST(vtables_lie_in_what_is_mapped_of_files_and_not_written)
 {
 	static const uint64_t read_only = 1;
 	static uint64_t written = 1;
-	struct scan_range *ranges;
+	struct seep_ranges ranges;
 	struct seep_maps maps;
-	bool has_read_only = false;
-	size_t count;
 
 	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
-	ranges = seep_roots_vtables(&maps, &count);
-	for (size_t i = 0; i < count; i++) {
-		assert_true(i == 0 || ranges[i - 1].end < ranges[i].begin);
-		has_read_only |= ranges[i].begin <= address_of(&read_only) &&
-				 address_of(&read_only) < ranges[i].end;
-		assert_false(ranges[i].begin <= address_of(&written) &&
-			     address_of(&written) < ranges[i].end);
-	}
-	assert_true(has_read_only);
-	free(ranges);
+	ranges = seep_roots_vtables(&maps);
+	for (size_t i = 1; i < ranges.count; i++)
+		assert_true(ranges.items[i - 1].end < ranges.items[i].begin);
+	assert_true(seep_ranges_have(&ranges, address_of(&read_only)));
+	assert_false(seep_ranges_have(&ranges, address_of(&written)));
+	seep_ranges_done(&ranges);
 	seep_maps_done(&maps);
 }
