@@ -17,19 +17,11 @@
 /* Where nothing can tell what is there, so much of a mapping is looked through. */
 #define BLIND_BYTES (UINT64_C(1) << 30)
 
-/*
- * Past what is kept: what is read here lies far apart, and more around it would be read each time.
- */
-bool seep_roots_read(const struct seep_roots_work *work, uint64_t address, void *to, size_t bytes)
-{
-	return seep_memory_read(work->from->memory, address, to, bytes);
-}
-
 uint64_t seep_roots_word(const struct seep_roots_work *work, uint64_t address)
 {
 	uint64_t word;
 
-	return seep_roots_read(work, address, &word, sizeof(word)) ? word : 0;
+	return seep_memory_read(work->memory, address, &word, sizeof(word)) ? word : 0;
 }
 
 struct scan_root *seep_roots_add(struct seep_roots_work *work, uint64_t begin, uint64_t end,
@@ -110,7 +102,7 @@ static void find_module(struct seep_roots_work *work, const struct seep_mapping 
 {
 	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
 	uint64_t bias;
-	const size_t count = seep_memory_segments(work->from->memory, file->begin, segments, &bias);
+	const size_t count = seep_memory_segments(work->memory, file->begin, segments, &bias);
 
 	for (size_t i = 0; i < count; i++)
 		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_W)
@@ -258,7 +250,7 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	struct seep_roots_work work = {
 		.from = from,
 		.roots = ret_roots,
-		.memory = seep_memory_for_scan(from->memory),
+		.memory = from->memory,
 	};
 
 	*ret_roots = (struct seep_roots){ 0 };

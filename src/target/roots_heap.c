@@ -85,7 +85,7 @@ static uint64_t heap_at(const struct seep_roots_work *work, uint64_t begin, uint
 {
 	struct heap_info info;
 
-	if (!seep_roots_read(work, begin, &info, sizeof(info)) || info.bytes == 0 ||
+	if (!seep_memory_read(work->memory, begin, &info, sizeof(info)) || info.bytes == 0 ||
 	    info.bytes % PAGE_BYTES != 0 || info.bytes > most_bytes ||
 	    info.writable_bytes % PAGE_BYTES != 0 || info.writable_bytes < info.bytes ||
 	    info.writable_bytes > most_bytes || info.previous % most_bytes != 0)
@@ -137,13 +137,14 @@ static bool heap_around(const struct seep_roots_work *work, uint64_t address,
 static bool read_header(const struct seep_roots_work *work, const struct scan_block *block,
 			uint64_t head[2])
 {
+	const struct scan_memory memory = seep_memory_for_scan(work->memory);
 	const void *at = NULL;
 	uint64_t bytes;
 
 	if (block->size < PAGE_BYTES)
-		at = work->memory.view(work->memory.user, block->address - 16, 16, &bytes);
+		at = memory.view(memory.user, block->address - 16, 16, &bytes);
 	if (!at || bytes < 16)
-		return seep_roots_read(work, block->address - 16, head, 16);
+		return seep_memory_read(work->memory, block->address - 16, head, 16);
 	memcpy(head, at, 16);
 	return true;
 }
@@ -254,7 +255,7 @@ static void add_main_arenas(struct seep_roots_work *work)
 		uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
 		struct scan_range arena;
 
-		if (!seep_roots_read(work, begin, words, count * sizeof(*words)))
+		if (!seep_memory_read(work->memory, begin, words, count * sizeof(*words)))
 			memset(words, 0, count * sizeof(*words));
 		for (size_t at = 0; at + 2 <= count; at++) {
 			if (!is_empty_bin(&words[at], begin + at * 8) ||
@@ -282,7 +283,7 @@ static void add_cell_page(struct seep_roots_work *work, uint64_t page, uint64_t 
 	const size_t cells_each = PAGE_BYTES >> shift;
 	uint64_t cells[CELLS_PER_PAGE];
 
-	if (!seep_roots_read(work, page, cells, sizeof(cells)))
+	if (!seep_memory_read(work->memory, page, cells, sizeof(cells)))
 		return;
 	for (size_t i = 0; i < CELLS_PER_PAGE; i++) {
 		const uint64_t begin = page_down(address + ((uint64_t)i << shift));
@@ -301,7 +302,8 @@ static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t addr
 	const size_t pages = ledger_leaf_cells(shift) / CELLS_PER_PAGE;
 	uint8_t *written = seep_xcalloc(pages, 1);
 
-	if (seep_roots_read(work, leaf + ledger_leaf_pages(shift) * PAGE_BYTES, written, pages))
+	if (seep_memory_read(work->memory, leaf + ledger_leaf_pages(shift) * PAGE_BYTES, written,
+			     pages))
 		for (size_t i = 0; i < pages; i++)
 			if (written[i])
 				add_cell_page(work, leaf + i * PAGE_BYTES,

@@ -19,7 +19,7 @@ enum { PAGE_BYTES = 4096 };
 struct seep_roots_work {
 	const struct seep_roots_from *from;
 	struct seep_roots *roots;
-	struct scan_memory memory;
+	struct seep_memory *memory; /* read past what is kept: what is wanted lies far apart */
 	struct seep_ranges globals; /* writable data of modules, with .bss */
 	struct seep_ranges libc;    /* of these what is the C library's and the loader's */
 	struct seep_ranges heap;    /* memory of the allocator, and libseep.so's own */
@@ -28,9 +28,6 @@ struct seep_roots_work {
 	struct seep_present_pages image_pages;	/* private ones, of whose memory is read */
 	struct seep_present_pages shared_pages; /* which a copy has not until it touches them */
 };
-
-/* False if not all of it can be read. */
-bool seep_roots_read(const struct seep_roots_work *work, uint64_t address, void *to, size_t bytes);
 
 /* The word at @address; 0 if it cannot be read. */
 uint64_t seep_roots_word(const struct seep_roots_work *work, uint64_t address);

@@ -50,7 +50,7 @@ static bool is_control(const struct seep_roots_work *work, uint64_t address)
 {
 	uint64_t words[CONTROL_KNOWN_WORDS];
 
-	return address % 16 == 0 && seep_roots_read(work, address, words, sizeof(words)) &&
+	return address % 16 == 0 && seep_memory_read(work->memory, address, words, sizeof(words)) &&
 	       words[CONTROL_SELF] == address && words[CONTROL_PTHREAD] == address;
 }
 
@@ -109,7 +109,7 @@ static void follow_list(struct threads *threads, uint64_t head, uint64_t first)
 	for (uint64_t at = first; control && at != head && threads->count < THREADS_MAX;) {
 		struct link link;
 
-		if (!seep_roots_read(threads->work, at, &link, sizeof(link)) ||
+		if (!seep_memory_read(threads->work->memory, at, &link, sizeof(link)) ||
 		    link.previous != previous || !is_control(threads->work, at - offset))
 			return;
 		add_control(threads, at - offset, link.tid);
@@ -125,7 +125,7 @@ static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 	const size_t count = (size_t)(end - begin) / 8;
 	uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
 
-	if (seep_roots_read(work, begin, words, count * sizeof(*words)))
+	if (seep_memory_read(work->memory, begin, words, count * sizeof(*words)))
 		for (size_t i = 0; i + 2 <= count; i++) {
 			const uint64_t head = begin + i * 8, next = words[i];
 
@@ -193,9 +193,9 @@ static void find_stack_word(struct threads *threads)
 		uint64_t words[CONTROL_WORDS] = { 0 };
 
 		for (size_t half = 0; half < 2; half++)
-			if (!seep_roots_read(threads->work,
-					     control->address + half * PAGE_BYTES / 2,
-					     &words[half * CONTROL_WORDS / 2], PAGE_BYTES / 2))
+			if (!seep_memory_read(threads->work->memory,
+					      control->address + half * PAGE_BYTES / 2,
+					      &words[half * CONTROL_WORDS / 2], PAGE_BYTES / 2))
 				break;
 		for (size_t k = CONTROL_KNOWN_WORDS; k + 1 < CONTROL_WORDS; k++)
 			if (is_stack(threads, control, words[k], words[k + 1]))
@@ -213,8 +213,8 @@ static void find_stack(const struct threads *threads, struct control *control)
 	uint64_t words[2];
 
 	if (threads->stack_word &&
-	    seep_roots_read(threads->work, control->address + threads->stack_word * 8, words,
-			    sizeof(words)) &&
+	    seep_memory_read(threads->work->memory, control->address + threads->stack_word * 8,
+			     words, sizeof(words)) &&
 	    is_stack(threads, control, words[0], words[1])) {
 		control->stack_begin = words[0];
 		control->stack_end = words[0] + words[1];
@@ -246,7 +246,8 @@ static void find_tls(const struct threads *threads, struct control *control)
 	control->vector_count = seep_roots_word(threads->work, control->vector - 16);
 	control->tls_begin = control->address;
 	for (uint64_t i = 1; i <= control->vector_count && i <= VECTOR_MAX; i++) {
-		if (!seep_roots_read(threads->work, control->vector + i * 16, entry, sizeof(entry)))
+		if (!seep_memory_read(threads->work->memory, control->vector + i * 16, entry,
+				      sizeof(entry)))
 			break;
 		if (entry[0] < control->tls_begin &&
 		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest)
