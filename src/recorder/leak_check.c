@@ -45,7 +45,7 @@ int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
 	return seep_leak_scan((pid_t)pid, &ledger->view.header, &options, ret_scan, err);
 }
 
-static void tell_of_skipped(struct seep_profile *profile, const struct seep_leak_scan *scan)
+static void tell_of_skipped(struct seep_profile *profile, const struct scan *scan)
 {
 	const uint64_t named = core_smaller(scan->skipped_count, SCAN_SKIPPED_MAX);
 	char *reason = seep_profile_strdup(profile, "it could not be read");
@@ -66,28 +66,29 @@ static void tell_of_scan(struct seep_profile *profile, struct seep_leak_scan *sc
 			 const char *problem)
 {
 	struct seep_texts *caveats = &scan->caveats;
+	const struct scan *marked = &scan->marked;
 	struct seep_profile_scan *told = &profile->scan;
 
 	if (problem)
 		seep_texts_take(caveats, seep_xasprintf("nothing was suppressed: %s", problem));
-	if (scan->skipped_count > SCAN_SKIPPED_MAX)
+	if (marked->skipped_count > SCAN_SKIPPED_MAX)
 		seep_texts_take(caveats, seep_xasprintf("%" PRIu64 " ranges of memory could not be "
 							"read, of which %d are listed",
-							scan->skipped_count, SCAN_SKIPPED_MAX));
+							marked->skipped_count, SCAN_SKIPPED_MAX));
 	*told = (struct seep_profile_scan){
 		.done = true,
 		.method = seep_profile_strdup(profile, seep_scan_method_name(scan->method)),
 		.at_ns = scan->at_ns,
 		.pause_ns = scan->pause_ns,
 		.mark_ns = scan->mark_ns,
-		.marked_bytes = scan->marked_bytes,
-		.blocks = scan->block_count,
+		.marked_bytes = marked->marked_bytes,
+		.blocks = marked->block_count,
 		.caveats = seep_profile_calloc(profile, caveats->count + 1, sizeof(char *)),
 		.caveat_count = (uint32_t)caveats->count,
 	};
 	for (size_t i = 0; i < caveats->count; i++)
 		told->caveats[i] = seep_profile_strdup(profile, caveats->items[i]);
-	tell_of_skipped(profile, scan);
+	tell_of_skipped(profile, marked);
 }
 
 enum { LINKS_MAX = 64 };
@@ -211,7 +212,7 @@ static void add_chains(struct seep_profile *profile, const struct seep_leak_scan
 	const struct chains c = {
 		.profile = profile,
 		.scan = scan,
-		.marked = seep_leak_scan_marked(scan),
+		.marked = &scan->marked,
 		.sites = seep_sites_new(profile),
 	};
 

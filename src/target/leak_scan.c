@@ -16,8 +16,9 @@
 #include "target/stop.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,28 +34,49 @@ enum {
 #define KEPT_MOST_BYTES (UINT64_C(4) << 30)
 #define PAGE_MAP_MAX_BYTES (UINT64_C(256) << 30)
 
+/* What is needed of a scan as long as there is one. */
 struct seep_leak_scan_private {
-	struct seep_stopped *stopped; /* NULL: it goes on */
-	struct seep_thread *threads;  /* as they were when it was stopped */
+	struct seep_thread *threads; /* as they were when it was stopped */
 	size_t thread_count;
-	pid_t copy; /* 0 none */
 	struct seep_maps maps;
 	struct seep_memory *memory;
-	struct ledger_facts *facts; /* NULL: it has none */
 	struct seep_roots roots;
-	struct scan scan;
-	uint64_t began_ns;
 };
+
+/* A scan while it is made. */
+struct job {
+	pid_t pid;
+	const struct ledger_header *header;
+	const struct seep_leak_scan_options *options;
+	struct seep_leak_scan *scan;
+	struct seep_leak_scan_private *private; /* the scan's */
+	struct seep_stopped *stopped;		/* NULL: it goes on */
+	pid_t copy;				/* 0 none */
+	struct ledger_facts *facts;		/* NULL: it has none */
+	uint64_t began_ns;
+	struct seep_error *err;
+	int rc;
+};
+
+static void add_caveat(struct job *job, const char *fmt, ...) SEEP_PRINTF(2, 3);
+
+static void add_caveat(struct job *job, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	seep_texts_take(&job->scan->caveats, seep_xvasprintf(fmt, args));
+	va_end(args);
+}
 
 /*
  * In realloc() a block of the thread's is in the page map neither where it was nor where it will
  * be.
  */
-static void finish_resize(struct seep_leak_scan *scan, const struct seep_leak_scan_options *options,
-			  uint64_t offset, struct ledger_cache cache)
+static void finish_resize(struct job *job, uint64_t offset, struct ledger_cache cache)
 {
-	struct seep_stopped *stopped = scan->private->stopped;
-	unsigned tries = options->moment == SEEP_SCAN_DYING ? 0 : RESIZE_TRIES;
+	struct seep_stopped *stopped = job->stopped;
+	unsigned tries = job->options->moment == SEEP_SCAN_DYING ? 0 : RESIZE_TRIES;
 	size_t i = 0;
 
 	while (i < stopped->thread_count && stopped->threads[i].tid != (pid_t)cache.owner_tid)
@@ -64,188 +86,163 @@ static void finish_resize(struct seep_leak_scan *scan, const struct seep_leak_sc
 	while (stopped->threads[i].stopped && tries && cache.resizing) {
 		seep_stop_let(stopped, &stopped->threads[i], RESIZE_PAUSE_NS);
 		tries--;
-		if (pread(options->ledger_fd, &cache, sizeof(cache), (off_t)offset) <
+		if (pread(job->options->ledger_fd, &cache, sizeof(cache), (off_t)offset) <
 		    (ssize_t)sizeof(cache))
 			break;
 	}
 	if (!tries)
-		seep_texts_take(&scan->caveats,
-				seep_xasprintf("thread %d was in realloc() and did not leave "
-					       "it: what its block points to may look lost",
-					       stopped->threads[i].tid));
+		add_caveat(job,
+			   "thread %d was in realloc() and did not leave it: what its block points "
+			   "to may look lost",
+			   stopped->threads[i].tid);
 }
 
-static void finish_resizes(struct seep_leak_scan *scan, const struct ledger_header *header,
-			   const struct seep_leak_scan_options *options)
+static void finish_resizes(struct job *job)
 {
-	const struct ledger_table *table = &header->table[LEDGER_TABLE_CACHES];
-	struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
+	const struct ledger_table *table = &job->header->table[LEDGER_TABLE_CACHES];
+	SEEP_FREED struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
 	ssize_t count = CACHES_AT_ONCE;
 
 	for (uint64_t first = 0; count == CACHES_AT_ONCE && first < table->capacity;
 	     first += CACHES_AT_ONCE) {
 		const uint64_t offset = table->offset + first * sizeof(*caches);
 
-		count = pread(options->ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
+		count = pread(job->options->ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
 			      (off_t)offset) /
 			(ssize_t)sizeof(*caches);
 		for (ssize_t i = 0; i < count; i++)
 			if (caches[i].ready && caches[i].resizing)
-				finish_resize(scan, options, offset + (uint64_t)i * sizeof(*caches),
+				finish_resize(job, offset + (uint64_t)i * sizeof(*caches),
 					      caches[i]);
 		if (count > 0 && !caches[count - 1].ready)
 			break;
 	}
-	free(caches);
 }
 
-static void keep_threads(struct seep_leak_scan_private *private)
+static void keep_threads(struct job *job)
 {
-	const struct seep_stopped *stopped = private->stopped;
+	struct seep_stopped *stopped = job->stopped;
 
-	private->thread_count = stopped->thread_count;
-	private->threads = seep_xmemdup(stopped->threads,
-					stopped->thread_count * sizeof(*stopped->threads));
-	for (size_t i = 0; i < private->thread_count; i++) {
-		struct seep_thread *thread = &private->threads[i];
-
-		if (thread->vectors)
-			thread->vectors = seep_xmemdup(
-				thread->vectors, thread->vector_count * sizeof(*thread->vectors));
+	job->private->thread_count = stopped->thread_count;
+	job->private->threads = seep_xmemdup(stopped->threads,
+					     stopped->thread_count * sizeof(*stopped->threads));
+	for (size_t i = 0; i < stopped->thread_count; i++) {
+		stopped->threads[i].vectors = NULL; /* which are those of the copy now */
+		if (!stopped->threads[i].stopped)
+			add_caveat(job,
+				   "thread %d could not be stopped: what only its registers and "
+				   "stack point to looks lost",
+				   stopped->threads[i].tid);
 	}
 }
 
-static void note_unanswered(struct seep_leak_scan *scan)
+static void release(struct job *job)
 {
-	const struct seep_stopped *stopped = scan->private->stopped;
-
-	for (size_t i = 0; i < stopped->thread_count; i++)
-		if (!stopped->threads[i].stopped)
-			seep_texts_take(
-				&scan->caveats,
-				seep_xasprintf("thread %d could not be stopped: what only its "
-					       "registers and stack point to looks lost",
-					       stopped->threads[i].tid));
-}
-
-static void release(struct seep_leak_scan *scan)
-{
-	struct seep_leak_scan_private *private = scan->private;
-
-	if (!private->stopped)
+	if (!job->stopped)
 		return;
-	seep_stop_release(private->stopped);
-	private->stopped = NULL;
-	scan->pause_ns = seep_monotonic_ns() - private->began_ns;
+	seep_stop_release(job->stopped);
+	job->stopped = NULL;
+	job->scan->pause_ns = seep_monotonic_ns() - job->began_ns;
 }
 
 /*
  * Nobody may trace it, or somebody else does. At its end one thread waits for us and says itself
  * where its stack begins; what others do meanwhile nobody knows.
  */
-static int take_waiting(struct seep_leak_scan *scan, pid_t pid, struct seep_error *why)
+static int take_waiting(struct job *job)
 {
-	struct seep_leak_scan_private *private = scan->private;
-	DIR *threads = seep_procfs_threads(pid);
+	struct seep_leak_scan_private *private = job->private;
+	DIR *threads = seep_procfs_threads(job->pid);
 	pid_t tid;
 
 	if (!threads)
-		return -why->code;
+		return -job->err->code;
 	while ((tid = seep_procfs_thread(threads)))
 		*SEEP_APPEND(private->threads,
 			     private->thread_count) = (struct seep_thread){ .tid = tid };
 	seep_procfs_threads_done(threads);
-	scan->method = SEEP_SCAN_WAITING;
-	scan->at_ns = seep_monotonic_ns();
-	seep_texts_take(
-		&scan->caveats,
-		seep_xasprintf("the process was not stopped, it waited at its end: %s", why->text));
+	job->scan->method = SEEP_SCAN_WAITING;
+	job->scan->at_ns = seep_monotonic_ns();
+	add_caveat(job, "the process was not stopped, it waited at its end: %s", job->err->text);
 	/* Where they cannot be read, why it cannot be traced says more. */
-	return seep_maps_read(pid, &private->maps, NULL) < 0 ? -why->code : 0;
+	return seep_maps_read(job->pid, &private->maps, NULL) < 0 ? -job->err->code : 0;
 }
 
 /* The one that waits is as good as stopped. */
-static void find_waiting(struct seep_leak_scan *scan)
+static void find_waiting(struct job *job)
 {
-	struct seep_leak_scan_private *private = scan->private;
 	size_t others = 0;
 
-	for (size_t i = 0; i < private->thread_count; i++) {
-		struct seep_thread *thread = &private->threads[i];
+	for (size_t i = 0; i < job->private->thread_count; i++) {
+		struct seep_thread *thread = &job->private->threads[i];
 
-		thread->stopped = private->facts &&
-				  private->facts->exit_tid == (uint32_t)thread->tid;
+		thread->stopped = job->facts && job->facts->exit_tid == (uint32_t)thread->tid;
 		if (thread->stopped)
-			thread->registers.rsp = private->facts->exit_stack;
+			thread->registers.rsp = job->facts->exit_stack;
 		else
 			others++;
 	}
 	if (others)
-		seep_texts_take(
-			&scan->caveats,
-			seep_xasprintf("%zu threads ran meanwhile: what only their registers point "
-				       "to looks lost",
-				       others));
+		add_caveat(job,
+			   "%zu threads ran meanwhile: what only their registers point to looks "
+			   "lost",
+			   others);
 }
 
 /*
  * The addresses in a ledger mean nothing in what its process became by exec. By name: overlay file
  * systems have two numbers for one file.
  */
-static int check_program(const struct seep_leak_scan_private *private, int ledger_fd,
-			 struct seep_error *err)
+static int check_program(const struct job *job)
 {
+	const struct seep_maps *maps = &job->private->maps;
 	char link[32], path[PATH_MAX];
 	ssize_t length;
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", ledger_fd);
-	length = ledger_fd < 0 ? -1 : readlink(link, path, sizeof(path) - 1);
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", job->options->ledger_fd);
+	length = readlink(link, path, sizeof(path) - 1);
 	if (length < 0)
 		return 0;
 	path[length] = '\0';
-	for (size_t i = 0; i < private->maps.count; i++)
-		if (strcmp(seep_path_base(private->maps.items[i].name), seep_path_base(path)) == 0)
+	for (size_t i = 0; i < maps->count; i++)
+		if (strcmp(seep_path_base(maps->items[i].name), seep_path_base(path)) == 0)
 			return 0;
-	return seep_fail(err, SEEP_ENOTFOUND, "the process runs another program by now");
+	return seep_fail(job->err, SEEP_ENOTFOUND, "the process runs another program by now");
 }
 
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
-static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
-		      const struct seep_leak_scan_options *options, struct seep_error *err)
+static int hold_still(struct job *job)
 {
-	struct seep_leak_scan_private *private = scan->private;
+	struct seep_leak_scan *scan = job->scan;
 	struct seep_error why = { 0 };
 	int rc;
 
-	private->began_ns = seep_monotonic_ns();
-	rc = seep_stop(pid, &private->stopped, err);
-	if (rc == -SEEP_EREFUSED && options->moment == SEEP_SCAN_AT_EXIT) {
-		rc = take_waiting(scan, pid, err);
-		return rc < 0 ? rc : check_program(private, options->ledger_fd, err);
+	job->began_ns = seep_monotonic_ns();
+	rc = seep_stop(job->pid, &job->stopped, job->err);
+	if (rc == -SEEP_EREFUSED && job->options->moment == SEEP_SCAN_AT_EXIT) {
+		rc = take_waiting(job);
+		return rc < 0 ? rc : check_program(job);
 	}
 	if (rc < 0)
 		return rc;
-	scan->at_ns = private->stopped->stopped_ns;
-	finish_resizes(scan, header, options);
-	note_unanswered(scan);
-	keep_threads(private);
-	rc = seep_maps_read(pid, &private->maps, err);
+	scan->at_ns = job->stopped->stopped_ns;
+	finish_resizes(job);
+	keep_threads(job);
+	rc = seep_maps_read(job->pid, &job->private->maps, job->err);
 	if (rc == 0)
-		rc = check_program(private, options->ledger_fd, err);
+		rc = check_program(job);
 	if (rc < 0)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
 	/* It makes no system call any more, nor does anybody wait for it to go on. */
-	if (options->moment == SEEP_SCAN_DYING)
+	if (job->options->moment == SEEP_SCAN_DYING)
 		return 0;
-	if (seep_stop_may_copy(private->stopped, &why) &&
-	    seep_stop_copy(private->stopped, &private->copy, &why) == 0) {
+	if (seep_stop_may_copy(job->stopped, &why) &&
+	    seep_stop_copy(job->stopped, &job->copy, &why) == 0) {
 		scan->method = SEEP_SCAN_COPY_ON_WRITE;
-		release(scan);
+		release(job);
 	} else {
-		seep_texts_take(
-			&scan->caveats,
-			seep_xasprintf("the process stood still for the whole scan: %s", why.text));
+		add_caveat(job, "the process stood still for the whole scan: %s", why.text);
 	}
 	return 0;
 }
@@ -268,29 +265,19 @@ static uint64_t kept_bytes(void)
 	return core_larger(KEPT_LEAST_BYTES, core_smaller(bytes, KEPT_MOST_BYTES));
 }
 
-static void read_facts(struct seep_leak_scan *scan, const struct ledger_header *header)
+static void read_facts(struct job *job)
 {
-	struct seep_leak_scan_private *private = scan->private;
+	const uint64_t at = job->header->blocks.facts;
 	struct ledger_facts *facts = seep_xcalloc(1, sizeof(*facts));
 
-	if (header->blocks.facts &&
-	    seep_memory_read(private->memory, header->blocks.facts, facts, sizeof(*facts)) &&
+	if (at && seep_memory_read(job->private->memory, at, facts, sizeof(*facts)) &&
 	    facts->bytes == sizeof(*facts)) {
-		private->facts = facts;
+		job->facts = facts;
 		return;
 	}
 	free(facts);
-	seep_texts_take(&scan->caveats,
-			seep_xstrdup("what libseep.so notes of itself could not be read: its own "
-				     "memory counts as the program's"));
-}
-
-static int fail_scan(int code, struct seep_error *err)
-{
-	if (code == -SCAN_EBLOCKS)
-		return seep_fail(err, SEEP_ECORRUPT,
-				 "seep's own list of its live blocks is damaged");
-	return seep_fail(err, SEEP_ESYS, "there is not enough memory to scan it");
+	add_caveat(job, "what libseep.so notes of itself could not be read: its own memory counts "
+			"as the program's");
 }
 
 /* Were there ever allocations that were not recorded? */
@@ -303,192 +290,185 @@ static bool is_filtered(int ledger_fd)
 	       control.filtered_once;
 }
 
-static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *header,
-		       const struct seep_leak_scan_options *options)
+static void find_roots(struct job *job)
 {
-	struct seep_leak_scan_private *private = scan->private;
+	struct seep_leak_scan_private *private = job->private;
 	const struct seep_roots_from from = {
 		.memory = private->memory,
 		.maps = &private->maps,
 		.threads = private->threads,
 		.thread_count = private->thread_count,
-		.scan = &private->scan,
-		.header = header,
-		.facts = private->facts,
-		.at_exit = options->moment == SEEP_SCAN_AT_EXIT,
-		.filtered = is_filtered(options->ledger_fd),
-		.image = private->copy,
+		.scan = &job->scan->marked,
+		.header = job->header,
+		.facts = job->facts,
+		.at_exit = job->options->moment == SEEP_SCAN_AT_EXIT,
+		.filtered = is_filtered(job->options->ledger_fd),
+		.image = job->copy,
 	};
 
 	seep_roots_find(&from, &private->roots);
 	for (size_t i = 0; i < private->roots.caveats.count; i++)
-		seep_texts_take(&scan->caveats, seep_xstrdup(private->roots.caveats.items[i]));
+		add_caveat(job, "%s", private->roots.caveats.items[i]);
 }
 
 /* Then nothing can be read, and nothing was seen that keeps blocks alive. */
-static bool has_ended(const struct seep_leak_scan_private *private,
-		      const struct ledger_header *header)
+static bool has_ended(const struct job *job)
 {
-	const uint64_t page_map = header->blocks.leaves + LEDGER_LEAVES * sizeof(uint64_t);
+	const struct seep_maps *maps = &job->private->maps;
+	const uint64_t page_map = job->header->blocks.leaves + LEDGER_LEAVES * sizeof(uint64_t);
 	uint8_t byte;
 
-	if (seep_memory_read(private->memory, page_map, &byte, 1))
+	if (seep_memory_read(job->private->memory, page_map, &byte, 1))
 		return false;
-	for (size_t i = 0; i < private->maps.count; i++)
-		if (private->maps.items[i].executable)
-			return !seep_memory_read(private->memory, private->maps.items[i].begin,
-						 &byte, 1);
+	for (size_t i = 0; i < maps->count; i++)
+		if (maps->items[i].executable)
+			return !seep_memory_read(job->private->memory, maps->items[i].begin, &byte,
+						 1);
 	return true;
 }
 
-static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
-		const struct seep_leak_scan_options *options, struct seep_error *err)
+static int mark(struct job *job)
 {
-	struct seep_leak_scan_private *private = scan->private;
+	struct seep_leak_scan_private *private = job->private;
+	struct scan *marked = &job->scan->marked;
 	const struct scan_memory memory = seep_memory_for_scan(private->memory);
 	struct seep_ranges vtables = seep_roots_vtables(&private->maps);
 	struct seep_untouched untouched;
-	const struct scan_options marking = {
+	const struct scan_options options = {
 		.vtables = vtables.items,
 		.vtable_count = vtables.count,
 		.untouched = seep_untouched_bytes,
 		.untouched_user = &untouched,
 		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
-		.want_chains = options->want_chains,
+		.want_chains = job->options->want_chains,
 	};
 	int rc;
 
-	seep_untouched_init(&untouched, private->copy ? private->copy : pid, &private->maps);
-	rc = scan_read_blocks(&private->scan, &memory, &marking, &header->blocks);
+	seep_untouched_init(&untouched, job->copy ? job->copy : job->pid, &private->maps);
+	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
-		find_roots(scan, header, options);
-		scan_mark(&private->scan, private->roots.items, private->roots.count);
-		rc = scan_finish(&private->scan, &scan->result);
+		find_roots(job);
+		scan_mark(marked, private->roots.items, private->roots.count);
+		rc = scan_finish(marked, &job->scan->result);
 	}
 	seep_untouched_done(&untouched);
 	seep_ranges_done(&vtables);
-	if (has_ended(private, header))
-		return seep_fail(err, SEEP_ENOTFOUND, "%s was killed while it was looked through",
-				 private->copy ? "the copy of the process" : "the process");
-	return rc < 0 ? fail_scan(rc, err) : 0;
+	if (has_ended(job))
+		return seep_fail(job->err, SEEP_ENOTFOUND,
+				 "%s was killed while it was looked through",
+				 job->copy ? "the copy of the process" : "the process");
+	if (rc == -SCAN_EBLOCKS)
+		return seep_fail(job->err, SEEP_ECORRUPT,
+				 "seep's own list of its live blocks is damaged");
+	return rc < 0 ? seep_fail(job->err, SEEP_ESYS, "there is not enough memory to scan it") : 0;
 }
 
-static void tell_of_marking(struct seep_leak_scan *scan)
+static void keep_contents(struct job *job)
 {
-	const struct scan *marked = &scan->private->scan;
-
-	scan->marked_bytes = marked->marked_bytes;
-	scan->block_count = marked->block_count;
-	scan->skipped_count = marked->skipped_count;
-	memcpy(scan->skipped, marked->skipped, sizeof(scan->skipped));
-	if (marked->strange)
-		seep_texts_take(&scan->caveats,
-				seep_xasprintf("%llu entries of seep's list of live blocks make no "
-					       "sense and were passed over",
-					       (unsigned long long)marked->strange));
-	if (marked->overlaps)
-		seep_texts_take(&scan->caveats,
-				seep_xasprintf("%llu blocks lie over others, whose free() was not "
-					       "seen: one of each two was left out",
-					       (unsigned long long)marked->overlaps));
-}
-
-static void keep_contents(struct seep_leak_scan *scan, uint32_t most_bytes)
-{
+	struct seep_leak_scan *scan = job->scan;
 	const struct scan_result *result = &scan->result;
 
-	scan->content_bytes = most_bytes;
+	scan->content_bytes = job->options->dump_bytes;
 	scan->contents = seep_xcalloc(result->block_count, sizeof(*scan->contents));
 	for (uint64_t i = 0; i < result->block_count; i++) {
 		const struct scan_block *block = &result->blocks[i];
-		size_t bytes = block->size < most_bytes ? (size_t)block->size : most_bytes;
-		uint8_t *contents = seep_xcalloc(1, bytes ? bytes : 1);
+		size_t bytes = (size_t)core_smaller(block->size, scan->content_bytes);
+		uint8_t *contents = seep_xmalloc(bytes);
 
-		if (seep_memory_read(scan->private->memory, block->address, contents, bytes))
+		if (seep_memory_read(job->private->memory, block->address, contents, bytes))
 			scan->contents[i] = contents;
 		else
 			free(contents);
 	}
 }
 
-static int scan_here(pid_t pid, const struct ledger_header *header,
-		     const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
-		     struct seep_error *err)
+static int look_through(struct job *job)
 {
-	struct seep_leak_scan *scan = seep_xcalloc(1, sizeof(*scan));
-	struct seep_leak_scan_private *private = seep_xcalloc(1, sizeof(*private));
-	uint64_t held_ns;
-	int rc;
+	int rc = seep_memory_open(job->copy ? job->copy : job->private->maps.tid, kept_bytes(),
+				  &job->private->memory, job->err);
 
-	scan->private = private;
-	rc = hold_still(scan, pid, header, options, err);
-	held_ns = seep_monotonic_ns();
-	if (rc == 0)
-		rc = seep_memory_open(private->copy ? private->copy : private->maps.tid,
-				      kept_bytes(), &private->memory, err);
-	if (rc == 0) {
-		if (private->copy)
-			seep_memory_use_file(private->memory);
-		read_facts(scan, header);
-		if (scan->method == SEEP_SCAN_WAITING)
-			find_waiting(scan);
-		rc = mark(scan, pid, header, options, err);
-	}
-	if (rc == 0 && options->dump_bytes)
-		keep_contents(scan, options->dump_bytes);
-	release(scan);
-	seep_copy_end(private->copy);
-	private->copy = 0;
-	if (private->memory)
-		seep_memory_forget(private->memory);
-	scan->mark_ns = seep_monotonic_ns() - held_ns;
-	if (rc < 0) {
-		seep_leak_scan_free(scan);
+	if (rc < 0)
 		return rc;
-	}
-	tell_of_marking(scan);
-	*ret_scan = scan;
-	return 0;
+	if (job->copy)
+		seep_memory_use_file(job->private->memory);
+	read_facts(job);
+	if (job->scan->method == SEEP_SCAN_WAITING)
+		find_waiting(job);
+	rc = mark(job);
+	if (rc == 0 && job->options->dump_bytes)
+		keep_contents(job);
+	return rc;
 }
-
-struct job {
-	pid_t pid;
-	const struct ledger_header *header;
-	const struct seep_leak_scan_options *options;
-	struct seep_leak_scan **ret_scan;
-	struct seep_error *err;
-	int rc;
-};
 
 static void *do_job(void *argument)
 {
 	struct job *job = argument;
+	uint64_t held_ns;
 
-	job->rc = scan_here(job->pid, job->header, job->options, job->ret_scan, job->err);
+	job->rc = hold_still(job);
+	held_ns = seep_monotonic_ns();
+	if (job->rc == 0)
+		job->rc = look_through(job);
+	release(job);
+	seep_copy_end(job->copy);
+	if (job->private->memory)
+		seep_memory_forget(job->private->memory);
+	job->scan->mark_ns = seep_monotonic_ns() - held_ns;
 	return NULL;
 }
 
 /* In a thread of its own, at whose end the kernel lets go whatever we could not: stop.h. */
-int seep_leak_scan(pid_t pid, const struct ledger_header *header,
-		   const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
-		   struct seep_error *err)
+static void do_in_thread(struct job *job)
 {
-	struct job job = { pid, header, options, ret_scan, err, 0 };
 	pthread_t thread;
 	sigset_t all, held;
 	int problem;
 
-	if (options->moment == SEEP_SCAN_DYING)
-		return scan_here(pid, header, options, ret_scan, err);
 	(void)sigfillset(&all);
 	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
-	problem = pthread_create(&thread, NULL, do_job, &job);
+	problem = pthread_create(&thread, NULL, do_job, job);
 	if (problem == 0)
 		(void)pthread_join(thread, NULL);
+	else
+		job->rc = seep_fail_errno(job->err, problem, "cannot start a thread");
 	/* Not before: who is killed while the process runs our call leaves it in the middle. */
 	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
-	return problem == 0 ? job.rc : seep_fail_errno(err, problem, "cannot start a thread");
+}
+
+int seep_leak_scan(pid_t pid, const struct ledger_header *header,
+		   const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
+		   struct seep_error *err)
+{
+	struct seep_leak_scan *scan = seep_xcalloc(1, sizeof(*scan));
+	struct job job = {
+		.pid = pid, .header = header, .options = options, .scan = scan, .err = err
+	};
+
+	scan->private = job.private = seep_xcalloc(1, sizeof(*scan->private));
+	if (options->moment == SEEP_SCAN_DYING)
+		(void)do_job(&job);
+	else
+		do_in_thread(&job);
+	free(job.facts);
+	if (job.rc < 0) {
+		seep_leak_scan_free(scan);
+		return job.rc;
+	}
+	if (scan->marked.strange)
+		add_caveat(
+			&job,
+			"%llu entries of seep's list of live blocks make no sense and were passed "
+			"over",
+			(unsigned long long)scan->marked.strange);
+	if (scan->marked.overlaps)
+		add_caveat(
+			&job,
+			"%llu blocks lie over others, whose free() was not seen: one of each two "
+			"was left out",
+			(unsigned long long)scan->marked.overlaps);
+	*ret_scan = scan;
+	return 0;
 }
 
 void seep_leak_scan_free(struct seep_leak_scan *scan)
@@ -504,7 +484,6 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 	for (size_t i = 0; i < private->thread_count; i++)
 		free(private->threads[i].vectors);
 	free(private->threads);
-	free(private->facts);
 	seep_roots_done(&private->roots);
 	seep_maps_done(&private->maps);
 	seep_memory_close(private->memory);
@@ -522,11 +501,6 @@ const char *seep_scan_method_name(enum seep_scan_method method)
 	};
 
 	return names[method];
-}
-
-const struct scan *seep_leak_scan_marked(const struct seep_leak_scan *scan)
-{
-	return &scan->private->scan;
 }
 
 /* The thread whose root @address is in; 0: of none that is known. */

@@ -41,19 +41,16 @@ enum seep_scan_method {
 /* What one scan found. Its arrays live until seep_leak_scan_free(). */
 struct seep_leak_scan {
 	enum seep_scan_method method;
-	uint64_t at_ns;	   /* monotonic */
-	uint64_t pause_ns; /* that the process stood still */
-	uint64_t mark_ns;  /* that looking took */
-	uint64_t marked_bytes;
-	uint64_t block_count; /* live ones */
+	uint64_t at_ns;	    /* monotonic */
+	uint64_t pause_ns;  /* that the process stood still */
+	uint64_t mark_ns;   /* that looking took */
+	struct scan marked; /* for scan_find() and scan_chain() */
 	struct scan_result result;
 	/*
 	 * By block of the result, content_bytes or the block's size each, NULL unreadable; or NULL.
 	 */
 	uint8_t **contents;
 	uint32_t content_bytes;
-	struct scan_range skipped[SCAN_SKIPPED_MAX];
-	uint64_t skipped_count;
 	struct seep_texts caveats; /* one sentence each */
 	struct seep_leak_scan_private *private;
 };
@@ -73,9 +70,6 @@ SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 
 /* "copy-on-write", "stopped", "waiting"; NULL of SEEP_SCAN_NONE. Static storage. */
 const char *seep_scan_method_name(enum seep_scan_method method);
-
-/* The marked blocks, for scan_find() and scan_chain(). Lives as long as @scan. */
-const struct scan *seep_leak_scan_marked(const struct seep_leak_scan *scan);
 
 /* Where the pointer lies that a chain begins at. Texts are released with free(). */
 struct seep_leak_place {

@@ -19,12 +19,11 @@ static void check(struct seep_profile *profile, uint32_t context,
 	struct seep_leak_scan scan = {
 		.method = SEEP_SCAN_STOPPED,
 		.pause_ns = 5,
-		.block_count = 3,
+		.marked = { .block_count = 3, .skipped_count = SCAN_SKIPPED_MAX + 2 },
 		.result = { .blocks = &block,
 			    .from = &from,
 			    .block_count = 1,
 			    .first_edge = first_edge },
-		.skipped_count = SCAN_SKIPPED_MAX + 2,
 	};
 
 	profile->first_row = 7;
