@@ -242,14 +242,15 @@ def test_a_child_whose_start_was_left_by_longjmp_does_not_wait_for_the_rest_of_i
 
 
 @pytest.mark.parametrize("mode", ["fork", "forkwork"])
-def test_a_fork_in_the_middle_of_our_books_leaves_both_ledgers_right(seep, mode):
+def test_after_a_fork_in_the_middle_of_our_books_all_is_right_or_said(seep, mode):
     recordings, truth = record_with_truth(seep, "hostile_step", mode)
     report = recordings.main()
     check_truth(report, truth)
     forked, children = report["forked"], truth.notes["tries"] - 1
-    assert children > 10
-    assert forked["processes"] == children
-    assert forked["allocs"] >= 5 * children
+    unrecorded = report["totals"]["unrecorded_children"]
+    assert children > 10 and unrecorded > 0
+    assert forked["processes"] + unrecorded == children
+    assert forked["allocs"] >= 5 * forked["processes"]
     assert (forked["allocs"], forked["alloc_bytes"]) == (forked["frees"], forked["freed_bytes"])
 
 
