@@ -236,7 +236,7 @@ static void check(FILE *out, struct seep_profile *profile, struct seep_sites *si
 		seep_check_sarif, seep_check_junit, seep_check_github, seep_check_markdown
 	};
 	struct seep_budget_side side = { profile, sites };
-	const struct seep_baseline baseline = { .items = &side, .count = 1 };
+	struct seep_baseline baseline = { 0 };
 	const struct seep_budget_plan plan = { .baseline = &baseline, .is_alone = choice & 1 };
 	struct seep_budgets budgets = { 0 };
 	struct seep_check all = { .budgets = &budgets, .root = "/tmp" };
@@ -244,9 +244,13 @@ static void check(FILE *out, struct seep_profile *profile, struct seep_sites *si
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (seep_budgets_add(&budgets, texts[i], NULL) != 0)
 			abort();
+	seep_baseline_take(&baseline, side);
 	seep_check_add(&all, fuzz_path, &side, &plan);
 	writers[choice / 2 % 4](out, &all);
 	seep_check_done(&all);
+	/* Which is not the baseline's to release. */
+	baseline.items[0].side = (struct seep_budget_side){ 0 };
+	seep_baseline_done(&baseline);
 	seep_budgets_done(&budgets);
 }
 
