@@ -14,6 +14,7 @@
 struct rt_thread {
 	_Atomic uint64_t busy;	/* frame address of the hook in its bookkeeping, else 0 */
 	_Atomic uint32_t owner; /* kernel thread id, of a thread that may have ended meanwhile */
+	uint32_t cache_index;
 	struct ledger_cache *cache;
 	_Atomic uint64_t slots_at; /* as ledger_cache.slots */
 	struct ledger_slot *slots;
@@ -38,7 +39,6 @@ struct rt_thread {
 		struct ledger_slot *slot;
 		uint64_t turn_after;
 	} flush;
-	uint32_t cache_index;
 	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
 	uint32_t name;
 	_Atomic uint32_t name_generation;
