@@ -14,7 +14,7 @@
 #include "ledger/kind.h"
 #include "ledger/ledger.h"
 
-enum ledger_cell_state { LEDGER_CELL_EMPTY = 0, LEDGER_CELL_LIVE = 1, LEDGER_CELL_FREED = 2 };
+enum ledger_cell_state { LEDGER_CELL_EMPTY = 0, LEDGER_CELL_LIVE = 1 };
 
 /* A block's enum ledger_family, and beside it: */
 enum ledger_cell_flags {

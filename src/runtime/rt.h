@@ -113,8 +113,9 @@ extern RT_HIDDEN struct rt_mine rt_mine;
 
 /* Everything else about this process's recording. Written at start and in the cold paths only. */
 struct rt_global {
-	uint8_t *base;			/* the ledger's mapping */
-	struct ledger_control *control; /* survives a fork, unlike rt_mine.control */
+	uint8_t *base; /* the ledger's mapping */
+	struct ledger_control
+		*control; /* not wiped by a fork: in a child of no use before it has its own */
 	struct ledger_state *state;
 	struct ledger_sums *sums;
 	struct ledger_cache *caches;

@@ -20,7 +20,7 @@ static inline unsigned rt_log2_of(size_t alignment)
 }
 
 /*
- * All that is not the common case, and the beginning. The first gives @block; the last frees it by
+ * All that is not the common case, and what comes before there is a ledger. The first gives @block; the last frees it by
  * the next free(). Hooks end with a jump to these (tail calls): @frame is theirs all the same, since
  * what is jumped to saves the same frame pointer in the same place.
  */

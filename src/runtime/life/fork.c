@@ -27,7 +27,7 @@ static struct ledger_sums *above;
  * until it has a ledger of its own (rt_fork_begin).
  */
 static struct {
-	bool ledger_stays; /* it, or in such a child its parent's, is named: theirs name it */
+	bool ledger_stays; /* it is named, in such a child its parent's is: children add to its sums */
 	uint32_t mode;
 	uint32_t filtered_once;
 	uint64_t size_min_bytes;
@@ -151,7 +151,7 @@ static void leave_parent(void)
 	rt_facts_own(above, LEDGER_PAGE_BYTES);
 }
 
-/* What it takes over from its parent. */
+/* What it takes over from its parent, and forgets of it: threads, contexts, numbers of modules. */
 static bool fill(void)
 {
 	struct ledger_control *control = rt_global.control;

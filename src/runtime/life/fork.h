@@ -3,8 +3,8 @@
  * Forked children. A child shares a page of sums with its parent (ledger_sums) and nothing else: the
  * parent's ledger is not there in it. What it has:
  *
- *   none      until its first allocation or free
- *   unnamed   a ledger of its own, PROGRAM...ledger.new; it may still turn out small
+ *   none      until its first allocation or free; ends it before that, it is counted nowhere
+ *   unnamed   a ledger of its own, PROGRAM...ledger.new; it may still turn out small (is_small())
  *   named     PROGRAM...ledger: it forks when it is not small any more, execs, changes its user or
  *             root, ends large, or is killed or lives on: then the recorder names it
  *   summed    it ended small: its figures are in the sums, and its ledger is removed

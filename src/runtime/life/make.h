@@ -26,7 +26,7 @@ struct rt_start {
  */
 bool rt_ledger_make(const struct rt_start *first);
 
-/* Of the ledger that was made last: as long as it has no name. */
+/* The ledger that was made last has its name. As long as it has none: */
 extern RT_HIDDEN bool rt_ledger_is_named;
 void rt_ledger_give_name(void);
 void rt_ledger_remove(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Is this process recorded? A ledger is made once, by one thread; others go on meanwhile, and what
- * they do is counted early (track/early.h).
+ * they do is counted early (track/counters.h).
  */
 #ifndef SEEP_RUNTIME_PHASE_H
 #define SEEP_RUNTIME_PHASE_H

@@ -168,7 +168,7 @@ struct ledger_control *rt_control_cold(void)
 	case RT_OFF:
 		return NULL;
 	case RT_ON:
-		/* Perhaps of a fork that calls no handlers. */
+		/* Perhaps of a fork that calls no handlers; else this has been done. */
 		rt_forked_child();
 		break;
 	case RT_STARTING:

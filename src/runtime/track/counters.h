@@ -50,7 +50,10 @@ RT_INLINE int64_t rt_slot_bytes(const struct ledger_slot *slot)
 	return (int64_t)(rt_load(&slot->alloc_bytes) - rt_load(&slot->freed_bytes));
 }
 
-/* To @turn: what the slot says is put aside as of then. The reader takes live, then turn, then at. */
+/*
+ * A peak was captured since the slot last changed: its figures are those of that moment, and are put
+ * aside before they change. The reader takes live, then turn, then at.
+ */
 RT_INLINE void rt_slot_bring(struct ledger_slot *slot, uint64_t turn)
 {
 	if (RT_LIKELY(rt_load(&slot->turn) >= turn))
@@ -118,7 +121,7 @@ RT_COLD void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable);
 RT_COLD void rt_inherited_free(struct rt_thread *thread, uint64_t size);
 RT_COLD void rt_unknown_free(struct rt_thread *thread);
 
-/* What was counted early, into the ledger, if that is there. */
+/* What was counted early, into the ledger, if that is there. Gives this thread its state. */
 RT_COLD void rt_early_settle(void);
 
 struct rt_sum {

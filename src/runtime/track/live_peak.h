@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The live total, and the new turn that begins when it falls from a maximum.
- * docs/internals/ledger.md, "peak", has how exact this is.
+ * docs/internals/ledger.md, "peak", has how exact this is, and calls the live total G (exact in
+ * cache->first while there is one cache), peak_bytes M, the number of caches n, the turn E, and what a
+ * thread may keep to itself, in cache->sum, T.
  */
 #ifndef SEEP_RUNTIME_LIVE_PEAK_H
 #define SEEP_RUNTIME_LIVE_PEAK_H

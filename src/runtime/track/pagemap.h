@@ -14,12 +14,6 @@ typedef _Atomic uint64_t rt_cell;
 
 extern RT_HIDDEN rt_cell *_Atomic *rt_leaves;
 
-/* A live cell's value after its block was freed. */
-static inline uint64_t rt_cell_freed(uint64_t live)
-{
-	return live ^ (uint64_t)(LEDGER_CELL_LIVE ^ LEDGER_CELL_FREED) << LEDGER_CELL_STATE_SHIFT;
-}
-
 /* Marks stand above the flags: where rt_cell_value() takes flags, these may be among them. */
 enum { RT_CELL_MARKS_SHIFT = LEDGER_CELL_MARKS_SHIFT - LEDGER_CELL_FLAGS_SHIFT };
 #define RT_CELL_IGNORED ((uint32_t)LEDGER_CELL_IGNORED << RT_CELL_MARKS_SHIFT)

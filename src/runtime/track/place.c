@@ -7,7 +7,7 @@
 static void set_last_row(struct rt_thread *thread, struct rt_key key, uint32_t epoch, uint32_t row)
 {
 	struct rt_last_row *last = &thread->last_row;
-	/* It knows no names and no marks; for once without a row of its own, is asked again next time. */
+	/* There, names and marks are not looked at; and who had no row of its own may have one next time. */
 	bool quick = !rt_key_name(key) && !rt_tls.ignoring && rt_row_is_context(row) &&
 		     !thread->walk.truncated;
 
@@ -44,6 +44,7 @@ uint32_t rt_place_walk(struct rt_thread *thread, struct rt_key key, uint32_t epo
 
 	if (rt_walk_peek(walk, frame, peek) && !rt_walk_drifts(walk, peek->steps))
 		row = rt_context_known(peek->hash, key, epoch);
+	/* A new stack is walked twice: that is rare. */
 	if (RT_UNLIKELY(row == 0))
 		return walk_and_find(thread, key, epoch, frame);
 	rt_verify(&thread->proof, walk, frame, &peek->hash);

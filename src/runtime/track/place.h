@@ -23,7 +23,7 @@ RT_INLINE bool rt_row_is_context(uint32_t row)
 	return RT_LIKELY(row - rt_global.first_row >= LEDGER_CONTEXT_FIRST);
 }
 
-/* By a peek or a walk; see rt_place_row. */
+/* None was predicted: by a peek, else by a walk that is kept. At worst it is the "other" row. */
 RT_APART uint32_t rt_place_walk(struct rt_thread *thread, struct rt_key key, uint32_t epoch,
 				const void *frame);
 

@@ -61,7 +61,7 @@ RT_INLINE unsigned rt_quick_granule(enum rt_quick quick)
 	return quick == RT_QUICK_GLIBC ? LEDGER_GRANULE_SHIFT_GLIBC : LEDGER_GRANULE_SHIFT_OTHER;
 }
 
-/* Is it known without a call, of a block of @size with @flags of its cell? */
+/* Is the usable size known without a call, of a block of @size with @flags of its cell? */
 RT_INLINE bool rt_quick_knows_usable(enum rt_quick quick, uint64_t size, uint32_t flags)
 {
 	return quick == RT_QUICK_GLIBC ||
@@ -177,7 +177,6 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 	slot = &thread->slots[row & thread->slot_mask];
 	temporary = thread->last_block == address;
 	if (RT_UNLIKELY(rt_load(&slot->row) != row) ||
-	    RT_UNLIKELY(rt_load(&control->filtered_once)) ||
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
 		return rt_quick_give_up(thread);
 	size = ledger_cell_size(value);
@@ -185,6 +184,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	total = (_Atomic uint64_t *)&cache->first;
+	/* A fall from a new maximum gives up: rt_fall() captures that first. */
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		if (RT_UNLIKELY(rt_load(&cache->first) + rt_load(&rt_global.state->live_bytes) >
 				rt_load(&rt_global.state->peak_bytes)))
@@ -196,7 +196,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 			return rt_quick_give_up(thread);
 	}
 	turn = rt_load(&control->peak_turn);
-	rt_store(cell, rt_cell_freed(value));
+	rt_store(cell, 0);
 	rt_bump(total, -size);
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_slot_bring(slot, turn);

@@ -5,11 +5,14 @@
  * - A block has a cell in the page map, which names its row; a row is a context in an epoch.
  * - A thread counts in slots of its own, one for a row, which are added to rows now and then. A row's
  *   figures are its own and those of all slots with its number.
- * - An allocation: which row (place.h), then count in its slot, then write the cell. A free: read the
- *   cell, then count in the slot of the row that it names. A realloc is both, as one change.
+ * - An allocation: which row (place.h), then count in its slot, then write the cell. A free: empty the
+ *   cell, then count in the slot of the row that it named. A realloc is both, as one change.
  * - All of that between rt_enter() and rt_leave(). Whoever cannot enter, such as a handler that
  *   interrupted this thread here, counts "directly": by atomic adds, without a stack.
  * - quick.h does the same for what is common, and has looked at everything before it changes anything.
+ *
+ * An allocation goes by rt_quick_record() (from the same place as the last walk), else record_usual()
+ * (another place, nothing rare), else record_any(); rt_record_slow() in between asks for a ledger only.
  */
 #include "runtime/track/record.h"
 
@@ -238,6 +241,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 		return rt_quick_give_up(thread);
 	row = rt_place_row(thread, alloc.key, (uint32_t)(now >> 32), frame);
 	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;
+	/* It may have moved in its group: rt_quick_record() looks at one place only. */
 	if (slot && row == thread->last_row.row)
 		thread->last_row.slot = slot;
 	if (RT_UNLIKELY(!slot) ||
@@ -246,7 +250,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 	return true;
 }
 
-/* What the hooks do themselves for glibc's blocks, and the above. */
+/* Other allocators' blocks: quick.h, called and not inlined, then the above. */
 static RT_APART bool record_classed(void *block, size_t size, struct rt_alloc alloc,
 				    const void *frame)
 {
@@ -341,15 +345,6 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 		(void)rt_slot_flush(thread, slot);
 }
 
-RT_INLINE uint64_t freed_value(uint64_t cell)
-{
-	const struct ledger_control *control = rt_mine.control;
-
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&control->filtered_once)))
-		return 0;
-	return rt_cell_freed(cell);
-}
-
 void rt_forget_ready(void *block, bool is_others, const void *frame)
 {
 	struct ledger_control *control;
@@ -358,6 +353,7 @@ void rt_forget_ready(void *block, bool is_others, const void *frame)
 	struct rt_block at;
 	uint32_t row;
 
+	/* Of glibc's the hook has tried it: this returns at once. */
 	if (rt_quick_forget(RT_QUICK_CLASSED, block, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
@@ -370,7 +366,7 @@ void rt_forget_ready(void *block, bool is_others, const void *frame)
 		return;
 	}
 	row = ledger_cell_row(at.value);
-	rt_store(at.cell, freed_value(at.value));
+	rt_store(at.cell, 0);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
 		bool counted = rt_row_has_slots(row) &&
@@ -422,7 +418,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
 	}
-	rt_store(at.cell, freed_value(at.value));
+	rt_store(at.cell, 0);
 }
 
 /* The next allocator kept the block @before. */
