@@ -138,6 +138,9 @@ struct rt_global {
 };
 extern RT_HIDDEN struct rt_global rt_global;
 
+/* rt_global.state where there is no ledger: whoever notes something need not ask. */
+extern RT_HIDDEN struct ledger_state rt_nowhere;
+
 /*
  * What the ledger's header says. The ledger is output: what another process could write is no
  * address, index, count or length for us. Those that count in it are private, as is this.

@@ -183,6 +183,8 @@ COUNTERS_TEST(what_has_no_slot_is_counted_in_words_of_its_own)
 COUNTERS_TEST(a_child_counts_early_in_its_own_ledger_and_nothing_in_its_parents)
 {
 	rt_mine.control = NULL;
+	rt_direct_alloc(7);
+	rt_early_drop();
 	rt_direct_alloc(100);
 	rt_direct_alloc(50);
 	rt_direct_free(ROW, 30, 40);

@@ -2,7 +2,7 @@
 #include "runtime/hook/hook.h"
 
 /* Found without a control line: is there one now, or will there be? Then what happens is counted. */
-static bool is_counted(void)
+static RT_COLD bool is_counted(void)
 {
 	return rt_control() || rt_is_early();
 }
@@ -29,18 +29,10 @@ void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void
 		(void)rt_record_slow(block, size, alloc, frame);
 }
 
-static RT_COLD void forget_unready(void *block, bool is_others, const void *frame)
-{
-	if (is_counted())
-		rt_forget_ready(block, is_others, frame);
-}
-
 void rt_forget_slow(void *block, bool is_others, const void *frame)
 {
-	if (RT_LIKELY(rt_mine.control != NULL))
+	if (RT_LIKELY(rt_mine.control != NULL) || is_counted())
 		rt_forget_ready(block, is_others, frame);
-	else
-		forget_unready(block, is_others, frame);
 }
 
 void rt_free_slow(void *block, const void *frame)

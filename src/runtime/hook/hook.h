@@ -20,9 +20,9 @@ static inline unsigned rt_log2_of(size_t alignment)
 }
 
 /*
- * All that is not the common case, and what comes before there is a ledger. The first gives @block; the last frees it by
- * the next free(). Hooks end with a jump to these (tail calls): @frame is theirs all the same, since
- * what is jumped to saves the same frame pointer in the same place.
+ * All that is not the common case, and what comes before there is a ledger. The first gives @block;
+ * the last frees it by the next free(). Hooks end with a jump to these (tail calls): @frame is theirs
+ * all the same, since what is jumped to saves the same frame pointer in the same place.
  */
 RT_HOT void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame);
 RT_HOT void rt_forget_slow(void *block, bool is_others, const void *frame);

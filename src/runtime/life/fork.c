@@ -34,8 +34,6 @@ static struct {
 	uint64_t size_max_bytes;
 } for_children;
 
-static struct ledger_state nowhere;
-
 static _Atomic bool is_over; /* some thread has ended this process */
 
 static bool is_unnamed(void)
@@ -125,7 +123,8 @@ void rt_forked_child(void)
 						     memory_order_relaxed, memory_order_relaxed))
 		return;
 	/* Hooks may write to the state before there is a ledger. */
-	rt_global.state = &nowhere;
+	rt_global.state = &rt_nowhere;
+	rt_early_drop();
 	rt_exit_forked(rt_tls.tid);
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	if (!is_inside)

@@ -451,10 +451,10 @@ bool rt_ledger_make(const struct rt_start *first)
 	rt_scratch_give(file);
 	if (made)
 		return true;
+	rt_global.state = &rt_nowhere;
 	if (rt_global.base != before)
 		rt_unmap_alone(rt_global.base, rt_header.file_bytes);
 	rt_global.base = NULL;
-	rt_global.state = NULL;
 	return false;
 }
 

@@ -110,8 +110,7 @@ static bool start(const void *argument)
 		return false;
 	}
 	rt_modules_start();
-	rt_threads_start();
-	if (!rt_start_contexts())
+	if (!rt_threads_start() || !rt_start_contexts())
 		return false;
 	rt_mine.control = rt_global.control;
 	rt_fork_started();

@@ -323,7 +323,7 @@ void rt_munmap(void *start, size_t bytes)
 	if (bytes > PIECE_BYTES_MAX)
 		rt_munmap_sparse(start, bytes);
 	else if (bytes >= LEDGER_PAGE_BYTES)
-		rt_give_back(start, rt_page_up(bytes));
+		(void)rt_syscall3(SYS_madvise, (long)start, (long)rt_page_up(bytes), MADV_DONTNEED);
 	rt_count_private(-(int64_t)bytes);
 }
 
@@ -391,13 +391,6 @@ void rt_empty_table(void *table, size_t keep, size_t bytes)
 	/* Refused, by a filter of the program's: nothing goes back, but nothing stays in it. */
 	for (from = pages; from < end; from += sizeof(uint64_t))
 		rt_store((_Atomic uint64_t *)from, 0);
-}
-
-void rt_give_back(void *start, size_t bytes)
-{
-	/* In the last page, if it is a part, stand others. */
-	bytes &= ~(size_t)(LEDGER_PAGE_BYTES - 1);
-	(void)rt_syscall3(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED);
 }
 
 long rt_read_file(const char *path, char *buffer, size_t max)

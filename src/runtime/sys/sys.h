@@ -85,12 +85,6 @@ uint64_t rt_limit_of(int resource);
  */
 void rt_empty_table(void *table, size_t keep, size_t bytes);
 
-/*
- * The whole pages of a variable with RT_LARGE that has served for now: they are zero again. What is
- * used at the start only would be copied at each fork.
- */
-void rt_give_back(void *start, size_t bytes);
-
 /* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
 long rt_read_file(const char *path, char *buffer, size_t max);
 

@@ -5,6 +5,8 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/flush.h"
 
+#include <string.h>
+
 enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
 	GROW_FACTOR = 4,
@@ -134,6 +136,11 @@ static uint64_t take_early(_Atomic uint64_t *word)
 	return atomic_exchange_explicit(word, 0, memory_order_relaxed);
 }
 
+void rt_early_drop(void)
+{
+	memset(&early, 0, sizeof(early));
+}
+
 void rt_early_settle(void)
 {
 	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
@@ -191,21 +198,35 @@ void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable)
 	rt_add(&rt_global.state->direct_usable_bytes, usable);
 }
 
-/* Added, not bumped: perhaps in a handler that interrupted this very addition. */
+/*
+ * Where frees are counted that have no row: one without a cache of its own takes the first. NULL:
+ * there is none. Added, not bumped: perhaps in a handler that interrupted this very addition.
+ */
+static struct ledger_cache *cache_for(struct rt_thread *thread)
+{
+	if (RT_LIKELY(thread != NULL))
+		return thread->cache;
+	return rt_mine.control && rt_load(&rt_threads) ? rt_global.caches : NULL;
+}
+
 void rt_inherited_free(struct rt_thread *thread, uint64_t size)
 {
-	if (RT_UNLIKELY(!thread)) {
+	struct ledger_cache *cache = cache_for(thread);
+
+	if (RT_UNLIKELY(!cache)) {
 		add_early(&early.inherited_frees, &early.inherited_freed_bytes, size);
 		return;
 	}
-	rt_add(&thread->cache->inherited_frees, 1);
-	rt_add(&thread->cache->inherited_freed_bytes, size);
+	rt_add(&cache->inherited_frees, 1);
+	rt_add(&cache->inherited_freed_bytes, size);
 }
 
 void rt_unknown_free(struct rt_thread *thread)
 {
-	if (RT_LIKELY(thread != NULL))
-		rt_add(&thread->cache->untracked_frees, 1);
+	struct ledger_cache *cache = cache_for(thread);
+
+	if (RT_LIKELY(cache != NULL))
+		rt_add(&cache->untracked_frees, 1);
 	else
 		add_early(&early.untracked_frees, NULL, 0);
 }

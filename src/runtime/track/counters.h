@@ -123,6 +123,8 @@ RT_COLD void rt_unknown_free(struct rt_thread *thread);
 
 /* What was counted early, into the ledger, if that is there. Gives this thread its state. */
 RT_COLD void rt_early_settle(void);
+/* In a forked child, whose parent's it is a copy of. */
+void rt_early_drop(void);
 
 struct rt_sum {
 	uint64_t allocs;

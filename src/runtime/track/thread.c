@@ -31,10 +31,13 @@ _Static_assert(sizeof(struct state) <= LEDGER_PAGE_BYTES, "in one page");
 static struct rt_thread *_Atomic *threads;
 static uint64_t threads_room; /* for so many */
 
-void rt_threads_start(void)
+bool rt_threads_start(void)
 {
 	threads_room = rt_header.table[LEDGER_TABLE_CACHES].capacity;
 	threads = rt_mmap_sparse(threads_room * sizeof(*threads));
+	if (!threads)
+		rt_note_unseen(LEDGER_UNSEEN_NO_MEMORY);
+	return threads != NULL;
 }
 
 /* The private state of cache @index, NULL if there was none yet. */
@@ -135,7 +138,7 @@ struct rt_thread *rt_thread_start(void)
 {
 	const void *frame = __builtin_frame_address(0);
 	uint64_t before = rt_load(&rt_tls.busy);
-	struct rt_thread *thread = NULL;
+	struct rt_thread *thread;
 	uint32_t tid;
 
 	/* No ledger (yet): forked in a handler that interrupted a hook as it began. */
@@ -144,8 +147,7 @@ struct rt_thread *rt_thread_start(void)
 	rt_store(&rt_tls.busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	tid = rt_tls.tid = rt_gettid();
-	if (threads)
-		thread = cache_get(tid, before != 0);
+	thread = cache_get(tid, before != 0);
 	if (thread) {
 		begin(thread);
 		rt_add(&rt_global.state->threads_started, 1);

@@ -126,8 +126,8 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 /* The state of the only thread that ever counted here; NULL: none has, or several. */
 struct rt_thread *rt_threads_only(void);
 
-/* Once, before the first thread has a state: where they are to be found. */
-void rt_threads_start(void);
+/* Once, before the first thread has a state: where they are to be found. False: no memory. */
+bool rt_threads_start(void);
 
 /*
  * In a forked child: no thread has a cache yet. @is_first: the calling thread came out of the fork,
