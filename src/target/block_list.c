@@ -10,15 +10,24 @@
 enum { KEPT_BYTES = 64 << 20 };
 #define PAGE_MAP_MAX_BYTES (UINT64_C(64) << 30)
 
-static int read_once(struct seep_memory *memory, const struct ledger_header *header,
-		     struct scan *ret, struct seep_error *err)
+static int read_once(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
+		     struct seep_error *err)
 {
-	const struct scan_memory reading = seep_memory_for_scan(memory);
 	const struct scan_options options = { .blocks_max_bytes = PAGE_MAP_MAX_BYTES };
-	int rc;
+	struct seep_memory *memory;
+	struct scan_memory reading;
+	struct scan scan;
+	int rc = seep_memory_open(pid, KEPT_BYTES, &memory, err);
 
-	seep_memory_forget(memory);
-	rc = scan_read_blocks(ret, &reading, &options, &header->blocks);
+	if (rc < 0)
+		return rc;
+	reading = seep_memory_for_scan(memory);
+	rc = scan_read_blocks(&scan, &reading, &options, &header->blocks);
+	if (rc == 0) {
+		ret->items = seep_xmemdup(scan.blocks, scan.block_count * sizeof(*scan.blocks));
+		ret->count = scan.block_count;
+	}
+	seep_memory_close(memory);
 	if (rc == -SCAN_ENOMEM)
 		return seep_fail(err, SEEP_ESYS, "no memory for the list of live blocks");
 	return rc < 0 ? seep_fail(err, SEEP_ECORRUPT,
@@ -34,28 +43,24 @@ static bool same(const struct scan_block *a, const struct scan_block *b)
 int seep_block_list_read(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
 			 struct seep_error *err)
 {
-	struct seep_block_list blocks = { 0 };
-	struct seep_memory *memory;
-	struct scan first, second;
-	int rc = seep_memory_open(pid, KEPT_BYTES, &memory, err);
+	struct seep_block_list first = { 0 }, second = { 0 };
+	uint64_t kept = 0;
+	int rc = read_once(pid, header, &first, err);
 
-	if (rc < 0)
-		return rc;
-	rc = read_once(memory, header, &first, err);
 	if (rc == 0)
-		rc = read_once(memory, header, &second, err);
-	if (rc == 0) {
-		blocks.items = seep_xcalloc(first.block_count, sizeof(*blocks.items));
-		for (uint64_t i = 0, j = 0; i < first.block_count; i++) {
-			while (j < second.block_count &&
-			       second.blocks[j].address < first.blocks[i].address)
-				j++;
-			if (j < second.block_count && same(&first.blocks[i], &second.blocks[j]))
-				blocks.items[blocks.count++] = first.blocks[i];
-		}
-		*ret = blocks;
+		rc = read_once(pid, header, &second, err);
+	for (uint64_t i = 0, j = 0; i < first.count; i++) {
+		while (j < second.count && second.items[j].address < first.items[i].address)
+			j++;
+		if (j < second.count && same(&first.items[i], &second.items[j]))
+			first.items[kept++] = first.items[i];
 	}
-	seep_memory_close(memory);
+	seep_block_list_done(&second);
+	first.count = kept;
+	if (rc < 0)
+		seep_block_list_done(&first);
+	else
+		*ret = first;
 	return rc;
 }
 
