@@ -109,19 +109,19 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	/* Of a death by signal nobody knows when it was; and its handler may leave abort(). */
 	rt_store(&state->ended_ns, ended == LEDGER_ENDED_ABORT ? 0 : rt_now_ns());
 	/* An answer may be there: to an abort or exit that was not the last. */
-	(void)atomic_exchange_explicit(&rt_mine.control->exit_ack, 0, memory_order_seq_cst);
+	(void)atomic_exchange_explicit(&rt_global.control->exit_ack, 0, memory_order_seq_cst);
 	rt_store_release(&state->ended, ended);
 	if (rt_fork_end(ended))
 		return;
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
-	if (!is_followed(rt_mine.control))
+	if (!is_followed(rt_global.control))
 		return;
 	if (rt_load(&is_confined)) {
-		wait_without_calls(rt_mine.control);
+		wait_without_calls(rt_global.control);
 		return;
 	}
 	rt_futex_wake(&state->attention);
-	wait_for_recorder(rt_mine.control);
+	wait_for_recorder(rt_global.control);
 }
 
 void rt_exit_withdraw(void)

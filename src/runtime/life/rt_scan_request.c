@@ -27,7 +27,8 @@ static bool is_gone(uint32_t pid)
 bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns)
 {
 	for (;;) {
-		uint32_t recorder = rt_load_acquire(&rt_mine.control->recorder_pid);
+		/* A handler may fork meanwhile: in the child zeros stand there. */
+		uint32_t recorder = rt_load_acquire(&rt_global.control->recorder_pid);
 		uint32_t seen = rt_load_acquire(word);
 		long waited;
 
@@ -101,7 +102,7 @@ static const char *wait_for_answer(uint32_t request)
 {
 	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);
 	rt_futex_wake(&rt_global.state->attention);
-	return rt_recorder_wait(&rt_mine.control->scan_answer, request, UINT64_MAX)
+	return rt_recorder_wait(&rt_global.control->scan_answer, request, UINT64_MAX)
 		       ? NULL
 		       : "its recorder has ended";
 }

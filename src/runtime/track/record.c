@@ -270,7 +270,8 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	if (RT_UNLIKELY(!block))
 		return block;
 	if (RT_UNLIKELY(!control)) {
-		record_no_stack(block, size, alloc.flags | marks_of_thread());
+		if (rt_load(&rt_mine.first_row))
+			record_no_stack(block, size, alloc.flags | marks_of_thread());
 		return block;
 	}
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK)) {
