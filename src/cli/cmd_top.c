@@ -217,6 +217,13 @@ static void choose_lines(struct watching *watching)
 					     (uint32_t)asked.top, watching->lines);
 }
 
+static void read_again(struct watching *watching, uint64_t now_ns)
+{
+	seep_live_refresh(watching->live, now_ns);
+	if (watching->live->news)
+		seep_complainf("top", "%s", watching->live->news);
+}
+
 /* A table needs two readings; without --for it is the second one's. */
 static void watch(struct watching *watching)
 {
@@ -225,7 +232,7 @@ static void watch(struct watching *watching)
 
 	if (asked.csv)
 		seep_report_live_csv_head(stdout);
-	seep_live_refresh(watching->live, at_ns);
+	read_again(watching, at_ns);
 	while (!stopped && seep_live_runs(watching->live)) {
 		at_ns = next_ns(at_ns, asked.interval_ns);
 		if (asked.for_ns && at_ns > begun_ns + asked.for_ns)
@@ -234,10 +241,8 @@ static void watch(struct watching *watching)
 		/* A table says of how long it is; a row is of an interval. */
 		if (stopped && asked.csv)
 			break;
-		seep_live_refresh(watching->live, seep_monotonic_ns());
+		read_again(watching, seep_monotonic_ns());
 		poll_commands(watching);
-		if (watching->live->news)
-			seep_complainf("top", "%s", watching->live->news);
 		if (asked.csv) {
 			choose_lines(watching);
 			seep_report_live_csv(stdout, watching->lines, watching->line_count);
