@@ -8,6 +8,7 @@
  *             that it shares with its parent, which allocates in 8 threads
  *   beside    a child's second thread allocates and frees N times while the first one's first
  *             allocation is under way
+ *   unnoticed N children of a fork that calls no handlers: a second thread allocates first
  *   none      N children of one allocation each; the parent allocates nothing
  *   inherited N children free 10 blocks of the parent's each, and do nothing else
  *   first     the same as "none", before any constructor has run
@@ -202,16 +203,23 @@ static void *just_end(void *unused)
 }
 
 /* Stacks that the parent has are used again in the child: pthread_create() allocates nothing. */
-static void beside(int count)
+static void leave_stacks(void)
 {
 	pthread_t threads[2];
-	pid_t child;
 
 	free(truth_hide_ptr(malloc(1)));
 	for (int i = 0; i < 2; i++)
 		EXPECT(pthread_create(&threads[i], NULL, just_end, NULL) == 0);
 	for (int i = 0; i < 2; i++)
 		EXPECT(pthread_join(threads[i], NULL) == 0);
+}
+
+static void beside(int count)
+{
+	pthread_t threads[2];
+	pid_t child;
+
+	leave_stacks();
 	child = fork();
 	if (child == 0) {
 		truth_reset();
@@ -224,6 +232,26 @@ static void beside(int count)
 		_exit(truth_failures != 0);
 	}
 	wait_for(child);
+}
+
+static void unnoticed(int count)
+{
+	void *block = truth_hide_ptr(malloc(BYTES));
+
+	leave_stacks();
+	for (int i = 0; i < count; i++) {
+		pid_t child = (pid_t)syscall(SYS_fork);
+		pthread_t thread;
+
+		if (child == 0) {
+			EXPECT(pthread_create(&thread, NULL, begin_first, NULL) == 0);
+			EXPECT(pthread_join(thread, NULL) == 0);
+			free(block);
+			free(realloc(truth_hide_ptr(aligned_alloc(BYTES, BYTES)), BYTES + 1));
+			_exit(truth_failures != 0);
+		}
+		wait_for(child);
+	}
 }
 
 static void none(int count)
@@ -282,6 +310,8 @@ int main(int argc, char **argv)
 		scribble(count);
 	else if (strcmp(argv[1], "beside") == 0)
 		beside(count);
+	else if (strcmp(argv[1], "unnoticed") == 0)
+		unnoticed(count);
 	else if (strcmp(argv[1], "none") == 0)
 		none(count);
 	else if (strcmp(argv[1], "inherited") == 0)

@@ -34,11 +34,6 @@ static bool is_ours(void)
 	       (!rt_load(&rt_exit_is_shared) || rt_getpid_or_tid() == rt_header.pid);
 }
 
-static bool is_followed(const struct ledger_control *control)
-{
-	return rt_load(&control->recorder_pid) || rt_header.session;
-}
-
 static _Atomic bool is_confined;
 
 void rt_confine(bool strict)
@@ -114,7 +109,7 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	if (rt_fork_end(ended))
 		return;
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
-	if (!is_followed(rt_global.control))
+	if (!rt_load(&rt_global.control->recorder_pid) && !rt_header.session)
 		return;
 	if (rt_load(&is_confined)) {
 		wait_without_calls(rt_global.control);

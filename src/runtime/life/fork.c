@@ -58,9 +58,13 @@ static void remember(const struct ledger_control *control)
 
 void rt_fork_prepare(const void *frame)
 {
-	const struct ledger_control *control = rt_mine.control;
+	const struct ledger_control *control;
 	struct rt_sum sum;
 
+	/* A child that is forked while this process's ledger is made is not recorded. */
+	if (!rt_mine.control)
+		rt_phase_wait();
+	control = rt_mine.control;
 	if (!control)
 		return;
 	rt_tls.forks_inside = rt_walk_is_from_us(frame);
@@ -89,14 +93,6 @@ static void replace_ledger(void)
 	map_zeros(behind, base + rt_page_up(rt_header.file_bytes) - behind);
 }
 
-static void unmap_sums(struct ledger_sums *sums)
-{
-	if (!sums)
-		return;
-	rt_facts_disown(sums, LEDGER_PAGE_BYTES);
-	(void)rt_syscall3(SYS_munmap, (long)sums, LEDGER_PAGE_BYTES, 0);
-}
-
 /* What a child takes as its first row: the next of its parent's. */
 static uint32_t next_row(void)
 {
@@ -106,11 +102,17 @@ static uint32_t next_row(void)
 	return rt_global.first_row + (uint32_t)(rows < capacity ? rows : capacity);
 }
 
+static void stay_unrecorded(void)
+{
+	(void)rt_phase_end(RT_ON);
+	rt_add(&(for_children.ledger_stays ? rt_global.sums : above)->unrecorded, 1);
+}
+
 /*
  * In the child of a fork this thread is the only one; its state belongs to the parent's ledger. A
  * signal handler may fork while it interrupts code of ours. When it returns, in the child too, that
  * goes on where it was: it gets zeros in the place of the parent's ledger to go on with. Was a hook
- * in its bookkeeping, such a child is not recorded.
+ * in its bookkeeping, such a child is not recorded; nor is one of a parent that was making its ledger.
  */
 void rt_forked_child(void)
 {
@@ -127,25 +129,38 @@ void rt_forked_child(void)
 	rt_early_drop();
 	rt_exit_forked(rt_tls.tid);
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
-	if (!is_inside)
+	if (is_inside)
+		replace_ledger();
+	if (rt_phase_end(RT_STARTING) ||
+	    (is_inside && outer && rt_walk_is_inside(__builtin_frame_address(0), outer)))
+		stay_unrecorded();
+}
+
+void rt_fork_notice(void)
+{
+	if (rt_load(&rt_mine.first_row))
 		return;
-	replace_ledger();
-	if (!outer || !rt_walk_is_inside(__builtin_frame_address(0), outer))
-		return;
-	rt_add(&(for_children.ledger_stays ? rt_global.sums : above)->unrecorded, 1);
-	rt_phase_end();
+	if (rt_gettid() == rt_getpid_or_tid())
+		rt_forked_child();
+	else if (rt_phase_end(RT_ON))
+		stay_unrecorded();
 }
 
 /* The ledger that this process was counted in when it was forked is no memory of ours any more. */
 static void leave_parent(void)
 {
+	struct ledger_sums *left = for_children.ledger_stays ? above : rt_global.sums;
+
 	rt_facts_disown(rt_global.base - RT_GUARD_BYTES,
 			rt_page_up(rt_header.file_bytes) + (size_t)2 * RT_GUARD_BYTES);
-	if (for_children.ledger_stays) {
-		unmap_sums(above);
+	if (for_children.ledger_stays)
 		above = rt_global.sums;
-	} else {
-		unmap_sums(rt_global.sums);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Another thread may fork meanwhile: that child adds to sums that are there. */
+	for_children.ledger_stays = false;
+	if (left) {
+		rt_facts_disown(left, LEDGER_PAGE_BYTES);
+		(void)rt_syscall3(SYS_munmap, (long)left, LEDGER_PAGE_BYTES, 0);
 	}
 	rt_facts_own(above, LEDGER_PAGE_BYTES);
 }
@@ -160,7 +175,7 @@ static bool fill(void)
 	rt_store(&control->size_min_bytes, for_children.size_min_bytes);
 	rt_store(&control->size_max_bytes, for_children.size_max_bytes);
 	rt_store(&rt_global.threshold_bytes, 0);
-	rt_threads_forked(rt_gettid() == rt_header.pid);
+	rt_threads_forked();
 	rt_contexts_forked();
 	rt_modules_forked();
 	return rt_start_contexts();
@@ -194,7 +209,6 @@ bool rt_fork_begin(const void *unused)
 		rt_add(&above->unrecorded, 1);
 	if (!made)
 		return false;
-	for_children.ledger_stays = false;
 	rt_store(&is_over, false);
 	rt_mine.control = rt_global.control;
 	rt_early_settle();

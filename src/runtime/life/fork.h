@@ -26,8 +26,14 @@ void rt_fork_start(void);
 /* Before a fork, in the parent, by a function of ours with frame address @frame. */
 void rt_fork_prepare(const void *frame);
 
-/* In a child, before all else; in a child of a function that calls no handlers, at the first call. */
+/* In a child, before all else, by the thread that forked. */
 void rt_forked_child(void);
+
+/*
+ * The same for a fork that called no handlers, at the child's first call. If another thread calls
+ * first, the child is not recorded: the one that forked has its parent's state yet, and may use it.
+ */
+void rt_fork_notice(void);
 
 /* For rt_phase_pass(): make this child's ledger, if there is none yet. */
 bool rt_fork_begin(const void *unused);

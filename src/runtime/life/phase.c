@@ -42,33 +42,26 @@ static bool is_abandoned(void)
 	return rt_is_gone(pid, maker);
 }
 
-/* Whoever made it may be done by now. */
-static void give_up(void)
+bool rt_phase_end(enum rt_phase from)
 {
-	uint32_t seen = RT_STARTING;
+	uint32_t seen = from;
 
-	(void)atomic_compare_exchange_strong_explicit(&phase, &seen, RT_OFF, memory_order_release,
-						      memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&phase, &seen, RT_OFF, memory_order_release,
+						       memory_order_relaxed);
 }
 
-void rt_phase_end(void)
+void rt_phase_wait(void)
 {
-	rt_store_release(&phase, RT_OFF);
-}
-
-static void wait_a_little(void)
-{
-	while (rt_phase_now() == RT_STARTING && rt_load(&maker_tid) != rt_gettid()) {
-		if (is_abandoned()) {
-			give_up();
+	while (rt_phase_now() == RT_STARTING) {
+		/* Whoever made it may be done by now. */
+		if (is_abandoned())
+			(void)rt_phase_end(RT_STARTING);
+		else if (rt_load(&maker_tid) == rt_gettid() ||
+			 atomic_fetch_sub_explicit(&patience_ms, 1, memory_order_relaxed) <= 0)
 			return;
-		}
-		if (atomic_fetch_sub_explicit(&patience_ms, 1, memory_order_relaxed) <= 0)
-			return;
-		(void)rt_futex_wait(&phase, RT_STARTING, 1);
+		else
+			(void)rt_futex_wait(&phase, RT_STARTING, 1);
 	}
-	if (rt_phase_now() == RT_STARTING && is_abandoned())
-		give_up();
 }
 
 static void make_it(bool (*make)(const void *how), const void *how)
@@ -108,5 +101,5 @@ void rt_phase_pass(enum rt_phase from, bool (*make)(const void *how), const void
 	if (is_held)
 		(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before),
 				  0, 0);
-	wait_a_little();
+	rt_phase_wait();
 }

@@ -19,13 +19,15 @@ enum rt_phase rt_phase_now(void);
 
 /*
  * If this is phase @from, call @make with signals held, but not those of faults: on if it returns
- * true, else off. In phase RT_STARTING of another thread wait for that: 2 ms in all, all threads
- * together.
+ * true, else off. And wait:
  */
 void rt_phase_pass(enum rt_phase from, bool (*make)(const void *how), const void *how);
 
-/* From now on RT_OFF. */
-void rt_phase_end(void);
+/* For the end of another thread's RT_STARTING: 2 ms in all, all threads together. */
+void rt_phase_wait(void);
+
+/* If this is phase @from, from now on it is RT_OFF. Returns whether it was. */
+bool rt_phase_end(enum rt_phase from);
 
 /* RT_STARTING, by another thread of this process. */
 bool rt_phase_is_others(void);

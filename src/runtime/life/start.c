@@ -161,18 +161,14 @@ static struct ledger_control *start_preloaded(void)
 
 struct ledger_control *rt_control_cold(void)
 {
-	switch (rt_phase_now()) {
-	case RT_NOT_YET:
+	const enum rt_phase phase = rt_phase_now();
+
+	if (phase == RT_NOT_YET)
 		return start_preloaded();
-	case RT_OFF:
+	if (phase == RT_OFF)
 		return NULL;
-	case RT_ON:
-		/* Perhaps of a fork that calls no handlers; else this has been done. */
-		rt_forked_child();
-		break;
-	case RT_STARTING:
-		break;
-	}
+	if (phase == RT_ON)
+		rt_fork_notice();
 	rt_phase_pass(RT_ON, rt_fork_begin, NULL);
 	return rt_mine.control;
 }

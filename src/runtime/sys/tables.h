@@ -33,8 +33,8 @@ void rt_tables_start(void);
 uint64_t rt_table_take(enum ledger_table_type type, uint64_t count);
 
 /*
- * Items up to @count, or all that there are, are real, and none of them is reserved: for who writes
- * them from outside.
+ * Make items up to @count real, or all that fit, for who writes them from outside; none is reserved.
+ * False: not all of them; unseen says why.
  */
 bool rt_table_offer(enum ledger_table_type type, uint64_t count);
 

@@ -13,7 +13,6 @@ enum {
 	LOOK_LESS_MAX = 3, /* at 2 of them where none was found three times in a row */
 	SLOTS_LOG2_FIRST = 6,
 	SLOTS_LOG2_MANY_THREADS = 4,
-	BUSY_PARENTS = 1, /* no frame's address: the state is of a forked child's parent */
 };
 
 static _Atomic uint32_t look_next;
@@ -83,9 +82,12 @@ static struct rt_thread *cache_new(uint32_t tid)
 	rt_store(&thread->cache->owner_tid, tid);
 	rt_store(&thread->cache->slots, slots << 8 | log2);
 	rt_store_release(&thread->cache->ready, 1);
-	rt_store_release(&threads[index], thread);
-	/* Not by one: a start that was left may have taken an index and gone no further. */
+	/*
+	 * Not by one: a start that was left may have taken an index and gone no further. Before the
+	 * state is there: a child that is forked here forgets the states of so many.
+	 */
 	rt_raise(&rt_threads, (uint32_t)index + 1);
+	rt_store_release(&threads[index], thread);
 	rt_raise(&rt_global.control->caches, (uint32_t)index + 1);
 	rt_threshold_update();
 	return thread;
@@ -167,8 +169,6 @@ struct rt_thread *rt_thread_start(void)
 /* The busy frame either goes on after us, or was left by longjmp. */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	if (rt_load(&thread->busy) == BUSY_PARENTS)
-		rt_tls.thread = NULL;
 	if (!rt_tls.thread || rt_walk_is_inside((const uintptr_t *)frame, rt_load(&thread->busy)))
 		return false;
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
@@ -190,14 +190,11 @@ struct rt_thread *rt_threads_only(void)
 	return rt_load(&rt_threads) == 1 ? state_of(0) : NULL;
 }
 
-void rt_threads_forked(bool is_first)
+void rt_threads_forked(void)
 {
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	rt_store(&look_next, 0);
 	rt_store(&looks_in_vain, 0);
-	for (uint32_t i = 0; !is_first && i < rt_load(&rt_threads); i++)
-		if (state_of(i))
-			rt_store(&state_of(i)->busy, BUSY_PARENTS);
 	/* The states stay with hooks that a handler interrupted. */
 	for (uint32_t i = 0; i < rt_load(&rt_threads); i++)
 		rt_store(&threads[i], NULL);

@@ -129,10 +129,7 @@ struct rt_thread *rt_threads_only(void);
 /* Once, before the first thread has a state: where they are to be found. False: no memory. */
 bool rt_threads_start(void);
 
-/*
- * In a forked child: no thread has a cache yet. @is_first: the calling thread came out of the fork,
- * and has forgotten its state; if not, the one that did will.
- */
-void rt_threads_forked(bool is_first);
+/* In a forked child: no thread has a cache yet. */
+void rt_threads_forked(void);
 
 #endif
