@@ -105,6 +105,38 @@ int seep_folder_each(int dir_fd, void (*each)(int dir_fd, const char *name, void
 	return 0;
 }
 
+/* The path of @path's last component in that folder; @path itself for AT_FDCWD. */
+static char *path_in(int folder_fd, const char *path)
+{
+	return folder_fd == AT_FDCWD
+		       ? seep_xstrdup(path)
+		       : seep_xasprintf("/proc/self/fd/%d/%s", folder_fd, seep_path_base(path));
+}
+
+int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd, struct seep_error *err)
+{
+	SEEP_FREED char *place = path_in(folder_fd, path);
+	struct stat st;
+	int fd, rc = 0;
+
+	if (mkdir(place, 0700) < 0 && errno != EEXIST)
+		return seep_fail_errno(err, errno, "cannot make the folder %s", path);
+	fd = open(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+		return seep_fail(err, SEEP_EUNSUPPORTED, "%s is not a folder but a link or a file",
+				 path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		rc = seep_fail_errno(err, errno, "cannot open %s", path);
+	else if (st.st_uid != geteuid())
+		rc = seep_fail(err, SEEP_EUNSUPPORTED, "%s belongs to user %u, not to user %u",
+			       path, (unsigned)st.st_uid, (unsigned)geteuid());
+	if (rc == 0)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		(void)close(fd);
+	return rc;
+}
+
 bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to)
 {
 	const off_t data = lseek(fd, (off_t)*from, SEEK_DATA);
@@ -146,6 +178,7 @@ static void release(struct seep_atomic_file *file)
 {
 	if (file->stream)
 		(void)fclose(file->stream);
+	free(file->name);
 	free(file->path);
 	free(file->temp_path);
 	*file = (struct seep_atomic_file){ 0 };
@@ -198,11 +231,11 @@ static void remove_temp(const struct seep_atomic_file *file)
 		(void)unlink(file->temp_path);
 }
 
-int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret_file,
-		     struct seep_error *err)
+int seep_atomic_open(int folder_fd, const char *path, mode_t mode,
+		     struct seep_atomic_file *ret_file, struct seep_error *err)
 {
-	struct seep_atomic_file file = { 0 };
-	int fd = open_temp(&file, path, mode);
+	struct seep_atomic_file file = { .path = path_in(folder_fd, path) };
+	int fd = open_temp(&file, file.path, mode);
 
 	file.stream = fd >= 0 && fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
 	if (!file.stream) {
@@ -215,7 +248,7 @@ int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 		release(&file);
 		return rc;
 	}
-	file.path = seep_xstrdup(path);
+	file.name = seep_xstrdup(path);
 	*ret_file = file;
 	return 0;
 }
@@ -232,7 +265,7 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 	if (rc < 0)
 		return rc;
 	if (target == SEEP_TARGET_FREE || target == SEEP_TARGET_FILE)
-		return seep_atomic_open(path, mode, ret_file, err);
+		return seep_atomic_open(AT_FDCWD, path, mode, ret_file, err);
 	fd = open(path, flags, mode);
 	ret_file->stream = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!ret_file->stream) {
@@ -241,7 +274,7 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 			(void)close(fd);
 		return rc;
 	}
-	ret_file->path = seep_xstrdup(path);
+	ret_file->name = seep_xstrdup(path);
 	return 0;
 }
 
@@ -309,9 +342,9 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 	if (saved == EEXIST && file->keep_old)
 		ret = seep_fail(err, SEEP_EEXIST,
 				"something else created %s in the meantime; it was not replaced",
-				file->path);
+				file->name);
 	else if (saved)
-		ret = seep_fail_errno(err, saved, "cannot write %s", file->path);
+		ret = seep_fail_errno(err, saved, "cannot write %s", file->name);
 	release(file);
 	return ret;
 }

@@ -6,6 +6,7 @@
 #ifndef SEEP_BASE_FILE_H
 #define SEEP_BASE_FILE_H
 
+#include <fcntl.h> /* AT_FDCWD */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +59,21 @@ bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to);
 /* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
 uint64_t seep_file_held_bytes(const char *path);
 
+/**
+ * seep_folder_open_own - open a folder of this process's user, made with mode 0700 if need be
+ * @folder_fd: as for seep_atomic_open()
+ * @ret_fd:    set on success only; close-on-exec
+ *
+ * For where others may put links and exchange names meanwhile: a link is not followed, and what is
+ * there already is not changed. The umask has to leave us our own rights.
+ *
+ * Returns: 0, or
+ *   -SEEP_ESYS          it cannot be made or opened
+ *   -SEEP_EUNSUPPORTED  it is a link or a file, or another user's
+ */
+SEEP_NODISCARD int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd,
+					struct seep_error *err);
+
 /* What stands at a path that is to be written; links are not followed. */
 enum seep_target {
 	SEEP_TARGET_FREE,
@@ -77,6 +93,7 @@ SEEP_NODISCARD int seep_target_look(const char *path, enum seep_target *ret_targ
  */
 struct seep_atomic_file {
 	FILE *stream; /* write here */
+	char *name;   /* for people */
 	char *path;
 	char *temp_path; /* opens the same file again, until _commit or _abandon; NULL: in place */
 	bool is_unnamed;
@@ -85,12 +102,14 @@ struct seep_atomic_file {
 
 /**
  * seep_atomic_open - start writing a file that will replace @path
- * @mode:     permissions of the result, not changed by the umask; 0600 for anything about a process
- * @ret_file: filled on success only; end with _commit or _abandon
+ * @folder_fd: the folder that it lies in, open until the end, wherever @path leads by then; AT_FDCWD:
+ *             where @path leads
+ * @mode:      permissions of the result, not changed by the umask; 0600 for anything about a process
+ * @ret_file:  filled on success only; end with _commit or _abandon
  *
  * Returns: 0, or -SEEP_ESYS.
  */
-SEEP_NODISCARD int seep_atomic_open(const char *path, mode_t mode,
+SEEP_NODISCARD int seep_atomic_open(int folder_fd, const char *path, mode_t mode,
 				    struct seep_atomic_file *ret_file, struct seep_error *err);
 
 /*

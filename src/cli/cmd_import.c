@@ -111,7 +111,7 @@ int cmd_import(char **operands, struct seep_error *err)
 	if (r == 0)
 		r = read_profile(path, &profile, err);
 	if (r == 0)
-		r = seep_recording_write(output, profile, asked.force, err);
+		r = seep_recording_write(AT_FDCWD, output, profile, asked.force, err);
 	if (r == 0 && !asked.quiet)
 		seep_report_summary(&printer, profile, output);
 	seep_profile_free(profile);

@@ -43,24 +43,16 @@ const struct seep_option_table cmd_open_options = {
 		   "machine that has one.\n",
 };
 
-static int make_folder(const char *path, struct seep_error *err)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return 0;
-	return seep_fail_errno(err, errno, "cannot make the folder %s", path);
-}
-
-/* What is asked for, else a file in a folder of the user's own, which is made. */
-static int choose_output(const char *file, char **ret_output, struct seep_error *err)
+/* Begin what is asked for, else a file in a folder of the user's own, which is made. */
+static int begin_page(const char *file, int *folder_fd, struct seep_atomic_file *ret_page,
+		      struct seep_error *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	SEEP_FREED char *parent = NULL, *folder = NULL;
+	SEEP_FREED char *parent = NULL, *folder = NULL, *path = NULL;
 	int rc;
 
-	if (asked.output) {
-		*ret_output = seep_xstrdup(asked.output);
-		return 0;
-	}
+	if (asked.output)
+		return seep_output_begin(asked.output, "a page", ret_page, err);
 	if (cache && *cache == '/')
 		parent = seep_xstrdup(cache);
 	else if (home && *home == '/')
@@ -68,32 +60,39 @@ static int choose_output(const char *file, char **ret_output, struct seep_error 
 	else
 		return seep_fail(err, SEEP_ENOTFOUND, "HOME is not set: name a file with -o");
 	folder = seep_xasprintf("%s/seep", parent);
-	rc = make_folder(parent, err);
-	if (rc == 0)
-		rc = make_folder(folder, err);
-	if (rc == 0)
-		*ret_output = seep_xasprintf("%s/%s.html", folder, seep_path_base(file));
-	return rc;
+	path = seep_xasprintf("%s/%s.html", folder, seep_path_base(file));
+	(void)mkdir(parent, 0700);
+	rc = seep_folder_open_own(AT_FDCWD, folder, folder_fd, err);
+	return rc < 0 ? rc : seep_atomic_open(*folder_fd, path, 0600, ret_page, err);
 }
 
-static int write_page(const char *file, const char *output, struct seep_error *err)
+/* @ret_output: the page's path, set on success only. */
+static int write_page(const char *file, char **ret_output, struct seep_error *err)
 {
 	struct seep_view_options view = { .path = file, .by = SEEP_BY_CHOICE };
 	struct seep_profile *profile = NULL;
 	struct seep_atomic_file page;
 	struct seep_sites *sites;
-	int rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
+	SEEP_FREED char *output = NULL;
+	int folder_fd = -1, rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
 
 	if (rc < 0)
 		return rc;
-	rc = seep_output_begin(output, "a page", &page, err);
+	rc = begin_page(file, &folder_fd, &page, err);
 	if (rc == 0) {
+		output = seep_xstrdup(page.name);
 		sites = seep_sites_new(profile);
 		seep_page_report(page.stream, sites, &view);
 		seep_sites_free(sites);
 		rc = seep_atomic_commit(&page, err);
 	}
+	if (folder_fd >= 0)
+		(void)close(folder_fd);
 	seep_profile_free(profile);
+	if (rc == 0) {
+		*ret_output = output;
+		output = NULL;
+	}
 	return rc;
 }
 
@@ -158,10 +157,8 @@ int cmd_open(char **operands, struct seep_error *err)
 {
 	const char *browser = find_browser();
 	SEEP_FREED char *output = NULL;
-	int rc = choose_output(operands[0], &output, err);
+	int rc = write_page(operands[0], &output, err);
 
-	if (rc == 0)
-		rc = write_page(operands[0], output, err);
 	if (rc == 0) {
 		seep_print_escaped(stdout, "%s", output);
 		(void)fflush(stdout);

@@ -95,6 +95,7 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 		.image.replaced = ledger->entry && ledger->entry->is_replaced,
 		.image.gathered.perf_map_fd = -1,
 		.output = output,
+		.output_fd = AT_FDCWD,
 		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
 		.keep_small = true,
 		.keep_profile = true,

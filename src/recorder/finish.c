@@ -2,6 +2,7 @@
 #include "recorder/finish.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
@@ -108,20 +109,6 @@ static int name_frames(const struct seep_finish_job *job, struct seep_profile *p
 	return rc;
 }
 
-static int make_folder(struct seep_finish_job *job)
-{
-	if (!job->folder)
-		return 0;
-	if (mkdir(job->folder, 0700) < 0)
-		return errno == EEXIST
-			       ? 0
-			       : seep_fail_errno(&job->err, errno, "cannot make the folder of %s",
-						 job->output);
-	/* The umask may have taken our own rights to it. */
-	(void)chmod(job->folder, 0700);
-	return 0;
-}
-
 /* Verdicts need names: suppressions are about them. */
 static void add_leaks(const struct seep_finish_job *job, struct seep_profile *profile)
 {
@@ -146,6 +133,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 			    struct seep_symbols **symbols)
 {
 	struct seep_error err = { 0 };
+	int folder_fd = job->output_fd, rc = 0;
 
 	/* A recording with addresses only is worth more than none. */
 	if (name_frames(job, profile, symbols, &err) < 0)
@@ -155,9 +143,14 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	add_leaks(job, profile);
 	/* Whether or not they can be written down. */
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
-	if (make_folder(job) < 0)
-		return;
-	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) < 0)
+	if (job->folder)
+		rc = seep_folder_open_own(job->output_fd, job->folder, &folder_fd, &job->err);
+	if (rc == 0)
+		rc = seep_recording_write(folder_fd, job->output, profile, job->plan->force,
+					  &job->err);
+	if (folder_fd != job->output_fd)
+		(void)close(folder_fd);
+	if (rc < 0)
 		return;
 	job->recorded = true;
 	job->unscanned = job->plan->leak_check && !profile->scan.done;

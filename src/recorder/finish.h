@@ -22,7 +22,8 @@ struct seep_finish_job {
 	const struct seep_recorder_plan *plan;
 	struct seep_image image; /* a copy: its ledger, and what was seen of it */
 	const char *output;	 /* its recording */
-	const char *folder;	 /* that this lies in, made if it is not there; NULL: it is */
+	int output_fd;		 /* the folder of the run's recording, or AT_FDCWD */
+	const char *folder;	 /* in that, for this one, made if it is not there; NULL: none */
 	bool snapshot;		 /* the ledger is left as it is: its process may go on */
 	/*
 	 * The snapshots that it is one of: nothing is written of a process that has ended; or NULL.

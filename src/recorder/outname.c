@@ -116,7 +116,6 @@ static void note_file(int dir_fd, const char *name, void *found)
 }
 
 struct clearing {
-	const char *folder;
 	const char *stem; /* of a recording whose snapshots go; NULL: recordings of children go */
 	size_t kept_count;
 };
@@ -138,7 +137,7 @@ static bool has_name_of_ours(const char *name, const char *stem)
 static void remove_recording(int dir_fd, const char *name, void *context)
 {
 	struct clearing *clearing = context;
-	SEEP_FREED char *path = seep_xasprintf("%s/%s", clearing->folder, name);
+	SEEP_FREED char *path = seep_xasprintf("/proc/self/fd/%d/%s", dir_fd, name);
 	const char *kind = NULL;
 	struct stat st;
 
@@ -158,7 +157,7 @@ static int open_folder(const char *folder)
 /* Returns how many files are left. */
 static size_t clear(const char *folder, const char *stem)
 {
-	struct clearing clearing = { .folder = folder, .stem = stem };
+	struct clearing clearing = { .stem = stem };
 	int fd = open_folder(folder);
 
 	if (fd < 0)
@@ -186,13 +185,12 @@ size_t seep_outname_clear(const char *main_path)
 static int check_children(const char *path, bool force, struct seep_error *err)
 {
 	SEEP_FREED char *folder = seep_outname_folder(path);
-	int fd = open_folder(folder);
 	bool found = false;
-	int rc = 0;
+	int fd = -1, rc = 0;
 
-	if (fd < 0 && errno != ENOENT)
-		rc = seep_fail_errno(err, errno, "cannot use %s, the folder for children", folder);
-	else if (fd >= 0)
+	if (access(folder, F_OK) == 0 || errno != ENOENT)
+		rc = seep_folder_open_own(AT_FDCWD, folder, &fd, err);
+	if (fd >= 0)
 		rc = seep_folder_each(fd, note_file, &found, err);
 	if (rc == 0 && found && !force)
 		rc = seep_fail(err, SEEP_EEXIST,

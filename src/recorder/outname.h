@@ -32,8 +32,9 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
  *   -SEEP_EUSAGE  it is "-"
  *   -SEEP_EEXIST  the file exists, or its folder holds something, and @force is false; or it is not
  *                 a regular file, but perhaps a link to one; or it is a ledger
- *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to; what should be the
- *                 folder for children is none, or cannot be read
+ *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to, or that for
+ *                 children cannot be read
+ *   -SEEP_EUNSUPPORTED  what should be the folder for children is none, or another user's
  */
 SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);
 

@@ -52,7 +52,8 @@ struct seep_recorder {
 	uint64_t grace_ends_ns;	 /* once main_ended */
 	uint64_t interrupted_ns; /* while recordings were written; 0: not */
 	struct seep_recorder_result *result;
-	char *folder; /* for recordings of other processes */
+	int output_fd; /* the folder of FILE, as it was when the program began */
+	char *folder;  /* for recordings of other processes */
 };
 
 static bool is_taken(const struct seep_recorder *recorder, const char *output)
@@ -88,6 +89,7 @@ static struct seep_finish_job new_job(struct seep_recorder *recorder, struct see
 		.plan = plan,
 		.image = *image,
 		.output = is_file ? plan->output : settled_output(recorder, image),
+		.output_fd = recorder->output_fd,
 		.folder = is_file ? NULL : recorder->folder,
 		.keep_small = is_file || !image->is_fork || plan->follow_exe,
 		.owner = image,
@@ -524,6 +526,15 @@ static void open_inotify(struct seep_recorder *recorder)
 	}
 }
 
+/* Its name may lead elsewhere by the end; AT_FDCWD: then it is looked up again. */
+static int open_output_folder(const char *output)
+{
+	SEEP_FREED char *folder = seep_path_folder(output);
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? AT_FDCWD : fd;
+}
+
 int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 		      struct seep_recorder **ret_recorder, struct seep_error *err)
 {
@@ -533,11 +544,14 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 	recorder->plan = *plan;
 	recorder->main_pid = main_pid;
 	recorder->folder = seep_outname_folder(plan->output);
+	recorder->output_fd = open_output_folder(plan->output);
 	recorder->session = (struct seep_session){
 		.plan = &recorder->plan,
 		.main_pid = (uint32_t)main_pid,
 	};
 	open_inotify(recorder);
+	/* The program has its own by now. What we make is ours alone. */
+	(void)umask(077);
 	rc = seep_run_signals_begin(&recorder->signals, main_pid, err);
 	if (rc == 0)
 		rc = seep_finisher_new(&recorder->finisher, err);
@@ -562,6 +576,8 @@ void seep_recorder_free(struct seep_recorder *recorder)
 	seep_run_signals_end(&recorder->signals);
 	if (recorder->inotify_fd >= 0)
 		(void)close(recorder->inotify_fd);
+	if (recorder->output_fd >= 0)
+		(void)close(recorder->output_fd);
 	free(recorder->folder);
 	free(recorder);
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include <fcntl.h> /* AT_FDCWD */
 #include <stdbool.h>
 
 struct seep_profile;
@@ -24,7 +25,8 @@ enum { SEEP_RECORDING_VERSION = 2 };
 /**
  * seep_recording_write - write @profile to @path, all or nothing
  *
- * @replace: a file of that name; otherwise one that is there when all is written is kept
+ * @folder_fd: as for seep_atomic_open()
+ * @replace:   a file of that name; otherwise one that is there when all is written is kept
  *
  * The result has mode 0600 and is on disk when this returns; on
  * failure, or when the process is killed meanwhile, @path is as it was.
@@ -35,8 +37,9 @@ enum { SEEP_RECORDING_VERSION = 2 };
  *   -SEEP_ECORRUPT, -SEEP_ELIMIT  @profile's figures are such that seep_recording_load() would
  *                 refuse them
  */
-SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_profile *profile,
-					bool replace, struct seep_error *err);
+SEEP_NODISCARD int seep_recording_write(int folder_fd, const char *path,
+					const struct seep_profile *profile, bool replace,
+					struct seep_error *err);
 
 /* "recording" or "ledger", of any version; NULL: the file is neither, or cannot be looked at. */
 const char *seep_profile_file_kind(const char *path);

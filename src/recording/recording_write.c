@@ -227,10 +227,11 @@ static int write_database(const char *path, const struct seep_profile *profile,
 }
 
 /* Makes the new name itself last. A file system that cannot do it is no reason to fail. */
-static void sync_directory(const char *path)
+static void sync_directory(int folder_fd, const char *path)
 {
-	SEEP_FREED char *folder = seep_path_folder(path);
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SEEP_FREED char *folder = folder_fd == AT_FDCWD ? seep_path_folder(path)
+							: seep_xstrdup(".");
+	int fd = openat(folder_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		(void)fsync(fd);
@@ -238,8 +239,8 @@ static void sync_directory(const char *path)
 	}
 }
 
-int seep_recording_write(const char *path, const struct seep_profile *profile, bool replace,
-			 struct seep_error *err)
+int seep_recording_write(int folder_fd, const char *path, const struct seep_profile *profile,
+			 bool replace, struct seep_error *err)
 {
 	struct seep_atomic_file file = { 0 };
 	int r = seep_profile_check(profile, err);
@@ -248,7 +249,7 @@ int seep_recording_write(const char *path, const struct seep_profile *profile, b
 		seep_error_prefix(err, "%s was not written, because it would be unreadable", path);
 		return r;
 	}
-	r = seep_atomic_open(path, 0600, &file, err);
+	r = seep_atomic_open(folder_fd, path, 0600, &file, err);
 	if (r < 0)
 		return r;
 	file.keep_old = !replace;
@@ -260,6 +261,6 @@ int seep_recording_write(const char *path, const struct seep_profile *profile, b
 	}
 	r = seep_atomic_commit(&file, err);
 	if (r == 0)
-		sync_directory(path);
+		sync_directory(folder_fd, path);
 	return r;
 }

@@ -198,7 +198,7 @@ static CASE_UNUSED int teardown(void **state)
 
 static CASE_UNUSED void round_trip(void)
 {
-	if (seep_recording_write(path, profile, true, &err) != 0 ||
+	if (seep_recording_write(AT_FDCWD, path, profile, true, &err) != 0 ||
 	    seep_recording_load(path, &loaded, &err) != 0)
 		fail_msg("%s", err.text);
 }

@@ -32,7 +32,7 @@ static int remove_folder(void **state)
 static int replace(const char *path, const void *data, size_t bytes)
 {
 	struct seep_atomic_file file = { 0 };
-	int ret = seep_atomic_open(path, 0600, &file, NULL);
+	int ret = seep_atomic_open(AT_FDCWD, path, 0600, &file, NULL);
 
 	if (ret < 0)
 		return ret;
@@ -122,7 +122,7 @@ TEST(unfinished_file_has_no_name_where_that_can_be)
 	struct seep_atomic_file file = { 0 };
 	struct stat st;
 
-	assert_int_equal(seep_atomic_open("unfinished", 0640, &file, NULL), 0);
+	assert_int_equal(seep_atomic_open(AT_FDCWD, "unfinished", 0640, &file, NULL), 0);
 	(void)fputs("new", file.stream);
 	assert_int_equal(names_in_folder(), before + !file.is_unnamed);
 	assert_int_equal(stat(file.temp_path, &st), 0);
@@ -139,7 +139,7 @@ TEST(abandoned_file_leaves_the_old_one)
 	char *temp;
 
 	assert_int_equal(replace("file", "old", 3), 0);
-	assert_int_equal(seep_atomic_open("file", 0600, &file, NULL), 0);
+	assert_int_equal(seep_atomic_open(AT_FDCWD, "file", 0600, &file, NULL), 0);
 	(void)fputs("new", file.stream);
 	temp = seep_xstrdup(file.temp_path);
 	seep_atomic_abandon(&file);
@@ -160,7 +160,7 @@ TEST(failed_commit_leaves_the_old_one_and_no_litter)
 	/* A folder of that name cannot be replaced by a file. */
 	assert_int_equal(mkdir("dir", 0700), 0);
 	assert_int_equal(replace("dir/file", "x", 1), 0);
-	assert_int_equal(seep_atomic_open("dir", 0600, &file, &err), 0);
+	assert_int_equal(seep_atomic_open(AT_FDCWD, "dir", 0600, &file, &err), 0);
 	temp = seep_xstrdup(file.temp_path);
 	assert_int_equal(seep_atomic_commit(&file, &err), -SEEP_ESYS);
 	assert_int_equal(access(temp, F_OK), -1);
@@ -176,7 +176,7 @@ TEST(file_that_came_meanwhile_is_kept_on_request)
 	char *temp;
 
 	(void)unlink("file");
-	assert_int_equal(seep_atomic_open("file", 0600, &file, &err), 0);
+	assert_int_equal(seep_atomic_open(AT_FDCWD, "file", 0600, &file, &err), 0);
 	file.keep_old = true;
 	assert_int_equal(replace("file", "theirs", 6), 0);
 	temp = seep_xstrdup(file.temp_path);
@@ -207,7 +207,7 @@ TEST(full_disk_is_an_error)
 	struct seep_error err = { 0 };
 
 	assert_int_equal(replace("file", "old", 3), 0);
-	assert_int_equal(seep_atomic_open("file", 0600, &file, NULL), 0);
+	assert_int_equal(seep_atomic_open(AT_FDCWD, "file", 0600, &file, NULL), 0);
 	assert_non_null(freopen("/dev/full", "w", file.stream));
 	(void)fputs("x", file.stream);
 	assert_int_equal(seep_atomic_commit(&file, &err), -SEEP_ESYS);

@@ -51,6 +51,7 @@ static struct seep_finish_job new_job(const struct seep_recorder_plan *how)
 		.image.file_name = fake.file_name,
 		.image.gathered.perf_map_fd = -1,
 		.output = output,
+		.output_fd = AT_FDCWD,
 		.owner = &owner,
 	};
 }

@@ -239,7 +239,7 @@ RECORDING_TEST(an_empty_profile_makes_a_recording)
 {
 	struct seep_profile *empty = seep_profile_new();
 
-	assert_int_equal(seep_recording_write(path, empty, true, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, empty, true, &err), 0);
 	assert_int_equal(seep_recording_load(path, &loaded, &err), 0);
 	assert_int_equal(loaded->context_count, 0);
 	assert_true(loaded->totals.peak_exact);

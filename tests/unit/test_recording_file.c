@@ -13,10 +13,10 @@ RECORDING_TEST(the_file_is_private_and_replaced_as_a_whole)
 	round_trip();
 	assert_int_equal(stat(path, &first), 0);
 	assert_int_equal(first.st_mode & 0777, 0600);
-	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
 	assert_int_equal(stat(path, &second), 0);
 	assert_int_not_equal(first.st_ino, second.st_ino);
-	assert_int_equal(seep_recording_write("/nonexistent/x.seep", profile, true, &err),
+	assert_int_equal(seep_recording_write(AT_FDCWD, "/nonexistent/x.seep", profile, true, &err),
 			 -SEEP_ESYS);
 }
 
@@ -28,7 +28,7 @@ RECORDING_TEST(odd_file_names_work)
 		char odd[128];
 
 		(void)snprintf(odd, sizeof(odd), "%s/%s", directory, names[i]);
-		assert_int_equal(seep_recording_write(odd, profile, true, &err), 0);
+		assert_int_equal(seep_recording_write(AT_FDCWD, odd, profile, true, &err), 0);
 		assert_int_equal(seep_recording_load(odd, &loaded, &err), 0);
 		seep_profile_free(loaded);
 		loaded = NULL;
@@ -41,9 +41,9 @@ RECORDING_TEST(a_file_that_came_meanwhile_is_kept_unless_asked_for)
 	struct stat first;
 	struct stat second;
 
-	assert_int_equal(seep_recording_write(path, profile, false, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, false, &err), 0);
 	assert_int_equal(stat(path, &first), 0);
-	assert_int_equal(seep_recording_write(path, profile, false, &err), -SEEP_EEXIST);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, false, &err), -SEEP_EEXIST);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(stat(path, &second), 0);
 	assert_int_equal(first.st_ino, second.st_ino);
@@ -54,7 +54,7 @@ RECORDING_TEST(a_link_leads_to_the_recording)
 	char link[128];
 
 	(void)snprintf(link, sizeof(link), "%s/latest", directory);
-	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
 	assert_int_equal(symlink(strrchr(path, '/') + 1, link), 0);
 	assert_int_equal(seep_recording_load(link, &loaded, &err), 0);
 	assert_int_equal(unlink(link), 0);
@@ -75,7 +75,7 @@ RECORDING_TEST(a_path_as_long_as_the_system_takes_works)
 		assert_int_equal(mkdir(deep, 0700), 0);
 	}
 	(void)snprintf(deep + used, sizeof(deep) - used, "/x.seep");
-	assert_int_equal(seep_recording_write(deep, profile, false, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, deep, profile, false, &err), 0);
 	assert_int_equal(seep_recording_load(deep, &loaded, &err), 0);
 	assert_int_equal(unlink(deep), 0);
 	for (int i = 0; i < LEVELS; i++) {
@@ -122,7 +122,8 @@ RECORDING_TEST(what_could_not_be_read_is_not_written)
 		uint64_t held = *cases[i].figure;
 
 		*cases[i].figure = 1ull << 63;
-		assert_int_equal(seep_recording_write(path, profile, true, &err), cases[i].code);
+		assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err),
+				 cases[i].code);
 		assert_non_null(strstr(err.text, path));
 		assert_int_not_equal(access(path, F_OK), 0);
 		*cases[i].figure = held;

@@ -225,7 +225,7 @@ RECORDING_TEST(what_the_file_s_own_schema_has_must_be_there)
 	damage("UPDATE process SET schema = 99; DROP TABLE forked");
 	assert_int_equal(load_again(), -SEEP_ECORRUPT);
 	assert_non_null(strstr(err.text, "no table forked"));
-	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
 	damage("DELETE FROM total WHERE name = 'walks'; UPDATE process SET schema = -1");
 	assert_int_equal(load_again(), -SEEP_ECORRUPT);
 	assert_non_null(strstr(err.text, "no total walks"));

@@ -115,7 +115,7 @@ RECORDING_TEST(references_that_lead_nowhere_are_refused)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+		assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
 		damage(cases[i]);
 		if (load_again() != -SEEP_ECORRUPT)
 			fail_msg("accepted: %s", cases[i]);
@@ -165,7 +165,7 @@ RECORDING_TEST(figures_that_cannot_be_are_refused)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+		assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
 		damage(cases[i].sql);
 		if (load_again() != -SEEP_ECORRUPT || !strstr(err.text, cases[i].said))
 			fail_msg("%s: %s", cases[i].sql, err.text);

@@ -199,7 +199,7 @@ RECORDING_LEAKS_TEST(references_that_lead_nowhere_are_refused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int r;
 
-		assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+		assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
 		damage(cases[i]);
 		r = load_again();
 		if (r != -SEEP_ECORRUPT && r != -SEEP_ELIMIT)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What root does with seep in the folder of somebody else, who wants root to do something for him:
+links are planted and names exchanged while a run goes on. Nothing of root's changes.
+"""
+
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+
+from harness import SEEP, need, program, run_plain
+
+OTHER = 65533
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, and two other users")
+
+
+@pytest.fixture
+def theirs():
+    """A folder of another user's that root records into, and one of root's beside it."""
+    base = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+    base.chmod(0o755)
+    (base / "theirs").mkdir()
+    os.chown(base / "theirs", OTHER, OTHER)
+    (base / "root").mkdir(mode=0o755)
+    yield base / "theirs"
+    shutil.rmtree(base)
+
+
+def mode(path):
+    return path.stat().st_mode & 0o7777
+
+
+def record(seep, theirs, script, *before):
+    """Root records a shell that does @script and has a child; what it says on standard error."""
+    command = [*before, SEEP, "run", "-q", "-o", theirs / "x.seep", "--", "sh", "-c",
+               f"cd {theirs}; {script}; {program('temporaries')}; true"]
+    done = run_plain(command, env=seep.environment())
+    assert done.status == 0
+    return done.stderr.decode()
+
+
+def test_the_folder_of_recordings_is_no_link(seep, theirs):
+    said = record(seep, theirs, "ln -s ../root x.seep.d")
+    assert "x.seep.d is not a folder but a link or a file" in said
+    root = theirs.parent / "root"
+    assert not list(root.iterdir()) and mode(root) == 0o755
+
+
+def test_the_folder_of_recordings_is_nobody_elses(seep, theirs):
+    said = record(seep, theirs, f"mkdir x.seep.d; chown {OTHER} x.seep.d")
+    assert f"x.seep.d belongs to user {OTHER}, not to user 0" in said
+    assert not list((theirs / "x.seep.d").iterdir())
+
+
+def test_no_folder_but_its_own_changes_its_mode(seep, theirs):
+    """Exchanged as soon as it is there: before, its mode was set by its name."""
+    strace = need("strace")
+    victim = theirs / "victim"
+    victim.mkdir(mode=0o755)
+    slow = [strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=mkdir,mkdirat",
+            "-e", "inject=mkdir,mkdirat:delay_exit=300000"]
+    swap = "(while ! mv x.seep.d kept; do :; done; mv victim x.seep.d) 2>/dev/null >&2 & :"
+    record(seep, theirs, swap, *slow)
+    assert mode(theirs / "x.seep.d") == 0o755
+
+
+def test_a_recording_goes_where_its_folder_was(seep, theirs):
+    """The folder gives way to a link while the program runs."""
+    record(seep, theirs.parent / "theirs", "mv ../theirs ../moved; ln -s root ../theirs")
+    base = theirs.parent
+    theirs.unlink()
+    (base / "moved").rename(theirs)
+    assert {"x.seep", "x.seep.d"} <= set(os.listdir(theirs))
+    assert not list((base / "root").iterdir())
+
+
+def test_a_page_is_written_into_no_folder_of_others(seep, theirs):
+    _, recordings = seep.run([program("temporaries")])
+    root = theirs.parent / "root"
+    env = {"HOME": str(theirs), "XDG_CACHE_HOME": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    folder = theirs / ".cache" / "seep"
+    folder.parent.mkdir()
+    folder.symlink_to(root)
+    done = seep.command("open", recordings.path, env=env)
+    assert done.status == 2 and b"is not a folder but a link" in done.stderr
+    folder.unlink()
+    folder.mkdir()
+    (folder / "run.seep.html").symlink_to(root / "page")
+    assert seep.command("open", recordings.path, env=env).status == 0
+    assert not list(root.iterdir()) and (folder / "run.seep.html").read_bytes()
