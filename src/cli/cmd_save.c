@@ -14,9 +14,9 @@
 #include "cli/command.h"
 #include "cli/ledger_operand.h"
 #include "cli/symbol_options.h"
+#include "profile/ledger_name.h"
 #include "recorder/census.h"
 #include "recorder/finish.h"
-#include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
 #include "recorder/outside.h"
 #include "report/report.h"
@@ -61,11 +61,11 @@ const struct seep_option_table cmd_snapshot_options = {
 static int choose_output(const char *ledger_name, const char *pattern, char **ret_output,
 			 struct seep_error *err)
 {
-	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
+	struct seep_ledger_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
 	SEEP_FREED char *exe = NULL;
 	int rc;
 
-	(void)seep_ledgerdir_parse(ledger_name, &name);
+	(void)seep_ledger_name_parse(ledger_name, &name);
 	exe = seep_xstrndup(ledger_name, name.exe_bytes);
 	rc = seep_outname_expand(pattern, exe, name.pid, ret_output, err);
 	if (rc == 0)

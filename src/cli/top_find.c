@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/xalloc.h"
-#include "recorder/ledgerdir.h"
+#include "profile/ledger_name.h"
 
 int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top_find *find,
 			struct seep_error *err)
@@ -146,7 +146,7 @@ void seep_top_find_more(void *user, struct seep_live *live)
 {
 	const uint64_t now_ns = seep_monotonic_ns();
 	struct seep_top_find *find = user;
-	struct seep_ledgerdir_name parts;
+	struct seep_ledger_name parts;
 	struct seep_idtable known;
 	struct met *met = NULL;
 	size_t count = 0, capacity = 0;
@@ -160,7 +160,7 @@ void seep_top_find_more(void *user, struct seep_live *live)
 	while ((entry = readdir(dir)) != NULL) {
 		const uint64_t hash = seep_hash_text(0, entry->d_name);
 
-		if (!seep_ledgerdir_parse(entry->d_name, &parts))
+		if (!seep_ledger_name_parse(entry->d_name, &parts))
 			continue;
 		met = seep_xgrow(met, &capacity, count + 1, sizeof(*met));
 		count += look_at(find, dirfd(dir), entry->d_name, hash, &known, &met[count]);

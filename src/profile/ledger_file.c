@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/ledger_file.h"
 
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "profile/ledger_figure.h"
+#include "profile/ledger_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +63,19 @@ static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_ac
 	return 0;
 }
 
+/*
+ * Its process may write to the file, but whoever owns the folder gave it the name: no process can
+ * pass itself off as another.
+ */
+static bool is_as_named(const struct seep_ledger *ledger)
+{
+	const struct ledger_header *header = &ledger->view.header;
+	struct seep_ledger_name name;
+
+	return !seep_ledger_name_parse(seep_path_base(ledger->file_name), &name) ||
+	       (name.pid == header->pid && name.start_ticks == header->start_ticks);
+}
+
 static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_error *err)
 {
 	enum ledger_view_status status;
@@ -76,6 +91,10 @@ static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_erro
 	/* Nobody will write to a dead ledger that was cut; it can still be looked at. */
 	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || writable))
 		return seep_ledger_refuse(&ledger->view, status, err);
+	if (!is_as_named(ledger))
+		return seep_fail(err, SEEP_ECORRUPT,
+				 "damaged: it says that it is of process %u, its name says another",
+				 ledger->view.header.pid);
 	ledger->view.header.parent[LEDGER_NAME_BYTES - 1] = '\0';
 	ledger->control = (void *)((char *)ledger->map.at + LEDGER_PAGE_BYTES);
 	ledger->state = (void *)((char *)ledger->map.at + 2 * LEDGER_PAGE_BYTES);

@@ -55,18 +55,28 @@ static bool has_mapped(const struct seep_maps *maps, const struct seep_ledger *l
 	       has_as_we_have(maps, ledger);
 }
 
+/* Who owns a ledger wrote it: nobody sends us to a process that is neither his nor ours. */
+static bool may_be_of(const struct seep_ledger *ledger, const struct seep_procfs_status *status)
+{
+	struct stat st;
+
+	return fstat(ledger->fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == status->uid ||
+					       st.st_uid == status->real_uid);
+}
+
 /* Of the process that is @pid here. */
 static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t pid)
 {
 	const struct ledger_header *header = &ledger->view.header;
 	const uint64_t namespace = seep_procfs_pid_namespace(pid);
 	struct seep_procfs_status status;
+	const bool has_status = seep_procfs_status(pid, &status);
 	struct seep_maps maps;
 	bool has;
 	int rc;
 
 	/* A forked child may have its parent's ledger mapped. */
-	if ((seep_procfs_status(pid, &status) && status.own_pid && status.own_pid != header->pid) ||
+	if ((has_status && status.own_pid && status.own_pid != header->pid) ||
 	    (namespace && header->pid_namespace && namespace != header->pid_namespace) ||
 	    !seep_procfs_alive(pid, 0))
 		return SEEP_PROCESS_DEAD;
@@ -77,7 +87,8 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 		has = has_mapped(&maps, ledger);
 		seep_maps_done(&maps);
 		if (has)
-			return SEEP_PROCESS_RUNNING;
+			return has_status && may_be_of(ledger, &status) ? SEEP_PROCESS_RUNNING
+									: SEEP_PROCESS_UNKNOWN;
 		return seep_procfs_alive(pid, header->start_ticks) ? SEEP_PROCESS_REPLACED
 								   : SEEP_PROCESS_DEAD;
 	}

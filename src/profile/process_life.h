@@ -23,7 +23,8 @@ enum seep_process_life {
  * @ret_pid: its pid as seen from here; set with SEEP_PROCESS_RUNNING only; may be NULL
  *
  * Of a process whose mappings we may not see it is what pid, PID namespace and start time tell;
- * whether it called exec meanwhile is unknown then. A copy of a ledger is nobody's.
+ * whether it called exec meanwhile is unknown then. A copy of a ledger is nobody's. Of one that
+ * belongs neither to the process's user nor to ours the process is unknown: it may say anything.
  */
 enum seep_process_life seep_process_life(const struct seep_ledger *ledger, uint32_t *ret_pid);
 

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "profile/ledger_name.h"
 #include "profile/process_life.h"
 #include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
@@ -128,8 +129,7 @@ static void sum_other_versions(const struct taking *taking)
 }
 
 /* What a process leaves that is killed while it makes its ledger. */
-static void tidy_half_made(int dir_fd, const char *file_name,
-			   const struct seep_ledgerdir_name *name)
+static void tidy_half_made(int dir_fd, const char *file_name, const struct seep_ledger_name *name)
 {
 	struct stat st;
 
@@ -144,12 +144,12 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	struct taking *taking = context;
 	struct seep_census *census = taking->census;
 	struct seep_census_entry *entry;
-	struct seep_ledgerdir_name name;
+	struct seep_ledger_name name;
 	struct seep_error err = { 0 };
 	struct seep_ledger_sums sums = { 0 };
 	struct seep_ledger ledger;
 
-	if (!seep_ledgerdir_parse(file_name, &name))
+	if (!seep_ledger_name_parse(file_name, &name))
 		return;
 	if (seep_ledger_open(dir_fd, file_name, SEEP_LEDGER_OURS, &ledger, &err) < 0) {
 		if (!name.is_unnamed)

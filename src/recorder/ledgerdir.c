@@ -5,7 +5,6 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -14,8 +13,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#define LEDGER_SUFFIX ".ledger"
 
 /* More than nearly all programs take. */
 #define PLENTY_BYTES (UINT64_C(128) << 20)
@@ -88,55 +85,6 @@ int seep_ledgerdir_open(const char *path, bool create, int *ret_fd, struct seep_
 	}
 	*ret_fd = fd;
 	return 0;
-}
-
-/* The number before @end, after a dot. Moves *end to that dot. */
-static bool number_before(const char *text, const char **end, uint64_t max, uint64_t *ret_number)
-{
-	const char *start = *end;
-	uint64_t number = 0;
-
-	while (start > text && isdigit((unsigned char)start[-1]))
-		start--;
-	if (start == *end || *end - start > 20 || start == text || start[-1] != '.')
-		return false;
-	for (const char *at = start; at < *end; at++) {
-		if (__builtin_mul_overflow(number, 10u, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
-			return false;
-	}
-	if (number > max)
-		return false;
-	*end = start - 1;
-	*ret_number = number;
-	return true;
-}
-
-bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret_name)
-{
-	size_t bytes = strlen(file_name), suffix = strlen(LEDGER_SUFFIX);
-	const size_t less = strlen(SEEP_LEDGERDIR_UNNAMED);
-	bool is_unnamed = bytes > less &&
-			  strcmp(file_name + bytes - less, SEEP_LEDGERDIR_UNNAMED) == 0;
-	uint64_t instance, start, pid;
-	const char *end;
-
-	bytes -= is_unnamed ? less : 0;
-	if (bytes <= suffix || strncmp(file_name + bytes - suffix, LEDGER_SUFFIX, suffix) != 0)
-		return false;
-	end = file_name + bytes - suffix;
-	/* From the right: the program's own name may hold dots and digits. */
-	if (!number_before(file_name, &end, UINT32_MAX, &instance) ||
-	    !number_before(file_name, &end, UINT64_MAX, &start) ||
-	    !number_before(file_name, &end, UINT32_MAX, &pid))
-		return false;
-	*ret_name = (struct seep_ledgerdir_name){
-		.pid = (uint32_t)pid,
-		.start_ticks = start,
-		.exe_bytes = (uint32_t)(end - file_name),
-		.is_unnamed = is_unnamed,
-	};
-	return true;
 }
 
 struct candidate {

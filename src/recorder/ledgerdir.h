@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder where ledgers are made, how it is chosen, and the names in it:
- * <exe>.<pid>.<start_ticks>.<n>.ledger; while one is being made it ends in ".new".
+ * The folder where ledgers are made, and how it is chosen.
  */
 #ifndef SEEP_RECORDER_LEDGERDIR_H
 #define SEEP_RECORDER_LEDGERDIR_H
@@ -33,19 +32,6 @@ char *seep_ledgerdir_usual(unsigned i) __attribute__((returns_nonnull));
  */
 SEEP_NODISCARD int seep_ledgerdir_open(const char *path, bool create, int *ret_fd,
 				       struct seep_error *err);
-
-struct seep_ledgerdir_name {
-	uint32_t pid;
-	uint64_t start_ticks;
-	uint32_t exe_bytes; /* how much of the name is the program's */
-	bool is_unnamed;    /* a forked child's that may be small yet, or one that is being made */
-};
-
-/* Behind the name of a ledger that does not have it yet. */
-#define SEEP_LEDGERDIR_UNNAMED ".new"
-
-/* Take a file name apart. False when it is not the name of a ledger. */
-bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret_name);
 
 /*
  * Where "seep run" has ledgers made: in $SEEP_DIR, or in the first of several folders whose file

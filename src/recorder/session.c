@@ -6,7 +6,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "profile/ledger_figure.h"
-#include "recorder/ledgerdir.h"
+#include "profile/ledger_name.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -233,15 +233,15 @@ static bool give_name(const struct seep_session *session, const char *unnamed, c
 
 void seep_session_meet(struct seep_session *session, const char *file_name)
 {
-	struct seep_ledgerdir_name name;
+	struct seep_ledger_name name;
 	struct seep_ledger ledger;
 	int rc;
 
-	if (!seep_ledgerdir_parse(file_name, &name))
+	if (!seep_ledger_name_parse(file_name, &name))
 		return;
 	if (name.is_unnamed) {
-		SEEP_FREED char *finished = seep_xstrndup(
-			file_name, strlen(file_name) - strlen(SEEP_LEDGERDIR_UNNAMED));
+		SEEP_FREED char *finished =
+			seep_xstrndup(file_name, strlen(file_name) - strlen(SEEP_LEDGER_UNNAMED));
 
 		if (give_name(session, file_name, finished))
 			seep_session_meet(session, finished);

@@ -5,12 +5,16 @@ links are planted and names exchanged while a run goes on. Nothing of root's cha
 
 import os
 import pathlib
+import re
 import shutil
+import struct
+import subprocess
+import sys
 import tempfile
 
 import pytest
 
-from harness import SEEP, need, program, run_plain
+from harness import RUNTIME, SEEP, need, program, run_plain
 
 OTHER = 65533
 
@@ -91,3 +95,41 @@ def test_a_page_is_written_into_no_folder_of_others(seep, theirs):
     (folder / "run.seep.html").symlink_to(root / "page")
     assert seep.command("open", recordings.path, env=env).status == 0
     assert not list(root.iterdir()) and (folder / "run.seep.html").read_bytes()
+
+
+
+# Maps the file that it is told of.
+MAPS = """import mmap
+file = open(input(), "r+b")
+kept = mmap.mmap(file.fileno(), 0)
+print(".", flush=True)
+input()
+"""
+PID_AT, START_AT = 48, 64
+
+
+@pytest.mark.parametrize("owner, pid_in_name", [(OTHER, 0), (0, 1), (OTHER, None)])
+def test_a_ledger_sends_nobody_to_another_process(seep, owner, pid_in_name):
+    """It is of root's process by its words, and that has mapped it, too."""
+    strace = need("strace")
+    assert run_plain([program("temporaries")], env=seep.environment({"LD_PRELOAD": RUNTIME})).status == 0
+    (ledger,) = seep.ledger_dir.iterdir()
+    with subprocess.Popen([sys.executable, "-c", MAPS], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as victim:
+        start = int(open(f"/proc/{victim.pid}/stat").read().rsplit(")", 1)[1].split()[19])
+        name = "x" if pid_in_name is None else f"x.{victim.pid + pid_in_name}.{start}.0"
+        forged = ledger.rename(seep.ledger_dir / f"{name}.ledger")
+        with open(forged, "r+b") as file:
+            for at, word in (PID_AT, struct.pack("<I", victim.pid)), (START_AT, struct.pack("<Q", start)):
+                file.seek(at)
+                file.write(word)
+        os.chown(forged, owner, owner)
+        victim.stdin.write(f"{forged}\n".encode())
+        victim.stdin.flush()
+        assert victim.stdout.readline() == b".\n"
+        for words in ["leaks", forged], ["top", "--once", forged], ["snapshot", forged]:
+            calls = seep.directory / "calls"
+            run_plain([strace, "-f", "-o", calls, "-e", "trace=ptrace,process_vm_readv", SEEP, *words],
+                      env=seep.environment())
+            assert not re.search(rf"\b{victim.pid}\b", calls.read_text()), words
+        victim.communicate(b"\n")

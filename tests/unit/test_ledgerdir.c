@@ -4,6 +4,7 @@
 #include "ledger_fake.h"
 #include "unit.h"
 #include "recorder/census.h"
+#include "profile/ledger_name.h"
 #include "recorder/ledgerdir.h"
 #include "recorder/ledger_control.h"
 
@@ -76,9 +77,9 @@ static void set_control(const char *name, uint32_t recorder, uint32_t done)
 
 TEST(names_are_taken_apart_from_the_right)
 {
-	struct seep_ledgerdir_name name;
+	struct seep_ledger_name name;
 
-	assert_true(seep_ledgerdir_parse("my.prog.7.12.3456.0.ledger", &name));
+	assert_true(seep_ledger_name_parse("my.prog.7.12.3456.0.ledger", &name));
 	assert_int_equal(name.exe_bytes, strlen("my.prog.7"));
 	assert_int_equal(name.pid, 12);
 	assert_int_equal(name.start_ticks, 3456);
@@ -100,10 +101,10 @@ TEST(other_names_are_none)
 		"x.1.99999999999999999999.3.ledger",
 		"x.1.123456789012345678901.3.ledger",
 	};
-	struct seep_ledgerdir_name name;
+	struct seep_ledger_name name;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_false(seep_ledgerdir_parse(cases[i], &name));
+		assert_false(seep_ledger_name_parse(cases[i], &name));
 	}
 }
 
