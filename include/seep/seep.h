@@ -129,7 +129,7 @@ static inline void seep_root_region_remove(const void *begin, size_t bytes)
  * seep_leaks_report - look for leaks now, and have them reported
  *
  * The recorder, or seep itself where there is none, reports them with their call stacks. The hook
- * is called for each, 65,536 at most, in this thread and before this returns. What is marked as
+ * is called for each, 4,096 at most, in this thread and before this returns. What is marked as
  * reported is left out.
  *
  * Returns: the number of lost blocks; -1 if nobody has looked: there is no library, or else a line

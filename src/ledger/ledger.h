@@ -145,7 +145,10 @@ enum ledger_mode {
 	LEDGER_MODE_MODULES = 1 << 9, /* the same for a filter by the caller's module */
 };
 
-/* Page 1. Tools write it at any time, the runtime reads it; peak_turn is the runtime's. */
+/*
+ * Page 1. Tools write it at any time. The runtime sets it up, and then writes peak_turn, caches,
+ * filtered_once, exit_ack, and epoch for marks of the program's own.
+ */
 struct ledger_control {
 	/* One cache line: all that the hot path reads. */
 	_Atomic uint32_t mode;		 /* enum ledger_mode, with the bits of filters */
@@ -236,7 +239,7 @@ struct ledger_table_state {
 	_Atomic uint64_t ready;	   /* items whose pages are real; only those may be touched */
 };
 
-/* Page 2. Written by the runtime. */
+/* Page 2. Written by the runtime; the table of marks and real_bytes also by who adds a mark. */
 struct ledger_state {
 	struct ledger_table_state table[LEDGER_TABLE_LIMIT];
 	_Atomic uint64_t real_bytes; /* pages made real, in bytes */
@@ -380,7 +383,7 @@ struct ledger_cache {
 
 /* The two contexts that exist in every ledger; row index 0 and 1 belong to them. */
 enum {
-	LEDGER_CONTEXT_NO_STACK = 0, /* counted while the thread's own walk was in use */
+	LEDGER_CONTEXT_NO_STACK = 0, /* counted directly, or early */
 	LEDGER_CONTEXT_OTHER = 1,    /* stacks met after the tables were full */
 	LEDGER_CONTEXT_FIRST = 2,
 };

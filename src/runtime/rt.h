@@ -45,8 +45,8 @@
 #define rt_add(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
 /*
- * The word becomes at least @value. Somebody who changes one of the ledger's all the time may have
- * his way: it is figures. Else a try fails only where another thread's succeeds.
+ * The word becomes at least @value. Gives up after many tries: only a word of the ledger that
+ * another process keeps changing takes so many, and that is a figure.
  */
 #define rt_raise(word, value)                                                                \
 	do {                                                                                 \
@@ -130,7 +130,6 @@ struct rt_global {
 	_Atomic uint32_t quick; /* enum rt_quick */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t verify_every;	/* 0 = off */
-	uint32_t leak_exitcode;
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */

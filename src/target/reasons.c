@@ -217,8 +217,8 @@ static void judge_surroundings(const struct seep_facts *facts, struct seep_findi
 	       "seep inside for that");
 	REASON("seccomp", NOTE, x->seccomp,
 	       "a seccomp filter restricts its system calls\nif the filter kills, let it "
-	       "allow madvise, mmap, munmap, mremap, futex, getpid, getpgid, gettid, tgkill, "
-	       "clock_gettime, sched_yield, getcwd, process_vm_readv, and prctl for --by-thread");
+	       "allow madvise, mmap, munmap, futex, getpid, getpgid, gettid, tgkill, "
+	       "clock_gettime, getcwd, rt_sigprocmask, process_vm_readv, and prctl for --by-thread");
 }
 
 static void judge_process(const struct seep_facts *facts, struct seep_findings *found)

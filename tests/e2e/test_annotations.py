@@ -86,6 +86,14 @@ def test_without_a_recorder_the_same_leaks_are_found_and_nobody_is_noticed(seep)
     assert "LOST: 1.3 KB in 1 block, malloc" in leak and "lose" in leak
 
 
+def test_a_small_forked_child_finds_its_leaks(seep):
+    alone = run(seep, "checks_itself", "forked", library=LIBRARY)
+    recorded, _ = seep.run([program("checks_itself"), "forked"])
+    for done in (alone.stdout, alone.stderr), (recorded.stdout, recorded.stderr):
+        assert done[0].decode() == FOUND + UNNOTICED
+        assert "LOST: 1.3 KB in 1 block" in leaks_in(done[1].decode())[0]
+
+
 def test_without_a_recorder_threads_check_in_turns(seep):
     done = run(seep, "checks_itself", "threads", library=LIBRARY)
     assert done.stdout.decode() == FOUND * 4 + UNNOTICED

@@ -5,7 +5,7 @@
  * "threads": in four threads at once; "closed": without a standard error; "unread": nobody reads
  * it; "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "left": after
  * a check that a handler left by siglongjmp(); "apart": its next child is to be the first process
- * of a PID namespace.
+ * of a PID namespace; "forked": in a forked child, small as it is.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -121,6 +121,8 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
+	if (strcmp(mode, "forked") == 0 && fork() > 0)
+		return wait(&status) > 0 ? status != 0 : 3;
 	(void)signal(SIGCHLD, count);
 	/* Orphans among our descendants would become our children. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -40,8 +40,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 static RT_COLD void free_for_loader(void *block, const void *frame)
 {
 	rt_free_slow(block, frame);
-	if (rt_control())
-		rt_modules_unloaded(frame);
+	rt_modules_unloaded(frame);
 }
 
 RT_EXPORT RT_HOT void free(void *block)

@@ -7,6 +7,7 @@
 
 #include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
+#include "runtime/life/rt_options.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/life/start.h"
 #include "runtime/sys/rt_facts.h"
@@ -128,12 +129,12 @@ RT_EXPORT void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user)
 static void call_hook(const struct rt_lost *lost)
 {
 	for (uint32_t i = 0; leaks_hook && i < lost->listed; i++) {
-		struct seep_leak leak = {
-			.address = (const void *)(uintptr_t)lost->list[i].address,
-			.bytes = lost->list[i].bytes,
-		};
+		const uintptr_t address = lost->list[i].address;
+		const struct seep_leak leak = { (const void *)address, lost->list[i].bytes };
 
-		leaks_hook(&leak, leaks_hook_user);
+		/* Others may write to the list. */
+		if (rt_block_at(address, rt_global.granule_shift).value)
+			leaks_hook(&leak, leaks_hook_user);
 	}
 }
 
@@ -201,8 +202,8 @@ FROM_ASM void ask___lsan_do_leak_check(uint64_t none, const uint64_t *registers)
 	if (rt_next.__lsan_do_leak_check ||
 	    atomic_exchange_explicit(&is_done, 1, memory_order_relaxed))
 		return;
-	if (ask_seep_rt_leaks_scan(SEEP_LEAKS_REPORT, registers) <= 0 || !rt_global.leak_exitcode)
+	if (ask_seep_rt_leaks_scan(SEEP_LEAKS_REPORT, registers) <= 0 || !rt_options.leak_exitcode)
 		return;
-	rt_exit_notice(LEDGER_ENDED_EXIT, (int)rt_global.leak_exitcode);
-	rt_next._exit((int)rt_global.leak_exitcode);
+	rt_exit_notice(LEDGER_ENDED_EXIT, (int)rt_options.leak_exitcode);
+	rt_next._exit((int)rt_options.leak_exitcode);
 }

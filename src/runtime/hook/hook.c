@@ -25,7 +25,7 @@ void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void
 		     uint64_t before)
 {
 	alloc.flags |= LEDGER_CELL_FOREIGN;
-	if (rt_control() && rt_record_is_new(block, before))
+	if (is_counted() && rt_record_is_new(block, before))
 		(void)rt_record_slow(block, size, alloc, frame);
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What ends a process or replaces its program, _Fork, vfork, clone, and dlclose; fork() comes by
- * pthread_atfork (life/fork.c), and what is done by syscall() is looked at here. Ends are noted only
- * in the process that owns the ledger: a vfork child shares all of our memory.
+ * pthread_atfork (life/fork.c). Of what is done by syscall(), sandboxes and what shares memory. Ends
+ * are noted only in the process that owns the ledger: a vfork child shares all of our memory.
  */
 #include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
-#include "runtime/life/start.h"
 #include "runtime/track/record.h"
-#include "runtime/track/thread.h"
 
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -46,8 +44,7 @@ RT_EXPORT int dlclose(void *handle)
 
 	rt_next_find();
 	failed = rt_next.dlclose(handle);
-	if (rt_mine.control)
-		rt_modules_unloaded(__builtin_frame_address(0));
+	rt_modules_unloaded(__builtin_frame_address(0));
 	return failed;
 }
 
@@ -72,13 +69,13 @@ SHARES(clone)
 
 /* As libseccomp calls it; and those who fork by themselves. */
 JUMP(syscall, "");
-FROM_ASM void *next_syscall(long number, long first, unsigned long second)
+FROM_ASM void *next_syscall(long number, long first, unsigned long second, unsigned long third)
 {
 	rt_next_find();
 	if (number == SYS_prctl)
-		rt_before_prctl(first, second);
+		rt_before_prctl(first, second, third);
 	else if (number == SYS_seccomp &&
-		 (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER))
+		 (first == SECCOMP_SET_MODE_STRICT || (first == SECCOMP_SET_MODE_FILTER && third)))
 		rt_confine(first == SECCOMP_SET_MODE_STRICT);
 	else if (number == SYS_vfork || number == SYS_clone || number == SYS_clone3)
 		rt_store(&rt_exit_is_shared, 1);

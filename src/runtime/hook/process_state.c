@@ -43,7 +43,7 @@ RT_EXPORT int prctl(int option, ...)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
 	rt_next_find();
-	rt_before_prctl(option, arguments[0]);
+	rt_before_prctl(option, arguments[0], arguments[1]);
 	result = rt_next.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	if (RT_UNLIKELY(option == PR_SET_NAME))
 		rt_name_changed(true);

@@ -3,7 +3,6 @@
 
 #include "runtime/life/fork.h"
 #include "runtime/life/rt_scan_request.h"
-#include "runtime/life/start.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
@@ -48,11 +47,11 @@ void rt_confine(bool strict)
 	rt_store(&rt_is_strict, true);
 }
 
-void rt_before_prctl(long option, unsigned long argument)
+void rt_before_prctl(long option, unsigned long argument, unsigned long filter)
 {
 	if (option == PR_SET_NO_NEW_PRIVS)
 		rt_fork_give_name();
-	else if (option == PR_SET_SECCOMP)
+	else if (option == PR_SET_SECCOMP && (filter || argument == SECCOMP_MODE_STRICT))
 		rt_confine(argument == SECCOMP_MODE_STRICT);
 	else if (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)
 		rt_store(&rt_clock_is_coarse, true);
@@ -85,7 +84,8 @@ static void wait_for_recorder(struct ledger_control *control)
 	/* The recorder gives itself more time for a leak scan. */
 	do
 		until_ns = began_ns + (uint64_t)rt_load(&control->exit_wait_ms) * 1000000;
-	while (!rt_recorder_wait(&control->exit_ack, 1, until_ns) && rt_now_ns() >= until_ns &&
+	while (!rt_recorder_wait(&control->exit_ack, LEDGER_EXIT_GO_ON, until_ns) &&
+	       rt_now_ns() >= until_ns &&
 	       began_ns + (uint64_t)rt_load(&control->exit_wait_ms) * 1000000 > until_ns);
 }
 
@@ -104,7 +104,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	/* Of a death by signal nobody knows when it was; and its handler may leave abort(). */
 	rt_store(&state->ended_ns, ended == LEDGER_ENDED_ABORT ? 0 : rt_now_ns());
 	/* An answer may be there: to an abort or exit that was not the last. */
-	(void)atomic_exchange_explicit(&rt_global.control->exit_ack, 0, memory_order_seq_cst);
+	(void)atomic_exchange_explicit(&rt_global.control->exit_ack, LEDGER_EXIT_NONE,
+				       memory_order_seq_cst);
 	rt_store_release(&state->ended, ended);
 	if (rt_fork_end(ended))
 		return;
@@ -203,15 +204,18 @@ static void find_exit_point(const void *frame)
 
 void rt_exit_forked(uint32_t before)
 {
-	if (!rt_load(&rt_facts.exit_tid))
-		return;
+	const uint32_t tid = rt_load(&rt_facts.exit_tid);
+
 	/* In a handler, say. Then it is the child that is ending, too. */
-	if (rt_load(&rt_facts.exit_tid) == before) {
+	if (tid && tid == before) {
 		rt_store(&rt_facts.exit_tid, rt_gettid());
 		return;
 	}
-	rt_store(&rt_facts.exit_tid, 0);
-	rt_store(&is_ending, 0);
+	/* Not without need: each is a page of the child's. The thread may not have said where yet. */
+	if (tid)
+		rt_store(&rt_facts.exit_tid, 0);
+	if (rt_load(&is_ending))
+		rt_store(&is_ending, 0);
 }
 
 static void at_true_end(int status, void *unused)

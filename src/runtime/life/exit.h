@@ -40,15 +40,15 @@ extern RT_HIDDEN _Atomic uint32_t rt_exit_is_shared;
 /* This process is about to enter a sandbox; @strict: one that allows hardly any system call. */
 RT_COLD void rt_confine(bool strict);
 
-/* What it does if it is about to call prctl(@option, @argument): then, and where the clock goes. */
-RT_COLD void rt_before_prctl(long option, unsigned long argument);
+/* What it does if it is about to call prctl(): then, and where the clock goes. */
+RT_COLD void rt_before_prctl(long option, unsigned long argument, unsigned long filter);
 
 /* In a forked child: of its one thread, @before was the id. */
 void rt_exit_forked(uint32_t before);
 
 /*
- * Note the end in the ledger; if a live recorder is registered, wait until it acknowledges, at
- * most exit_wait_ms. Nothing happens in a process that does not own the ledger. An abort that a
+ * Note the end in the ledger. If there is a recorder, wait up to a second until it is registered,
+ * and at most exit_wait_ms until it acknowledges. Nothing happens in a process that does not own the ledger. An abort that a
  * handler leaves needs no word: the recorder goes on, and the next end is noted in its place.
  */
 void rt_exit_notice(enum ledger_ended ended, int status);

@@ -104,8 +104,11 @@ static uint32_t next_row(void)
 
 static void stay_unrecorded(void)
 {
+	struct ledger_sums *sums = for_children.ledger_stays ? rt_global.sums : above;
+
 	(void)rt_phase_end(RT_ON);
-	rt_add(&(for_children.ledger_stays ? rt_global.sums : above)->unrecorded, 1);
+	if (sums)
+		rt_add(&sums->unrecorded, 1);
 }
 
 /*
@@ -126,6 +129,7 @@ void rt_forked_child(void)
 		return;
 	/* Hooks may write to the state before there is a ledger. */
 	rt_global.state = &rt_nowhere;
+	rt_store(&rt_nowhere.unseen, 0);
 	rt_early_drop();
 	rt_exit_forked(rt_tls.tid);
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
@@ -210,7 +214,7 @@ bool rt_fork_begin(const void *unused)
 	if (!made)
 		return false;
 	rt_store(&is_over, false);
-	rt_mine.control = rt_global.control;
+	__atomic_store_n(&rt_mine.control, rt_global.control, __ATOMIC_RELEASE);
 	rt_early_settle();
 	return true;
 }
@@ -273,7 +277,7 @@ void rt_fork_started(void)
 	remember(rt_mine.control);
 }
 
-void rt_fork_start(void)
+void rt_fork_register(void)
 {
 	(void)pthread_atfork(at_fork, NULL, rt_forked_child);
 }

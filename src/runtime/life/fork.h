@@ -21,7 +21,7 @@
 void rt_fork_started(void);
 
 /* Once, in our constructor. */
-void rt_fork_start(void);
+void rt_fork_register(void);
 
 /* Before a fork, in the parent, by a function of ours with frame address @frame. */
 void rt_fork_prepare(const void *frame);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/layout.h"
 
-#include "core/bits.h"
 #include "core/cgroup.h"
 #include "runtime/life/rt_options.h"
 #include "runtime/sys/sys.h"

@@ -79,6 +79,7 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	long fd = -ENOENT;
 
 	if (wanted_dir) {
+		/* Not without need: it is a page of a forked child's. */
 		if (rt_ledger_dir != wanted_dir)
 			rt_ledger_dir = wanted_dir;
 		fd = open_private(wanted_dir, uid, ret);
@@ -214,7 +215,8 @@ static bool give_name(long dir)
 	if (ret == -EINVAL || ret == -ENOSYS)
 		ret = rt_syscall6(SYS_renameat, dir, from, dir, to, 0, 0);
 	/* Of two threads that fork at once, one finds it done. */
-	rt_ledger_is_named |= ret == 0;
+	if (ret == 0)
+		rt_ledger_is_named = true;
 	return ret == 0;
 }
 
@@ -365,6 +367,7 @@ static bool begin_file(struct file *file)
 	if (!base)
 		return false;
 	point_at(base);
+	rt_note_unseen(rt_load(&rt_nowhere.unseen));
 	rt_tables_start();
 	rt_count_private(0);
 	fill_control();

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { KEY_MAX = 24, TEXT_MAX = 4096 };
+enum { KEY_BYTES = 48, TEXT_MAX = 4096 };
 
 struct option {
 	const char *key;
@@ -140,7 +140,7 @@ static bool parse(const char *text)
 	static RT_LARGE char value[TEXT_MAX]; /* as long as all of them: never cut */
 
 	while (*text) {
-		char key[KEY_MAX * 2];
+		char key[KEY_BYTES];
 		bool assigned;
 
 		value[0] = '\0';

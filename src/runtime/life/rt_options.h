@@ -11,7 +11,7 @@ struct rt_options {
 	uint64_t size_max;
 	uint64_t depth;
 	uint64_t verify;
-	uint64_t ledger_max; /* 0 = by the file system */
+	uint64_t ledger_max; /* 0 = by file system and control groups */
 	uint64_t exit_wait_ms;
 	uint64_t start_wait;	/* 1: wait at the start until a recorder is there */
 	uint64_t argv;		/* 0: withhold the arguments */

@@ -2,6 +2,7 @@
 #include "runtime/life/rt_scan_request.h"
 
 #include "runtime/life/exit.h"
+#include "runtime/life/fork.h"
 #include "runtime/life/start.h"
 #include "runtime/life/start_tool.h"
 #include "runtime/next/next.h"
@@ -42,7 +43,7 @@ bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns
 	}
 }
 
-/* Of a fork it will know when its parent ends; there may be thousands. */
+/* Not in a fork: there may be thousands, and it hears of each when the parent ends. */
 void rt_recorder_meet(void)
 {
 	struct ledger_control *control = rt_mine.control;
@@ -148,6 +149,8 @@ const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *register
 
 	if (!control || rt_getpid_or_tid() != rt_header.pid)
 		return "this process is not recorded";
+	/* The tool finds a ledger by its name. */
+	rt_fork_give_name();
 	rt_recorder_meet();
 	recorder = rt_load_acquire(&control->recorder_pid);
 	is_recorded = recorder && !is_gone(recorder);

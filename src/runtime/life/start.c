@@ -50,10 +50,8 @@ static bool map_mine(void)
 
 bool rt_start_contexts(void)
 {
-	if (!rt_contexts_start()) {
-		rt_note_unseen(LEDGER_UNSEEN_NO_MEMORY);
+	if (!rt_contexts_start())
 		return false;
-	}
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	rt_names_start(rt_options.by_thread != 0);
@@ -86,7 +84,6 @@ static bool start(const void *argument)
 		return false;
 	if (!rt_options_read(first.options) || !map_mine())
 		return false;
-	rt_store(&rt_mine.first_row, 1);
 	rt_facts_start();
 	rt_tool_find();
 	rt_module_filter_start(rt_options.modules);
@@ -94,7 +91,6 @@ static bool start(const void *argument)
 	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_in_vdso("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)rt_options.verify;
-	rt_global.leak_exitcode = (uint32_t)rt_options.leak_exitcode;
 	if (rt_global.glibc && !rt_operators_foreign) {
 		if (!rt_options.verify)
 			rt_store(&rt_global.quick, RT_QUICK_GLIBC);
@@ -104,6 +100,7 @@ static bool start(const void *argument)
 	}
 	if (!rt_pagemap_start())
 		return false;
+	rt_store(&rt_mine.first_row, 1);
 	first.dir = keep_dir(first.dir);
 	if (!rt_ledger_make(&first)) {
 		rt_pagemap_stop();
@@ -112,7 +109,7 @@ static bool start(const void *argument)
 	rt_modules_start();
 	if (!rt_threads_start() || !rt_start_contexts())
 		return false;
-	rt_mine.control = rt_global.control;
+	__atomic_store_n(&rt_mine.control, rt_global.control, __ATOMIC_RELEASE);
 	rt_fork_started();
 	rt_early_settle();
 	return true;
@@ -175,8 +172,8 @@ struct ledger_control *rt_control_cold(void)
 
 bool rt_is_early(void)
 {
-	/* It may have come since the caller found none. */
-	return rt_mine.control || rt_phase_is_others();
+	/* In this order: whoever reads RT_ON sees the ledger. */
+	return (rt_phase_is_others() && rt_load(&rt_mine.first_row)) || rt_mine.control;
 }
 
 /* Programs that allocate nothing before main start here. One that loads us later is not recorded. */
@@ -187,5 +184,5 @@ static __attribute__((constructor)) void construct(void)
 	rt_exit_start();
 	if (rt_options.start_wait)
 		rt_recorder_meet();
-	rt_fork_start();
+	rt_fork_register();
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/rt.h"
 
-/* Contexts and names begin, in a ledger that is new; false: no memory. */
+/* Contexts and names begin, in a ledger that is new; false: no room, which unseen explains. */
 bool rt_start_contexts(void);
 
 /*

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/next/next.h"
 
-#include "runtime/rt.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>

@@ -91,7 +91,8 @@ static struct rt_memo_table *renew(rt_memo *memo, struct rt_memo_table *old, uin
 	uint64_t buckets = old ? buckets_of(old) * 2 : BUCKETS_FIRST;
 	struct rt_memo_table *table = NULL;
 
-	if (!old || (rt_load(&old->generation) == generation && bytes_of(buckets) <= most_bytes))
+	if (!old || (rt_load(&old->generation) == generation &&
+		     buckets * sizeof(struct rt_memo_bucket) <= most_bytes))
 		table = replace(memo, old, buckets, generation);
 	if (table || !old)
 		return table;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sys/rt_facts.h"
 
-#include "runtime/rt.h"
-
 #include <dlfcn.h>
 
 RT_LARGE struct ledger_facts rt_facts;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sys/sys.h"
 
-#include "runtime/rt.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/tables.h"
 

@@ -41,8 +41,8 @@ static uint32_t why_no_page(long error)
 }
 
 /*
- * Where pages could not be had, what is reserved in vain goes on past every limit: it is no limit
- * that could be raised.
+ * A table whose pages could not be had fills with reservations in vain: no larger ledger_max would
+ * help.
  */
 static RT_COLD void note_full(void)
 {

@@ -24,10 +24,6 @@ enum {
 	ROW_SHIFT = EPOCH_SHIFT - LEDGER_ROW_ID_BITS
 };
 
-struct known {
-	uint64_t word;
-};
-
 static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
 {
 	uint64_t hash = core_hash_step(core_hash_step(rt_global.seed, leaf), key.word);
@@ -35,20 +31,20 @@ static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
 	return core_hash_step(hash, flags);
 }
 
-static uint32_t context_of(struct known known)
+static uint32_t context_of(uint64_t known)
 {
-	return (uint32_t)(known.word & ((1u << ROW_SHIFT) - 1)) - 1;
+	return (uint32_t)(known & ((1u << ROW_SHIFT) - 1)) - 1;
 }
 
-static uint32_t present_row(struct known known)
+static uint32_t present_row(uint64_t known)
 {
-	return (uint32_t)(known.word >> ROW_SHIFT) & (LEDGER_ROW_ID_END - 1);
+	return (uint32_t)(known >> ROW_SHIFT) & (LEDGER_ROW_ID_END - 1);
 }
 
 /* Of a context that was not met for 16,384 epochs the row would be wrong. */
-static bool is_of_epoch(struct known known, uint32_t epoch)
+static bool is_of_epoch(uint64_t known, uint32_t epoch)
 {
-	return known.word >> EPOCH_SHIFT == (epoch & ((1u << EPOCH_BITS) - 1));
+	return known >> EPOCH_SHIFT == (epoch & ((1u << EPOCH_BITS) - 1));
 }
 
 static uint32_t row_id(uint64_t index)
@@ -118,13 +114,13 @@ static uint32_t find_row(const struct rt_path *path, struct rt_key key, const st
 			 (path->cut ? LEDGER_CONTEXT_CUT : 0) |
 			 (rt_walk_follows_fp(walk) ? LEDGER_CONTEXT_FRAME_POINTER : 0);
 	uint64_t hash = context_hash(path->leaf, key, flags);
-	struct known known = { path->full ? 0 : rt_memo_find(&rt_entered, hash) };
+	uint64_t known = path->full ? 0 : rt_memo_find(&rt_entered, hash);
 	uint32_t context = LEDGER_CONTEXT_OTHER, row = 0;
 
 	*ret_hash = hash;
-	if (known.word && is_of_epoch(known, epoch))
+	if (known && is_of_epoch(known, epoch))
 		return present_row(known);
-	if (known.word) {
+	if (known) {
 		context = context_of(known);
 		row = present_row(known);
 	} else if (!path->full) {
@@ -157,7 +153,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 
 	rt_nodes_add(&thread->walk, &path);
 	row = find_row(&path, key, &thread->walk, epoch, &known_by);
-	/* Stacks that the ledger has no room for are added too: not without an end. */
+	/* Also stacks that the ledger has no room for; hence the bound. */
 	if (!path.folded || may_keep_path(known_by))
 		rt_memo_put(&rt_raw_rows, hash, (uint64_t)epoch << 32 | row,
 			    rt_load(&rt_generation), rt_header.ledger_max_bytes / RAW_SHARE);

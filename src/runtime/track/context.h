@@ -42,7 +42,7 @@ static inline uint32_t rt_context_row(struct rt_thread *thread, uint64_t path_ha
 	return rt_context_make(thread, rt_context_hash(path_hash, key), key, epoch);
 }
 
-/* Publish the two contexts that always exist and the root node; map the private tables. */
+/* Publish the two contexts that always exist and the root node. False: no room. */
 bool rt_contexts_start(void);
 
 /* In a forked child: the tables are empty again; rt_contexts_start comes next. */

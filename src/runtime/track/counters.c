@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/counters.h"
 
-#include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/flush.h"
 

@@ -11,7 +11,7 @@ static _Atomic int64_t threshold_from;
 
 void rt_threshold_update(void)
 {
-	uint32_t n = rt_load(&rt_global.control->caches);
+	uint32_t n = rt_load(&rt_threads);
 	int64_t live = rt_load(&rt_global.state->live_bytes) + rt_load(&rt_global.caches[0].first);
 	int64_t peak = rt_load(&rt_global.state->peak_bytes);
 	int64_t bytes = 0;
@@ -46,13 +46,7 @@ void rt_peak_alone(struct ledger_control *control, int64_t live)
 
 static void raise_peak(int64_t live)
 {
-	struct ledger_state *state = rt_global.state;
-	int64_t peak = rt_load(&state->peak_bytes);
-
-	while (live > peak &&
-	       !atomic_compare_exchange_weak_explicit(&state->peak_bytes, &peak, live,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
+	rt_raise(&rt_global.state->peak_bytes, live);
 	rt_threshold_update();
 	stamp(live);
 }

@@ -6,11 +6,11 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/rules.h"
+#include "runtime/unwind/stack.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -174,19 +174,6 @@ bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)
 	return true;
 }
 
-/*
- * Some programs hide their header from whoever would dump them, or write over it. Asked by a call
- * that sandboxes let pass; where they do not, it is as it is in all others.
- */
-static bool is_readable(uintptr_t from, size_t bytes)
-{
-	const uintptr_t start = from & ~(uintptr_t)4095;
-	const long failed = rt_syscall3(SYS_madvise, (long)start, (long)(from + bytes - start),
-					MADV_POPULATE_READ);
-
-	return failed != -EINVAL && failed != -ENOMEM && failed != -EFAULT;
-}
-
 /* To work in: too much for a stack that may be tiny. */
 struct work {
 	struct listed now;
@@ -203,7 +190,8 @@ static void find_build_id(struct work *work)
 	const Elf64_Ehdr *ehdr = &work->ehdr;
 	const Elf64_Phdr *phdr = &work->phdr;
 
-	if (now->start & 4095 || !is_readable(now->start, 4096))
+	/* Some programs hide their header from whoever would dump them, or write over it. */
+	if (now->start & 4095 || !rt_pages_are_readable(now->start, now->start + 4096))
 		return;
 	memcpy(&work->ehdr, start, sizeof(*ehdr));
 	if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_phentsize != sizeof(*phdr) ||
@@ -217,7 +205,7 @@ static void find_build_id(struct work *work)
 		at = now->bias + phdr->p_vaddr;
 		if (phdr->p_type != PT_NOTE || phdr->p_memsz > NOTES_MAX_BYTES || at < now->start ||
 		    at > now->end || phdr->p_memsz > now->end - at ||
-		    !is_readable(at, phdr->p_memsz))
+		    !rt_pages_are_readable(at & ~(uintptr_t)4095, at + phdr->p_memsz))
 			continue;
 		id = core_notes_build_id((const uint8_t *)at, phdr->p_memsz, &bytes);
 		if (!id || bytes > LEDGER_BUILD_ID_BYTES)

@@ -2,7 +2,6 @@
 #include "runtime/unwind/stack.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/rt.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,8 +45,7 @@ bool rt_is_readable(uintptr_t address)
 			   0) == -EINVAL;
 }
 
-/* A word of each page in [@from, @to), both multiples of a page. */
-static bool pages_are_readable(uintptr_t from, uintptr_t to)
+bool rt_pages_are_readable(uintptr_t from, uintptr_t to)
 {
 	while (from < to && rt_is_readable(from))
 		from += PAGE_BYTES;
@@ -68,7 +66,7 @@ static RT_COLD bool extend(struct rt_stack *stack, uintptr_t sp)
 	uintptr_t end = own_end();
 	uintptr_t known = end == stack->end ? stack->low : end & ~(uintptr_t)(PAGE_BYTES - 1);
 
-	if (sp >= end || end - sp > STACK_BYTES_MAX || !pages_are_readable(low, known))
+	if (sp >= end || end - sp > STACK_BYTES_MAX || !rt_pages_are_readable(low, known))
 		return false;
 	*stack = (struct rt_stack){ low, end };
 	return true;
@@ -108,7 +106,7 @@ static uintptr_t sp_of_goroutine(uintptr_t g, uintptr_t depth)
 	    depth > bounds[1] - bounds[0])
 		return 0;
 	sp = bounds[1] - depth;
-	if (!is_known && !pages_are_readable(sp & ~(uintptr_t)(PAGE_BYTES - 1), bounds[1]))
+	if (!is_known && !rt_pages_are_readable(sp & ~(uintptr_t)(PAGE_BYTES - 1), bounds[1]))
 		return 0;
 	rt_store(place, g);
 	return sp;

@@ -45,6 +45,9 @@ uintptr_t rt_stack_before_cgo(struct rt_stack *stack, uintptr_t sp, uintptr_t *f
 /* Is the word at @address readable? By the kernel's word. */
 bool rt_is_readable(uintptr_t address);
 
+/* A word of each page from @from on, a multiple of a page, to @to. */
+bool rt_pages_are_readable(uintptr_t from, uintptr_t to);
+
 /* Copy @bytes from @address, readable or not; false when it is not. */
 bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes);
 

@@ -9,7 +9,7 @@
 
 static _Atomic uint64_t walk_number;
 
-enum { SHOWN_MAX = 8, CONTEXT_FRAMES = 3, HEX_BYTES = 19 };
+enum { SHOWN_MAX = 8, COMMON_SHOWN = 3, HEX_BYTES = 19 };
 
 struct comparison {
 	const struct rt_walk *walk;
@@ -54,7 +54,7 @@ static RT_COLD void show(const struct comparison *c)
 	static _Atomic uint32_t shown;
 	uint32_t length = rt_walk_length(c->walk);
 	bool exact;
-	uint32_t from = c->at > CONTEXT_FRAMES ? c->at - CONTEXT_FRAMES : 0;
+	uint32_t from = c->at > COMMON_SHOWN ? c->at - COMMON_SHOWN : 0;
 
 	if (atomic_fetch_add_explicit(&shown, 1, memory_order_relaxed) >= SHOWN_MAX)
 		return;

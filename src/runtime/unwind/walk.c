@@ -5,8 +5,6 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/step.h"
 
-#include <dlfcn.h>
-
 /* What a word points at that never holds. */
 static const uintptr_t zero;
 
