@@ -54,6 +54,8 @@ enum {
 
 /* A process waits so long at its end for its recorder, unless exit_wait_ms= says otherwise. */
 #define LEDGER_EXIT_WAIT_MS 10000
+/* The recorder may give itself so long, for a leak scan, and no longer. */
+#define LEDGER_SCAN_WAIT_MS 600000
 
 /* A session's number is random, but for so many bits, the lowest: its recorder's pid. */
 #define LEDGER_SESSION_PID_BITS 22

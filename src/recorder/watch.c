@@ -33,7 +33,6 @@ enum {
 	 */
 	CATCH_TRIES = 20,
 	CATCH_PAUSE_NS = 50000,
-	SCAN_WAIT_MS = 600000,
 	/* The stack holds the chunk that a ledger's tables are read through. */
 	WATCH_STACK_BYTES = 256 * 1024,
 };
@@ -233,7 +232,7 @@ static void scan_for_leaks(struct seep_watch *watch)
 	uint32_t wait_ms = LEDGER_EXIT_WAIT_MS;
 
 	(void)atomic_compare_exchange_strong(&watch->ledger.control->exit_wait_ms, &wait_ms,
-					     SCAN_WAIT_MS);
+					     LEDGER_SCAN_WAIT_MS);
 	seep_leak_scan_free(watch->seen.leak_scan);
 	watch->seen.no_leak_scan.code = 0;
 	if (seep_leak_check_scan(&watch->ledger, watch->pid, SEEP_SCAN_AT_EXIT, watch->leak_check,

@@ -41,7 +41,8 @@ class Ending:
     """A process that waits at its end for us, its recorder."""
 
     def __init__(self, seep, mode, options=""):
-        env = {"LD_PRELOAD": str(SEEP.parent / "libseep.so"), "SEEP_DIR": str(seep.ledger_dir)}
+        env = {"LD_PRELOAD": str(SEEP.parent / "libseep.so"), "SEEP_DIR": str(seep.ledger_dir),
+               "SEEP_SESSION": str(os.getpid())}
         self.process = subprocess.Popen(
             [program("ends"), mode],
             env={**os.environ, **env, "SEEP_OPTIONS": "exit_wait_ms=600000" + options},

@@ -2,6 +2,7 @@
 #include "runtime/life/exit.h"
 
 #include "runtime/life/fork.h"
+#include "runtime/life/rt_options.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
@@ -57,6 +58,14 @@ void rt_before_prctl(long option, unsigned long argument, unsigned long filter)
 		rt_store(&rt_clock_is_coarse, true);
 }
 
+/* The recorder gives itself more time for a leak scan. */
+static uint64_t wait_ns(const struct ledger_control *control)
+{
+	const uint64_t most_ms = core_larger(rt_options.exit_wait_ms, LEDGER_SCAN_WAIT_MS);
+
+	return core_smaller(rt_load(&control->exit_wait_ms), most_ms) * UINT64_C(1000000);
+}
+
 /*
  * Which calls the sandbox lets pass is not known: none is made. The recorder looks by itself, says
  * that it has seen the end, and stops this process while it looks for leaks.
@@ -64,13 +73,13 @@ void rt_before_prctl(long option, unsigned long argument, unsigned long filter)
 static void wait_without_calls(const struct ledger_control *control)
 {
 	const uint64_t began_ns = rt_now_ns();
-	uint64_t wait_ms = NOTICE_MS;
+	uint64_t until_ns = began_ns + NOTICE_MS * UINT64_C(1000000);
 	uint32_t ack;
 
 	while ((ack = rt_load_acquire(&control->exit_ack)) != LEDGER_EXIT_GO_ON &&
-	       rt_now_ns() - began_ns < wait_ms * UINT64_C(1000000)) {
+	       rt_now_ns() < until_ns) {
 		if (ack == LEDGER_EXIT_SEEN)
-			wait_ms = rt_load(&control->exit_wait_ms);
+			until_ns = began_ns + wait_ns(control);
 		__builtin_ia32_pause();
 	}
 }
@@ -81,12 +90,10 @@ static void wait_for_recorder(struct ledger_control *control)
 
 	rt_recorder_meet();
 	began_ns = rt_now_ns();
-	/* The recorder gives itself more time for a leak scan. */
 	do
-		until_ns = began_ns + (uint64_t)rt_load(&control->exit_wait_ms) * 1000000;
+		until_ns = began_ns + wait_ns(control);
 	while (!rt_recorder_wait(&control->exit_ack, LEDGER_EXIT_GO_ON, until_ns) &&
-	       rt_now_ns() >= until_ns &&
-	       began_ns + (uint64_t)rt_load(&control->exit_wait_ms) * 1000000 > until_ns);
+	       rt_now_ns() >= until_ns && began_ns + wait_ns(control) > until_ns);
 }
 
 void rt_exit_notice(enum ledger_ended ended, int status)
@@ -110,7 +117,7 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	if (rt_fork_end(ended))
 		return;
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
-	if (!rt_load(&rt_global.control->recorder_pid) && !rt_header.session)
+	if (!rt_header.session)
 		return;
 	if (rt_load(&is_confined)) {
 		wait_without_calls(rt_global.control);

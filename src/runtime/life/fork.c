@@ -15,9 +15,11 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/walk.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 /* Whose sums this process's are added to, if it is small: a page of a parent's ledger. */
 static struct ledger_sums *above;
@@ -247,6 +249,16 @@ static bool add_to_sums(struct ledger_sums *sums, const struct rt_sum *sum)
 	return is_open;
 }
 
+/* What another thread does from here on would be in no sum. It need not have done anything yet. */
+static bool is_alone(void)
+{
+	struct stat tasks;
+
+	return rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0,
+			   0) == 0 &&
+	       tasks.st_nlink == 3; /* the folder, itself in it, and one */
+}
+
 bool rt_fork_end(enum ledger_ended ended)
 {
 	struct rt_sum sum;
@@ -257,8 +269,8 @@ bool rt_fork_end(enum ledger_ended ended)
 	if (ended == LEDGER_ENDED_EXIT &&
 	    atomic_exchange_explicit(&is_over, true, memory_order_relaxed))
 		return false;
-	if (ended == LEDGER_ENDED_EXIT && !for_children.ledger_stays && is_small(&sum) &&
-	    add_to_sums(above, &sum)) {
+	if (ended == LEDGER_ENDED_EXIT && !for_children.ledger_stays && is_alone() &&
+	    is_small(&sum) && add_to_sums(above, &sum)) {
 		rt_ledger_remove();
 		return true;
 	}

@@ -143,16 +143,19 @@ static uint64_t find_namespace(struct stat *it)
 
 /*
  * Which process this is, so that its ledger can be told from that of another one with its number.
- * What /proc does not tell is 0. False: there is no number.
+ * What /proc does not tell is 0. False: there is no number, or it is not clear whose it is.
  */
 static bool identify(struct file *file)
 {
 	/* Of a forked child's parent, which rt_header is about until now; else 0. */
 	const uint32_t parent = rt_header.pid;
+	uint32_t user[3];
 
 	rt_header.pid = rt_getpid_or_tid();
 	rt_header.ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
-	rt_header.uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
+	if (rt_syscall3(SYS_getresuid, (long)&user[0], (long)&user[1], (long)&user[2]) != 0)
+		return false;
+	rt_header.uid = user[1];
 	rt_header.start_ticks = 0;
 	if (rt_read_file("/proc/self/stat", file->text, sizeof(file->text)) > 0)
 		rt_header.start_ticks = parse_start_ticks(file->text);
@@ -161,7 +164,8 @@ static bool identify(struct file *file)
 		rt_header.pid_namespace = find_namespace(&file->other_is);
 	rt_header.created_ns = rt_now_ns();
 	rt_header.created_realtime_ns = rt_realtime_ns();
-	return (int32_t)rt_header.pid > 0;
+	/* One that acts for another user for the moment would leave its ledger to him. */
+	return (int32_t)rt_header.pid > 0 && user[0] == user[1] && user[1] == user[2];
 }
 
 /* A forked child has its parent's. */

@@ -56,7 +56,8 @@ static uintptr_t map(uintptr_t at, size_t bytes, int protection, int flags)
 	long ret = rt_syscall6(SYS_mmap, (long)at, (long)bytes, protection,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
-	return ret < 0 && ret > -4096 ? 0 : (uintptr_t)ret;
+	/* A sandbox's handler may have let the call's number stand for the answer. */
+	return (ret < 0 && ret > -4096) || ret & 4095 ? 0 : (uintptr_t)ret;
 }
 
 static void unmap(uintptr_t at, size_t bytes)

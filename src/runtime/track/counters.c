@@ -237,8 +237,8 @@ bool rt_sum_all(struct rt_sum *ret_sum)
 	const struct rt_thread *thread = rt_threads_only();
 
 	*ret_sum = (struct rt_sum){ 0 };
-	if (!thread || rt_load(&thread->flush.active) || rows > SUMMED_ROWS_MAX ||
-	    rows > rt_load(&rt_tables[LEDGER_TABLE_ROWS].ready))
+	if (!thread || thread != rt_tls.thread || rt_load(&thread->flush.active) ||
+	    rows > SUMMED_ROWS_MAX || rows > rt_load(&rt_tables[LEDGER_TABLE_ROWS].ready))
 		return false;
 	for (uint64_t i = 0; i < rows; i++) {
 		const struct ledger_row *row = &rt_global.rows[i];

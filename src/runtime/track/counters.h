@@ -135,7 +135,7 @@ struct rt_sum {
 	uint64_t inherited_freed_bytes;
 };
 
-/* All that this process has done, if it is little and one thread has done it; else false. */
+/* All that this process has done, if it is little and this thread has done it; else false. */
 RT_COLD bool rt_sum_all(struct rt_sum *ret_sum);
 
 #endif
