@@ -22,7 +22,10 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 3
+#define LEDGER_VERSION 4
+#define LEDGER_SUFFIX ".ledger"
+/* In its place: the file that has the ledger's page of sums, once there may be children. */
+#define LEDGER_SUMS_SUFFIX ".sums"
 
 enum {
 	LEDGER_PAGE_BYTES = 4096,
@@ -221,7 +224,9 @@ enum ledger_unseen {
 
 /*
  * Page 3. Sums over forked children that were small: each adds its own at its end, and leaves no
- * ledger. All that a process shares with its children. By atomic adds; nobody who counts reads it.
+ * ledger. All that a process shares with its children, and therefore mapped from a file of its own:
+ * from a mapping of one page of a file the whole file can be reached, whatever one's rights. By atomic
+ * adds; nobody who counts reads it.
  */
 struct ledger_sums {
 	_Atomic uint64_t processes;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,45 @@ static bool is_as_named(const struct seep_ledger *ledger)
 	       (name.pid == header->pid && name.start_ticks == header->start_ticks);
 }
 
+/* Whoever reads without rights to write takes what is there; a file of others is none. */
+static void open_sums(struct seep_ledger *ledger, int dir_fd, bool writable)
+{
+	SEEP_FREED char *name = seep_ledger_sums_name(ledger->file_name);
+	struct stat ours, st;
+
+	ledger->sums_fd = openat(dir_fd, name,
+				 (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
+					 O_NOCTTY | O_NOFOLLOW);
+	if (ledger->sums_fd < 0 ||
+	    (fstat(ledger->fd, &ours) == 0 && fstat(ledger->sums_fd, &st) == 0 &&
+	     S_ISREG(st.st_mode) && st.st_uid == ours.st_uid && st.st_size == LEDGER_PAGE_BYTES))
+		return;
+	(void)close(ledger->sums_fd);
+	ledger->sums_fd = -1;
+}
+
+int seep_ledger_map(const struct seep_ledger *ledger, size_t bytes, bool writable,
+		    struct seep_shared_map *ret_map, struct seep_error *err)
+{
+	const int rc = seep_shared_map_open(ledger->fd, bytes, writable, ret_map, err);
+
+	if (rc == 0 && ledger->sums_fd >= 0)
+		(void)mmap((char *)ret_map->at + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES,
+			   LEDGER_PAGE_BYTES, PROT_READ | (writable ? PROT_WRITE : 0),
+			   MAP_SHARED | MAP_FIXED, ledger->sums_fd, 0);
+	return rc;
+}
+
+int seep_ledger_remove(int dir_fd, const char *file_name)
+{
+	SEEP_FREED char *sums = seep_ledger_sums_name(file_name);
+
+	if (unlinkat(dir_fd, file_name, 0) != 0)
+		return errno;
+	(void)unlinkat(dir_fd, sums, 0);
+	return 0;
+}
+
 static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_error *err)
 {
 	enum ledger_view_status status;
@@ -83,7 +123,7 @@ static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_erro
 
 	if (ledger->bytes < LEDGER_FIXED_BYTES)
 		return seep_ledger_refuse(&ledger->view, LEDGER_VIEW_SHORT, err);
-	rc = seep_shared_map_open(ledger->fd, LEDGER_FIXED_BYTES, writable, &ledger->map, err);
+	rc = seep_ledger_map(ledger, LEDGER_FIXED_BYTES, writable, &ledger->map, err);
 	if (rc < 0)
 		return rc;
 	/* The view reads no more than the fixed pages from the map. */
@@ -104,9 +144,13 @@ static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_erro
 int seep_ledger_open(int dir_fd, const char *file_name, enum seep_ledger_access access,
 		     struct seep_ledger *ret_ledger, struct seep_error *err)
 {
-	struct seep_ledger ledger = { .fd = -1, .file_name = seep_xstrdup(file_name) };
+	struct seep_ledger ledger = { .fd = -1,
+				      .sums_fd = -1,
+				      .file_name = seep_xstrdup(file_name) };
 	int rc = open_file(&ledger, dir_fd, access, err);
 
+	if (rc == 0)
+		open_sums(&ledger, dir_fd, access == SEEP_LEDGER_WRITE);
 	if (rc == 0)
 		rc = map_pages(&ledger, access == SEEP_LEDGER_WRITE, err);
 	if (rc < 0) {
@@ -123,8 +167,10 @@ void seep_ledger_close(struct seep_ledger *ledger)
 	seep_shared_map_close(&ledger->map);
 	if (ledger->fd >= 0)
 		(void)close(ledger->fd);
+	if (ledger->sums_fd >= 0)
+		(void)close(ledger->sums_fd);
 	free(ledger->file_name);
-	*ledger = (struct seep_ledger){ .fd = -1 };
+	*ledger = (struct seep_ledger){ .fd = -1, .sums_fd = -1 };
 }
 
 bool seep_ledger_is_cut(const struct seep_ledger *ledger)

@@ -166,6 +166,11 @@ static int copy_tables(struct copy *copy, struct seep_error *err)
 	const struct ledger_view *view = &copy->ledger->view;
 	int r = copy_range(copy, 0, LEDGER_FIXED_BYTES, err);
 
+	if (copy->ledger->sums_fd >= 0)
+		(void)!pread(copy->ledger->sums_fd,
+			     copy->at + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES,
+			     0);
+
 	for (int t = 0; t < LEDGER_TABLE_COUNT && r == 0; t++) {
 		const struct ledger_table *table = &view->header.table[t];
 
@@ -203,7 +208,7 @@ static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret
 		     struct seep_error *err)
 {
 	struct seep_shared_map map;
-	int r = seep_shared_map_open(ledger->fd, ledger->bytes, false, &map, err);
+	int r = seep_ledger_map(ledger, ledger->bytes, false, &map, err);
 
 	if (r < 0)
 		return r;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/ledger_name.h"
 
+#include "base/xalloc.h"
+#include "ledger/ledger.h"
+
 #include <ctype.h>
 #include <string.h>
-
-#define LEDGER_SUFFIX ".ledger"
 
 /* The number before @end, after a dot. Moves *end to that dot. */
 static bool number_before(const char *text, const char **end, uint64_t max, uint64_t *ret_number)
@@ -53,4 +54,13 @@ bool seep_ledger_name_parse(const char *file_name, struct seep_ledger_name *ret_
 		.is_unnamed = is_unnamed,
 	};
 	return true;
+}
+
+char *seep_ledger_sums_name(const char *file_name)
+{
+	const size_t bytes = strlen(file_name), suffix = strlen(LEDGER_SUFFIX);
+	const bool ends = bytes > suffix && strcmp(file_name + bytes - suffix, LEDGER_SUFFIX) == 0;
+
+	return seep_xasprintf("%.*s" LEDGER_SUMS_SUFFIX, (int)(ends ? bytes - suffix : bytes),
+			      file_name);
 }

@@ -341,7 +341,8 @@ void seep_census_tidy(int dir_fd)
 		mark_needed(&census, is_spare);
 		for (size_t i = 0; i < census.count; i++)
 			if (is_spare(&census.entries[i]) && !census.entries[i].is_needed)
-				(void)unlinkat(dir_fd, seep_path_base(census.entries[i].path), 0);
+				(void)seep_ledger_remove(dir_fd,
+							 seep_path_base(census.entries[i].path));
 	}
 	seep_census_done(&census);
 }
@@ -357,6 +358,7 @@ void seep_census_reap(const struct seep_census *census, seep_reap_told *told, vo
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 		const char *kept_why = NULL;
+		int error;
 
 		if (seep_census_runs(entry) || !entry->may_be_reaped)
 			continue;
@@ -366,8 +368,8 @@ void seep_census_reap(const struct seep_census *census, seep_reap_told *told, vo
 			kept_why = "seep cannot tell from here whether its process runs";
 		else if (entry->is_needed)
 			kept_why = "a forked child of it needs it";
-		else if (unlink(entry->path) < 0)
-			kept_why = strerror(errno);
+		else if ((error = seep_ledger_remove(AT_FDCWD, entry->path)))
+			kept_why = strerror(error);
 		told(context, entry, kept_why);
 	}
 }

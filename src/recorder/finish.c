@@ -170,7 +170,7 @@ static void retire_ledger(const struct seep_finish_job *job)
 	struct seep_ledger ledger;
 
 	if (!job->image.keep_ledger &&
-	    unlinkat(job->plan->ledger_dir_fd, job->image.file_name, 0) == 0)
+	    seep_ledger_remove(job->plan->ledger_dir_fd, job->image.file_name) == 0)
 		return;
 	if (seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name, SEEP_LEDGER_WRITE,
 			     &ledger, NULL) == 0) {

@@ -112,7 +112,7 @@ static void drop_image(struct seep_recorder *recorder, struct seep_image *image)
 	const struct seep_session_outcome nothing = { 0 };
 
 	if (!image->keep_ledger)
-		(void)unlinkat(recorder->plan.ledger_dir_fd, image->file_name, 0);
+		(void)seep_ledger_remove(recorder->plan.ledger_dir_fd, image->file_name);
 	seep_session_close(&recorder->session, image, &nothing);
 }
 

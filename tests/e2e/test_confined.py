@@ -58,7 +58,7 @@ def test_what_may_do_next_to_nothing_ends_as_ever(seep, how, way):
     assert plain.stdout == b"done\n"
     recorded, recordings = seep.run(command)
     recorded.same_as(plain)
-    (ledger,) = seep.ledger_dir.iterdir()
+    (ledger,) = seep.ledger_dir.glob("*.ledger")
     for path in ledger, recordings.path:
         report = read_report(seep.command("report", path, "--json").stdout)
         assert (report["totals"]["allocs"], report["totals"]["frees"]) == (2, 1)

@@ -99,7 +99,7 @@ def alone(seep):
 
 
 def reports_of_ledgers(seep):
-    paths = seep.ledger_dir.iterdir()
+    paths = seep.ledger_dir.glob("*.ledger*")
     return [read_report(seep.command("report", path, "--json").stdout) for path in paths]
 
 
@@ -224,7 +224,7 @@ def test_no_child_makes_two_ledgers(seep):
     env = {"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir), "SEEP_OPTIONS": "forks=1"}
     done = run_plain([program("fork_rush"), "1200"], env=env)
     assert (done.status, done.stderr) == (0, b"")
-    names = [path.name for path in seep.ledger_dir.iterdir()]
+    names = [path.name for path in seep.ledger_dir.glob("*.ledger*")]
     assert len(names) == 1201 and all(name.endswith(".0.ledger") for name in names)
 
 

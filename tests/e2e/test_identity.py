@@ -133,7 +133,7 @@ LD_PRELOAD=$RUNTIME $PYTHON -c pass
 SEEP_DIR=/dev/shm/mine LD_PRELOAD=$RUNTIME $PYTHON -c pass
 SEEP_DIR=/dev/shm/mine $SEEP ps | grep 'to remove .*--reap'
 SEEP_DIR=/dev/shm/mine $SEEP ps --reap | grep -v 'ledgers\? removed'
-ls /dev/shm/seep-0 /dev/shm/mine
+ls -I '*.sums' /dev/shm/seep-0 /dev/shm/mine
 """
 
 

@@ -113,7 +113,7 @@ def test_a_ledger_sends_nobody_to_another_process(seep, owner, pid_in_name):
     """It is of root's process by its words, and that has mapped it, too."""
     strace = need("strace")
     assert run_plain([program("temporaries")], env=seep.environment({"LD_PRELOAD": RUNTIME})).status == 0
-    (ledger,) = seep.ledger_dir.iterdir()
+    (ledger,) = seep.ledger_dir.glob("*.ledger")
     with subprocess.Popen([sys.executable, "-c", MAPS], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as victim:
         start = int(open(f"/proc/{victim.pid}/stat").read().rsplit(")", 1)[1].split()[19])

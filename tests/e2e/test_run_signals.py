@@ -166,7 +166,7 @@ def test_a_later_signal_ends_the_writing_and_the_ledger_is_named(seep, name):
     wait_until(ends, "the end")
     status, _, err = finish(run.process)
     assert status == 9
-    (ledger,) = seep.ledger_dir.iterdir()
+    (ledger,) = seep.ledger_dir.glob("*.ledger")
     assert err.startswith(STILL_WRITING) and err.count(STILL_WRITING) == 1
     assert b"the ledger is kept: " + os.fsencode(ledger) in err
     assert b"seep save" in err

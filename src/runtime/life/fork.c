@@ -45,7 +45,7 @@ static bool is_unnamed(void)
 
 static bool is_small(struct rt_sum *ret_sum)
 {
-	return is_unnamed() && !rt_load(&rt_global.control->recorder_pid) &&
+	return is_unnamed() && above && !rt_load(&rt_global.control->recorder_pid) &&
 	       rt_now_ns() - rt_header.created_ns < LEDGER_FORK_NS && rt_sum_all(ret_sum) &&
 	       ret_sum->allocs < rt_options.forks && ret_sum->alloc_bytes < LEDGER_FORK_BYTES;
 }
@@ -71,9 +71,8 @@ void rt_fork_prepare(const void *frame)
 		return;
 	rt_tls.forks_inside = rt_walk_is_from_us(frame);
 	if (!for_children.ledger_stays && !is_small(&sum)) {
+		rt_ledger_share();
 		for_children.ledger_stays = true;
-		if (!rt_ledger_is_named)
-			rt_ledger_give_name();
 	}
 	remember(control);
 }
@@ -85,14 +84,14 @@ static void map_zeros(uintptr_t start, size_t bytes)
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
 }
 
-/* In the place of the parent's ledger, on both sides of the sums. */
+/* In the place of the parent's ledger, on both sides of the sums, if there are. */
 static void replace_ledger(void)
 {
-	const uintptr_t base = (uintptr_t)rt_global.base, sums = (uintptr_t)rt_global.sums;
-	const uintptr_t behind = sums + LEDGER_PAGE_BYTES;
+	const uintptr_t base = (uintptr_t)rt_global.base;
 
-	map_zeros(base, sums - base);
-	map_zeros(behind, base + rt_page_up(rt_header.file_bytes) - behind);
+	map_zeros(base, LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES);
+	map_zeros(base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES);
+	map_zeros(base + LEDGER_FIXED_BYTES, rt_page_up(rt_header.file_bytes) - LEDGER_FIXED_BYTES);
 }
 
 /* What a child takes as its first row: the next of its parent's. */
@@ -168,7 +167,8 @@ static void leave_parent(void)
 		rt_facts_disown(left, LEDGER_PAGE_BYTES);
 		(void)rt_syscall3(SYS_munmap, (long)left, LEDGER_PAGE_BYTES, 0);
 	}
-	rt_facts_own(above, LEDGER_PAGE_BYTES);
+	if (above)
+		rt_facts_own(above, LEDGER_PAGE_BYTES);
 }
 
 /* What it takes over from its parent, and forgets of it: threads, contexts, numbers of modules. */
@@ -211,7 +211,7 @@ bool rt_fork_begin(const void *unused)
 	 * Of one that lies elsewhere, after setuid() or chroot(), whoever reads the parent's would
 	 * not know.
 	 */
-	if (!made || rt_ledger_moved)
+	if (above && (!made || rt_ledger_moved))
 		rt_add(&above->unrecorded, 1);
 	if (!made)
 		return false;

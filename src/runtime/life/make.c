@@ -187,7 +187,7 @@ static void name_file(uint32_t instance)
 
 	(void)rt_text(rt_ledger_name + program_bytes, sizeof(rt_ledger_name) - program_bytes, ".",
 		      rt_decimal(rt_header.pid, pid), ".", rt_decimal(rt_header.start_ticks, start),
-		      ".", rt_decimal(instance, number), ".ledger");
+		      ".", rt_decimal(instance, number), LEDGER_SUFFIX);
 	(void)rt_text(unfinished_name, sizeof(unfinished_name), rt_ledger_name, UNFINISHED);
 }
 
@@ -236,7 +236,7 @@ static void point_at(uint8_t *base)
 	rt_global.base = base;
 	rt_global.control = (struct ledger_control *)(base + LEDGER_PAGE_BYTES);
 	rt_global.state = (struct ledger_state *)(base + 2 * LEDGER_PAGE_BYTES);
-	rt_global.sums = (struct ledger_sums *)(base + 3 * LEDGER_PAGE_BYTES);
+	rt_global.sums = NULL;
 	rt_global.caches = (struct ledger_cache *)(base + tables[LEDGER_TABLE_CACHES].offset);
 	rt_global.slots = (struct ledger_slot *)(base + tables[LEDGER_TABLE_SLOTS].offset);
 	rt_global.rows = (struct ledger_row *)(base + tables[LEDGER_TABLE_ROWS].offset);
@@ -328,19 +328,34 @@ static void fill_control(void)
 		rt_store(&control->filtered_once, 1);
 }
 
-/*
- * Children have the page of sums, and nothing else: they may have other rights, or become another's.
- * The guards go too.
- */
-static bool hide_from_children(uintptr_t base, uint64_t bytes)
+/* Children may have other rights, or become another's. The guards go too. */
+static bool hide_from_children(uint8_t *base, uint64_t bytes)
 {
-	const uintptr_t begin = base - RT_GUARD_BYTES;
-	const uintptr_t sums = base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
-	const uintptr_t behind = sums + LEDGER_PAGE_BYTES;
-	const uintptr_t end = base + rt_page_up(bytes) + RT_GUARD_BYTES;
+	return rt_syscall3(SYS_madvise, (long)(base - RT_GUARD_BYTES),
+			   (long)(rt_page_up(bytes) + (size_t)2 * RT_GUARD_BYTES),
+			   MADV_DONTFORK) == 0;
+}
 
-	return rt_syscall3(SYS_madvise, (long)begin, (long)(sums - begin), MADV_DONTFORK) == 0 &&
-	       rt_syscall3(SYS_madvise, (long)behind, (long)(end - behind), MADV_DONTFORK) == 0;
+/* In the folder @dir. Without it children have no sums to add to: they keep ledgers of their own. */
+static void share_sums(long dir)
+{
+	static char name[LEDGER_NAME_BYTES];
+	uint8_t *page = rt_global.base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
+	long fd;
+
+	memcpy(name, rt_ledger_name, sizeof(name));
+	memcpy(name + strlen(name) - strlen(LEDGER_SUFFIX), LEDGER_SUMS_SUFFIX,
+	       sizeof(LEDGER_SUMS_SUFFIX));
+	fd = rt_syscall6(SYS_openat, dir, (long)name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			 0600, 0, 0);
+	if (fd >= 0 && rt_syscall3(SYS_ftruncate, fd, LEDGER_PAGE_BYTES, 0) == 0 &&
+	    rt_syscall6(SYS_mmap, (long)page, LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED, fd, 0) == (long)page &&
+	    rt_syscall3(SYS_madvise, (long)page, LEDGER_PAGE_BYTES, MADV_POPULATE_WRITE) == 0)
+		rt_global.sums = (struct ledger_sums *)page;
+	else
+		rt_note_unseen(LEDGER_UNSEEN_NO_SPACE);
+	close_it(fd);
 }
 
 /* Map @file and make its first pages real; NULL on failure. */
@@ -357,7 +372,7 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	/* Or a disk's file system reads ahead into the holes: up to 8 MB of zeros for each page. */
 	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_RANDOM);
 	if (rt_syscall3(SYS_madvise, (long)base, LEDGER_FIXED_BYTES, MADV_POPULATE_WRITE) == 0 &&
-	    hide_from_children((uintptr_t)base, bytes))
+	    hide_from_children(base, bytes))
 		return base;
 	rt_unmap_alone(base, bytes);
 	return NULL;
@@ -406,6 +421,8 @@ static bool fill_first(struct file *file, const struct rt_start *first)
 	fill_header(first, file->text);
 	fill_strings(first, file);
 	publish_header();
+	/* Before the name: whoever reads it then has both. */
+	share_sums(file->dir);
 	return give_name(file->dir);
 }
 
@@ -484,6 +501,18 @@ void rt_ledger_give_name(void)
 	if (dir < 0)
 		return;
 	(void)give_name(dir);
+	close_it(dir);
+}
+
+void rt_ledger_share(void)
+{
+	long dir = open_again();
+
+	if (dir < 0)
+		return;
+	share_sums(dir);
+	if (!rt_ledger_is_named)
+		(void)give_name(dir);
 	close_it(dir);
 }
 

@@ -31,6 +31,9 @@ extern RT_HIDDEN bool rt_ledger_is_named;
 void rt_ledger_give_name(void);
 void rt_ledger_remove(void);
 
+/* Before a fork: give children sums to add to, and the ledger its name. */
+void rt_ledger_share(void);
+
 /* Its file name, without ".new"; its directory. */
 extern RT_HIDDEN char rt_ledger_name[LEDGER_NAME_BYTES];
 extern RT_HIDDEN const char *rt_ledger_dir;
