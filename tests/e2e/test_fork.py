@@ -2,6 +2,8 @@
 """Forked children of every kind are counted exactly, also where they are gone at once, killed, or have
 no recorder: those that allocate much in a ledger of their own, the others in their ancestor's."""
 
+import os
+import re
 import time
 
 import pytest
@@ -251,14 +253,33 @@ def test_what_a_worker_drops_of_its_parents_tables_was_its_own_memory(seep):
 
 
 @pytest.mark.parametrize("how, count, said",
-                         [("unload", 300, 0), ("scribble", 2000, None), ("unnoticed", 20, 20)])
+                         [("unload", 300, 0), ("scribble", 2000, None), ("unnoticed", 20, 20),
+                          ("reach", 50000, None), ("acts", 1, 1 if os.geteuid() == 0 else 0)])
 def test_what_children_do_to_themselves_and_to_what_they_share_never_hurts_the_parent(seep, how, count, said):
     command = [program("fork_rare"), how, str(count)]
     result, recordings = seep.run(command)
     assert (result.status, result.stderr) == (0, b"")
     report = recordings.main()
     assert report["totals"]["in_doubt"] == 0
+    if how in ("scribble", "reach"):
+        check_truth(report, parse_truth(result.stdout.decode()))
     assert said is None or unrecorded(report) == said
+
+
+def test_what_a_thread_does_while_another_ends_a_small_child_is_counted(seep):
+    children = 50
+    result, recordings = seep.run([program("fork_rare"), "ends", str(children)])
+    report = recordings.main()
+    made = int(re.search(rb"made (\d+)", result.stdout).group(1))
+    counted = report["run"]["allocs"] - report["totals"]["allocs"]
+    assert result.status == 0 and made <= counted <= made + children
+
+
+def test_what_is_done_at_the_end_for_libraries_is_in_a_small_childs_sums(seep):
+    late = {"LD_PRELOAD": str(program("lib_late_end.so"))}
+    result, recordings = seep.run([program("fork_rare"), "exits", "5"], env=late)
+    assert (result.status, result.stderr) == (0, b"")
+    assert recordings.main()["forked"]["allocs"] == 5 * (1 + 50)
 
 
 def test_what_a_thread_does_while_another_makes_the_ledger_is_counted(seep):

@@ -6,16 +6,23 @@
  *             in the children
  *   scribble  for N ms a child that has become another user writes random and chosen words into all
  *             that it shares with its parent, which allocates in 8 threads
+ *   reach     such a child tries to reach more of what its parent counts in: by mremap(), by
+ *             remap_file_pages(); the parent allocates N times
+ *   acts      a child that acts for another user when it allocates first, and not when it ends
+ *   ends      in N children a second thread allocates while the first one ends
  *   beside    a child's second thread allocates and frees N times while the first one's first
  *             allocation is under way
  *   unnoticed N children of a fork that calls no handlers: a second thread allocates first
  *   none      N children of one allocation each; the parent allocates nothing
+ *   exits     the same as "none", and the children end by exit()
  *   inherited N children free 10 blocks of the parent's each, and do nothing else
  *   first     the same as "none", before any constructor has run
  */
 #include <dlfcn.h>
 #include <grp.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -151,6 +158,13 @@ static void write_everywhere(long until_ms)
 	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < until_ms);
 }
 
+static void become_nobody(void)
+{
+	/* By system calls: what libc's functions say to their hooks is not said. */
+	if (syscall(SYS_setgroups, 0, NULL) == 0)
+		(void)syscall(SYS_setresuid, 65534, 65534, 65534);
+}
+
 static void scribble(int milliseconds)
 {
 	pthread_t threads[WRITERS];
@@ -161,9 +175,7 @@ static void scribble(int milliseconds)
 	child = fork();
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	if (child == 0) {
-		/* By system calls: what libc's functions say to their hooks is not said. */
-		if (syscall(SYS_setgroups, 0, NULL) == 0)
-			(void)syscall(SYS_setresuid, 65534, 65534, 65534);
+		become_nobody();
 		write_everywhere(now.tv_sec * 1000 + now.tv_nsec / 1000000 + milliseconds);
 		(void)syscall(SYS_exit_group, 0);
 	}
@@ -173,6 +185,58 @@ static void scribble(int milliseconds)
 	is_over = 1;
 	for (int i = 0; i < WRITERS; i++)
 		EXPECT(pthread_join(threads[i], NULL) == 0);
+}
+
+static void reach(int count)
+{
+	const size_t whole = (size_t)400 << 20;
+	struct range ranges[RANGES];
+	pid_t child;
+
+	free(allocate(BYTES));
+	truth_freed(&site_allocate, BYTES);
+	child = fork();
+	if (child == 0) {
+		int found;
+
+		become_nobody();
+		found = shared_ranges(ranges);
+		for (int i = 0; i < found; i++) {
+			uint64_t *at = ranges[i].begin;
+			const size_t bytes = (size_t)(ranges[i].end - at) * sizeof(*at);
+
+			for (int page = 0; page < 4; page++)
+				if (syscall(SYS_remap_file_pages, at, 4096, 0, page, 0) == 0)
+					memset(at, 1, 4096);
+			at = mremap(at, bytes, whole, MREMAP_MAYMOVE);
+			/* Beyond the file's end this is a SIGBUS, its own affair. */
+			if (at != MAP_FAILED)
+				memset((char *)at + bytes, 1, whole - bytes);
+		}
+		(void)syscall(SYS_exit_group, 0);
+	}
+	(void)waitpid(child, NULL, 0);
+	for (int i = 0; i < count; i++) {
+		free(allocate(BYTES));
+		truth_freed(&site_allocate, BYTES);
+	}
+}
+
+static void acts(void)
+{
+	pid_t child;
+
+	free(truth_hide_ptr(malloc(1)));
+	child = fork();
+	if (child == 0) {
+		if (syscall(SYS_setresuid, -1, 65534, -1) != 0)
+			_exit(0);
+		free(truth_hide_ptr(malloc(BYTES)));
+		(void)syscall(SYS_setresuid, -1, 0, -1);
+		free(truth_hide_ptr(malloc(BYTES)));
+		_exit(0);
+	}
+	wait_for(child);
 }
 
 static volatile int blocks_to_make, has_begun;
@@ -254,13 +318,46 @@ static void unnoticed(int count)
 	}
 }
 
-static void none(int count)
+/* Counts what it has allocated in memory that all share; may be killed between the two. */
+static void *allocate_on(void *counter)
+{
+	for (;;) {
+		free(truth_hide_ptr(malloc(BYTES)));
+		(void)__atomic_fetch_add((int *)counter, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void ends(int count)
+{
+	int *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(made != MAP_FAILED);
+	leave_stacks();
+	for (int i = 0; i < count; i++) {
+		const int before = *made;
+		pthread_t thread;
+		pid_t child = fork();
+
+		if (child == 0) {
+			EXPECT(pthread_create(&thread, NULL, allocate_on, made) == 0);
+			while (__atomic_load_n(made, __ATOMIC_RELAXED) < before + 100)
+				;
+			_exit(0);
+		}
+		wait_for(child);
+	}
+	(void)dprintf(1, "made %d\n", *made);
+}
+
+static void none(int count, bool by_exit)
 {
 	for (int i = 0; i < count; i++) {
 		pid_t child = fork();
 
 		if (child == 0) {
 			free(truth_hide_ptr(malloc(BYTES)));
+			if (by_exit)
+				exit(0);
 			_exit(0);
 		}
 		wait_for(child);
@@ -291,7 +388,7 @@ static void before_constructors(int argc, char **argv, char **environment)
 	if (argc != 3 || strcmp(argv[1], "first") != 0)
 		return;
 	free(truth_hide_ptr(malloc(BYTES)));
-	none(atoi(argv[2]));
+	none(atoi(argv[2]), false);
 }
 
 static __attribute__((section(".preinit_array"),
@@ -308,12 +405,20 @@ int main(int argc, char **argv)
 		unload(count);
 	else if (strcmp(argv[1], "scribble") == 0)
 		scribble(count);
+	else if (strcmp(argv[1], "reach") == 0)
+		reach(count);
+	else if (strcmp(argv[1], "acts") == 0)
+		acts();
+	else if (strcmp(argv[1], "ends") == 0)
+		ends(count);
 	else if (strcmp(argv[1], "beside") == 0)
 		beside(count);
 	else if (strcmp(argv[1], "unnoticed") == 0)
 		unnoticed(count);
 	else if (strcmp(argv[1], "none") == 0)
-		none(count);
+		none(count, false);
+	else if (strcmp(argv[1], "exits") == 0)
+		none(count, true);
 	else if (strcmp(argv[1], "inherited") == 0)
 		inherited(count);
 	truth_print();

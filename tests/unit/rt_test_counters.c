@@ -51,11 +51,6 @@ struct rt_thread *rt_thread_start(void)
 	return &thread;
 }
 
-struct rt_thread *rt_threads_only(void)
-{
-	return &thread;
-}
-
 static int open_books(void **state)
 {
 	(void)state;

@@ -71,7 +71,7 @@ void rt_fork_prepare(const void *frame)
 		return;
 	rt_tls.forks_inside = rt_walk_is_from_us(frame);
 	if (!for_children.ledger_stays && !is_small(&sum)) {
-		rt_ledger_share();
+		rt_ledger_give_name(true);
 		for_children.ledger_stays = true;
 	}
 	remember(control);
@@ -97,10 +97,9 @@ static void replace_ledger(void)
 /* What a child takes as its first row: the next of its parent's. */
 static uint32_t next_row(void)
 {
-	uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
-	uint64_t capacity = rt_header.table[LEDGER_TABLE_ROWS].capacity;
-
-	return rt_global.first_row + (uint32_t)(rows < capacity ? rows : capacity);
+	return rt_global.first_row +
+	       (uint32_t)core_smaller(rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved),
+				      rt_header.table[LEDGER_TABLE_ROWS].capacity);
 }
 
 static void stay_unrecorded(void)
@@ -206,7 +205,7 @@ bool rt_fork_begin(const void *unused)
 		made = false;
 	}
 	if (made && rt_options.forks <= 1)
-		rt_ledger_give_name();
+		rt_ledger_give_name(false);
 	/*
 	 * Of one that lies elsewhere, after setuid() or chroot(), whoever reads the parent's would
 	 * not know.
@@ -224,7 +223,7 @@ bool rt_fork_begin(const void *unused)
 void rt_fork_give_name(void)
 {
 	if (rt_control() && is_unnamed() && rt_getpid_or_tid() == rt_header.pid)
-		rt_ledger_give_name();
+		rt_ledger_give_name(false);
 }
 
 /* Whoever reads the sums for the last time closes them first, and waits for those who add. */
@@ -274,7 +273,7 @@ bool rt_fork_end(enum ledger_ended ended)
 		rt_ledger_remove();
 		return true;
 	}
-	rt_ledger_give_name();
+	rt_ledger_give_name(false);
 	return false;
 }
 

@@ -52,13 +52,6 @@ static uint64_t bytes_allowed(void)
 	return core_smaller((address_space - used) / SHARE_OF_LIMIT, limit);
 }
 
-/* What ledger_max= says, or the least that works; 0: not said. */
-static uint64_t max_wanted(void)
-{
-	return rt_options.ledger_max ? core_larger(rt_options.ledger_max, LEDGER_MAX_LEAST_BYTES)
-				     : 0;
-}
-
 /*
  * A part of the memory that the control groups leave: a ledger in a tmpfs is charged to them, and
  * so is our private memory, which grows with it.
@@ -99,7 +92,7 @@ static uint64_t lay_out_about(uint64_t limit)
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++)
 		usual_bytes += usual[i].item_bytes * usual[i].capacity;
 	/* No more than ids of rows can name. */
-	wanted = core_smaller(core_larger(max_wanted(), usual_bytes),
+	wanted = core_smaller(core_larger(rt_options.ledger_max, usual_bytes),
 			      core_smaller(usual_bytes * ROWS_GROW, limit));
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		/* 23 bits by 33 at most. */
@@ -127,7 +120,8 @@ bool rt_lay_out(long fd)
 	if (limit < LEDGER_FILE_MIN_BYTES)
 		return false;
 	if (!is_fork)
-		rt_header.ledger_max_bytes = max_wanted() ? max_wanted() : max_default(fd);
+		rt_header.ledger_max_bytes = rt_options.ledger_max ? rt_options.ledger_max
+								   : max_default(fd);
 	rt_header.file_bytes = lay_out_about(limit);
 	if (rt_header.file_bytes > limit)
 		rt_header.file_bytes = lay_out_about(limit - rounding);

@@ -116,20 +116,15 @@ static uint64_t parse_start_ticks(const char *stat)
 
 static void parse_boot_id(const char *text)
 {
-	unsigned nibbles = 0;
+	static const char digits[] = "0123456789abcdef";
 
-	for (; *text && nibbles < 32; text++) {
-		unsigned digit;
+	for (unsigned nibbles = 0; *text && nibbles < 32; text++) {
+		const char *digit = strchr(digits, *text);
+		uint8_t *byte = &rt_header.boot_id[nibbles / 2];
 
-		if (*text >= '0' && *text <= '9')
-			digit = (unsigned)(*text - '0');
-		else if (*text >= 'a' && *text <= 'f')
-			digit = (unsigned)(*text - 'a' + 10);
-		else
-			continue;
-		rt_header.boot_id[nibbles / 2] <<= 4;
-		rt_header.boot_id[nibbles / 2] |= (uint8_t)digit;
-		nibbles++;
+		if (digit)
+			*byte = (uint8_t)(*byte << 4 | (digit - digits));
+		nibbles += digit != NULL;
 	}
 }
 
@@ -398,13 +393,6 @@ static bool is_directory(const struct stat *it)
 	return it->st_dev == dir_device && it->st_ino == dir_inode;
 }
 
-static void note_directory(const struct stat *it)
-{
-	rt_ledger_moved = dir_inode && !is_directory(it);
-	dir_device = it->st_dev;
-	dir_inode = it->st_ino;
-}
-
 /* Its magic is what says that the rest of it is there. */
 static void publish_header(void)
 {
@@ -446,10 +434,11 @@ static bool make_file(struct file *file, const struct rt_start *first)
 		return false;
 	if (open_file(file)) {
 		made = begin_file(file) && (first ? fill_first(file, first) : fill_fork());
-		if (made)
-			note_directory(&file->dir_is);
-		else
+		if (!made)
 			remove_it(file->dir);
+		rt_ledger_moved = made && dir_inode && !is_directory(&file->dir_is);
+		dir_device = file->dir_is.st_dev;
+		dir_inode = file->dir_is.st_ino;
 		close_it(file->fd);
 	}
 	close_it(file->dir);
@@ -494,23 +483,14 @@ static long open_again(void)
 	return -ENOENT;
 }
 
-void rt_ledger_give_name(void)
+void rt_ledger_give_name(bool shares)
 {
 	long dir = open_again();
 
 	if (dir < 0)
 		return;
-	(void)give_name(dir);
-	close_it(dir);
-}
-
-void rt_ledger_share(void)
-{
-	long dir = open_again();
-
-	if (dir < 0)
-		return;
-	share_sums(dir);
+	if (shares)
+		share_sums(dir);
 	if (!rt_ledger_is_named)
 		(void)give_name(dir);
 	close_it(dir);

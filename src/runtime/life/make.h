@@ -28,11 +28,10 @@ bool rt_ledger_make(const struct rt_start *first);
 
 /* The ledger that was made last has its name. As long as it has none: */
 extern RT_HIDDEN bool rt_ledger_is_named;
-void rt_ledger_give_name(void);
 void rt_ledger_remove(void);
 
-/* Before a fork: give children sums to add to, and the ledger its name. */
-void rt_ledger_share(void);
+/* @shares: there will be children, which get sums to add to. */
+void rt_ledger_give_name(bool shares);
 
 /* Its file name, without ".new"; its directory. */
 extern RT_HIDDEN char rt_ledger_name[LEDGER_NAME_BYTES];

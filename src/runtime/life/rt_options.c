@@ -156,13 +156,6 @@ static bool parse(const char *text)
 	return true;
 }
 
-static void print_help(void)
-{
-	rt_say("seep: SEEP_OPTIONS=key=value:key=value, with these keys:");
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		rt_say("seep:   ", options[i].key, "=", options[i].meaning);
-}
-
 bool rt_options_read(const char *text)
 {
 	static RT_LARGE char kept[TEXT_MAX];
@@ -185,9 +178,12 @@ bool rt_options_read(const char *text)
 	}
 	if (rt_options.size_max == 0)
 		rt_options.size_max = UINT64_MAX;
-	if (rt_options.help) {
-		print_help();
-		return false;
-	}
-	return true;
+	if (rt_options.ledger_max)
+		rt_options.ledger_max = core_larger(rt_options.ledger_max, LEDGER_MAX_LEAST_BYTES);
+	if (!rt_options.help)
+		return true;
+	rt_say("seep: SEEP_OPTIONS=key=value:key=value, with these keys:");
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		rt_say("seep:   ", options[i].key, "=", options[i].meaning);
+	return false;
 }

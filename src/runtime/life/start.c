@@ -24,17 +24,6 @@
 
 enum { DIR_MAX = 4096 };
 
-/* Of the 16 random bytes that the kernel gives to every program, in the auxiliary vector. */
-static uint64_t random_seed(void)
-{
-	const void *random = (const void *)getauxval(AT_RANDOM);
-	uint64_t seed = 0;
-
-	if (random)
-		memcpy(&seed, random, sizeof(seed));
-	return core_hash_step(seed, 0x73656570);
-}
-
 /*
  * The page that a fork wipes: fresh anonymous memory in the place of rt_mine, which may share its
  * last file-backed page.
@@ -78,6 +67,7 @@ static const char *keep_dir(const char *given)
 static bool start(const void *argument)
 {
 	struct rt_start first = *(const struct rt_start *)argument;
+	const void *random = (const void *)getauxval(AT_RANDOM);
 
 	/* Only loaded, and then called: what would be recorded does not come to the hooks. */
 	if (!rt_next.malloc)
@@ -87,7 +77,10 @@ static bool start(const void *argument)
 	rt_facts_start();
 	rt_tool_find();
 	rt_module_filter_start(rt_options.modules);
-	rt_global.seed = random_seed();
+	/* 16 random bytes that the kernel gives to every program. Mixed: libc's secrets are of them. */
+	if (random)
+		memcpy(&rt_global.seed, random, sizeof(rt_global.seed));
+	rt_global.seed = core_hash_step(rt_global.seed, 0x73656570);
 	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_in_vdso("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)rt_options.verify;
@@ -125,16 +118,6 @@ static const char *variable(char *const *environment, const char *name)
 	return NULL;
 }
 
-static uint64_t session_in(char *const *environment)
-{
-	const char *text = variable(environment, "SEEP_SESSION");
-	uint64_t session = 0;
-
-	if (text)
-		(void)rt_options_number(text, &session);
-	return session;
-}
-
 /*
  * With the environment where the kernel put it: libc's is not there yet when the first allocation
  * comes. The loader exports where: argc, the arguments and the environment one after the other.
@@ -144,13 +127,15 @@ static struct ledger_control *start_preloaded(void)
 	extern void *__libc_stack_end;
 	char *const *arguments = (char *const *)__libc_stack_end + 1;
 	char *const *environment = arguments + *(const long *)__libc_stack_end + 1;
-	const struct rt_start how = {
+	const char *session = variable(environment, "SEEP_SESSION");
+	struct rt_start how = {
 		.options = variable(environment, "SEEP_OPTIONS"),
 		.dir = variable(environment, "SEEP_DIR"),
 		.arguments = arguments,
-		.session = session_in(environment),
 	};
 
+	if (session)
+		(void)rt_options_number(session, &how.session);
 	rt_next_find();
 	rt_phase_pass(RT_NOT_YET, start, &how);
 	return rt_mine.control;

@@ -234,10 +234,10 @@ void rt_unknown_free(struct rt_thread *thread)
 bool rt_sum_all(struct rt_sum *ret_sum)
 {
 	const uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
-	const struct rt_thread *thread = rt_threads_only();
+	const struct rt_thread *thread = rt_tls.thread;
 
 	*ret_sum = (struct rt_sum){ 0 };
-	if (!thread || thread != rt_tls.thread || rt_load(&thread->flush.active) ||
+	if (!thread || rt_load(&rt_threads) != 1 || rt_load(&thread->flush.active) ||
 	    rows > SUMMED_ROWS_MAX || rows > rt_load(&rt_tables[LEDGER_TABLE_ROWS].ready))
 		return false;
 	for (uint64_t i = 0; i < rows; i++) {

@@ -39,16 +39,10 @@ bool rt_threads_start(void)
 	return threads != NULL;
 }
 
-/* The private state of cache @index, NULL if there was none yet. */
-static struct rt_thread *state_of(uint32_t index)
-{
-	return rt_load_acquire(&threads[index]);
-}
-
 /* Take over cache @index if its owner is gone, or had the thread id that is now ours. */
 static struct rt_thread *adopt(uint32_t index, uint32_t tid)
 {
-	struct rt_thread *thread = state_of(index);
+	struct rt_thread *thread = rt_load_acquire(&threads[index]);
 	uint32_t owner = thread ? rt_load(&thread->owner) : 0;
 
 	if (!owner || (owner != tid && !rt_is_gone(rt_header.pid, owner)))
@@ -183,11 +177,6 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_last_row_void(thread);
 	rt_bump(&thread->cache->abandoned, 1);
 	return true;
-}
-
-struct rt_thread *rt_threads_only(void)
-{
-	return rt_load(&rt_threads) == 1 ? state_of(0) : NULL;
 }
 
 void rt_threads_forked(void)

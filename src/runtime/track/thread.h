@@ -123,9 +123,6 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 	thread->last_row.quick = UINT64_MAX;
 }
 
-/* The state of the only thread that ever counted here; NULL: none has, or several. */
-struct rt_thread *rt_threads_only(void);
-
 /* Once, before the first thread has a state: where they are to be found. False: no memory. */
 bool rt_threads_start(void);
 

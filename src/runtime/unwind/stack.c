@@ -52,18 +52,12 @@ bool rt_pages_are_readable(uintptr_t from, uintptr_t to)
 	return from >= to;
 }
 
-/* The end of the calling thread's stack. The first thread's control block is elsewhere. */
-static uintptr_t own_end(void)
-{
-	if (rt_gettid() == rt_getpid())
-		return rt_stack_main_end();
-	return (uintptr_t)__builtin_thread_pointer();
-}
-
 static RT_COLD bool extend(struct rt_stack *stack, uintptr_t sp)
 {
 	uintptr_t low = sp & ~(uintptr_t)(PAGE_BYTES - 1);
-	uintptr_t end = own_end();
+	/* The first thread's control block is elsewhere. */
+	uintptr_t end = rt_gettid() == rt_getpid() ? rt_stack_main_end()
+						   : (uintptr_t)__builtin_thread_pointer();
 	uintptr_t known = end == stack->end ? stack->low : end & ~(uintptr_t)(PAGE_BYTES - 1);
 
 	if (sp >= end || end - sp > STACK_BYTES_MAX || !rt_pages_are_readable(low, known))

@@ -34,9 +34,9 @@ static void end_unsure(struct rt_state *s)
 }
 
 /*
- * A CFA further out than most, or not further out at all: is the memory there? A wrong rule, or a
- * return address that is none, could lead anywhere. Beyond what a frame can be it is another
- * stack. False ends the walk.
+ * A CFA further out than most or than was looked at, or not further out at all: is the memory there?
+ * A wrong rule, or a return address that is none, could lead anywhere. Beyond what a frame can be it
+ * is another stack. False ends the walk.
  */
 static bool take_leap(struct rt_state *s, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
 {
@@ -45,6 +45,8 @@ static bool take_leap(struct rt_state *s, uintptr_t cfa, uintptr_t fp_at, bool r
 		return false;
 	if (cfa - s->sp - 1 >= FRAME_BYTES_MAX)
 		move(s);
+	if (!s->away)
+		s->limit = ((cfa - 8) | 4095) + 1;
 	return true;
 }
 

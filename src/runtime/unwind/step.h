@@ -15,7 +15,7 @@ struct rt_state {
 	uintptr_t sp;	 /* ra_at + 8, unless a signal was crossed just now */
 	uintptr_t ra;
 	uintptr_t fp;
-	uintptr_t limit; /* no frame ends further out: the stack's end, once fp was followed */
+	uintptr_t limit; /* the stack is readable so far, and here it ends, or was not looked at */
 	uintptr_t root;	 /* ra_at of the frame that left the thread's stack for a goroutine's; 0 */
 	bool exact;	 /* ra is where a signal interrupted */
 	bool moved;	 /* by this step: across a signal frame or onto another stack */
@@ -34,7 +34,7 @@ RT_INLINE struct rt_state rt_state_begin(const uintptr_t *fp)
 		.sp = (uintptr_t)(fp + 2),
 		.ra = fp[1],
 		.fp = fp[0],
-		.limit = UINTPTR_MAX,
+		.limit = ((uintptr_t)fp | 4095) + 1,
 	};
 }
 

@@ -285,11 +285,40 @@ static RT_APART bool step_rare(struct rt_walk *walk, uint32_t generation)
 	return !s->ended;
 }
 
-/* Where to look for a frame to land on: the innermost one from @s outward on the same stack. */
-static RT_APART struct rt_frame *first_on_stack(struct rt_remembered *now, const struct rt_state *s)
+/*
+ * How far out the stack is readable that @at is on: the thread's own to its end; of another, a
+ * coroutine's, the page in which it is used is known to be there, and no more.
+ */
+RT_INLINE uintptr_t limit_of(struct rt_walk *walk, uintptr_t at)
 {
-	struct rt_frame *mem = now->frames + now->count - 1;
+	const uint32_t page = (uint32_t)(at >> 12);
 
+	if (walk->other != page && rt_stack_holds(&walk->stack, at, at, sizeof(at)))
+		return walk->stack.end;
+	walk->other = page;
+	return (at | 4095) + 1;
+}
+
+/* A frame up to @cfa, within a frame's reach: does the stack go on so far? */
+static RT_APART bool reaches(struct rt_walk *walk, uintptr_t cfa)
+{
+	struct rt_state *s = &walk->state;
+
+	if (s->away || s->limit == walk->stack.end || !rt_pages_are_readable(s->limit, cfa))
+		return false;
+	s->limit = ((cfa - 8) | 4095) + 1;
+	return true;
+}
+
+/* On another stack: how far it goes, and the innermost frame to land on there. */
+static RT_APART struct rt_frame *first_on_stack(struct rt_walk *walk)
+{
+	struct rt_remembered *now = walk->now;
+	struct rt_frame *mem = now->frames + now->count - 1;
+	struct rt_state *s = &walk->state;
+
+	if (!s->away)
+		s->limit = limit_of(walk, s->ra_at);
 	while (mem >= now->frames && (mem->ra_at < s->ra_at || mem->ra_at >= s->limit))
 		mem--;
 	return mem;
@@ -486,7 +515,7 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 				}
 				resume(&at, walk, peeks);
 				if (s->moved)
-					mem = first_on_stack(now, s);
+					mem = first_on_stack(walk);
 				at.ra_at = s->ra_at;
 				at.ra = s->ra;
 				at.fp = s->fp;
@@ -495,7 +524,7 @@ RT_INLINE bool walk_from(struct rt_walk *walk, const uintptr_t *hook, uint32_t g
 			if (peeks)
 				note(&at, peek, at.fp_at, at.fp);
 		}
-		if (!peeks && RT_UNLIKELY(cfa > s->limit)) {
+		if (RT_UNLIKELY(cfa > s->limit) && (peeks || !reaches(walk, cfa))) {
 			s->truncated = s->forget = true;
 			break;
 		}
@@ -534,7 +563,7 @@ uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *hook)
 	if (RT_UNLIKELY(walk->now->generation != generation))
 		rt_remembered_renew(walk, generation);
 	walk->landed = false;
-	walk->state = (struct rt_state){ .limit = UINTPTR_MAX };
+	walk->state = (struct rt_state){ .limit = limit_of(walk, ra_at) };
 	(void)walk_from(walk, hook, generation, false, NULL, &hash);
 	return hash;
 }
@@ -549,6 +578,7 @@ bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct rt_peek *p
 	if (RT_UNLIKELY(ra_at > walk->now->root) || RT_UNLIKELY(ra_at <= walk->floor) ||
 	    RT_UNLIKELY(walk->now->generation != generation) || RT_UNLIKELY(walk->now->truncated))
 		return false;
+	walk->state.limit = limit_of(walk, ra_at);
 	found = walk_from(walk, hook, generation, true, peek, NULL);
 	walk->fresh_count = length;
 	return found;

@@ -80,12 +80,13 @@ struct rt_walk {
 	struct rt_fresh *fresh;	   /* of the walk in progress, innermost first; see remembered.c */
 	struct rt_remembered *now; /* of the stack that was walked last */
 	uintptr_t floor;	   /* the next remembered root below the present one; 0: none */
-	struct rt_stack stack;
-	struct rt_state state;		    /* of the walk in progress: a stack may be tiny */
+	struct rt_stack stack;	   /* the thread's own */
+	struct rt_state state;	   /* of the walk in progress: a stack may be tiny */
 	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
 	uint32_t previous;  /* row of the last place that was predicted, peeked at or walked from */
 	uint32_t oldest;    /* of those remembered: to be replaced next */
 	uint32_t not_noted; /* walks that could have been, had there been predictions */
+	uint32_t other;	    /* page number, in 32 bits, of another's stack on which it ran last */
 	struct rt_remembered *remembered[RT_STACKS];
 };
 
