@@ -147,6 +147,7 @@ static void print_table(const struct seep_census *census)
 static void hint_stale(const struct seep_census *census)
 {
 	const struct seep_census_entry *first = NULL;
+	SEEP_STRBUF(path, SEEP_LINE_BYTES_MAX);
 	uint64_t bytes = 0;
 	size_t count = 0, reapable = 0;
 
@@ -165,9 +166,10 @@ static void hint_stale(const struct seep_census *census)
 	       count == 1 ? "ledger was left by a dead process"
 			  : "ledgers were left by dead processes",
 	       seep_bytes_text(bytes).text);
-	seep_print_escaped(stdout, "  to read one:    seep report %s", first->path);
-	seep_print_escaped(stdout, "  to keep one:    seep save %s", first->path);
-	seep_print_escaped(stdout, "  to remove one:  rm %s", first->path);
+	seep_text_shell_word(&path, first->path);
+	printf("  to read one:    seep report %s\n", path.text);
+	printf("  to keep one:    seep save %s\n", path.text);
+	printf("  to remove one:  rm %s\n", path.text);
 	if (reapable == count)
 		printf("  to remove all:  seep ps --reap\n");
 	else if (reapable)

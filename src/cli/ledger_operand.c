@@ -84,28 +84,28 @@ static int find_running(const struct seep_census *census, const char *name,
 				"several processes are recorded: say which, by its pid");
 }
 
-/* The ledger that process @pid has mapped, as it is to be reached from here. NULL: none. */
-static char *mapped_ledger(uint32_t pid)
+/* Adds the ledger that process @pid has mapped, as it is to be reached from here, if it has one. */
+static void add_mapped(uint32_t pid, struct seep_census *census)
 {
 	struct seep_maps maps = { 0 };
-	char *path = NULL;
+	bool added = false;
 
-	if (seep_maps_read((pid_t)pid, &maps, NULL) == 0)
-		for (size_t i = 0; i < maps.count && !path; i++)
-			if (maps.items[i].shared && strstr(maps.items[i].name, ".ledger"))
-				path = seep_xasprintf("/proc/%u/root%s", pid, maps.items[i].name);
+	(void)!seep_maps_read((pid_t)pid, &maps, NULL);
+	for (size_t i = 0; i < maps.count && !added; i++) {
+		SEEP_FREED char *path = seep_xasprintf("/proc/%u/root%s", pid, maps.items[i].name);
+
+		added = maps.items[i].shared && strstr(path, ".ledger") &&
+			seep_census_add(census, path, NULL) == 0;
+	}
 	seep_maps_done(&maps);
-	return path;
 }
 
 static int find_pid(uint32_t pid, struct seep_ledger_operand *ret, struct seep_error *err)
 {
 	ret->entry = seep_census_find(&ret->census, pid);
 	if (!ret->entry || ret->entry->here_pid != pid) {
-		SEEP_FREED char *path = mapped_ledger(pid);
-
-		if (path && seep_census_add(&ret->census, path, NULL) == 0)
-			ret->entry = seep_census_find(&ret->census, pid);
+		add_mapped(pid, &ret->census);
+		ret->entry = seep_census_find(&ret->census, pid);
 	}
 	return ret->entry ? 0
 			  : seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %u", pid);
@@ -199,8 +199,11 @@ int seep_ledger_operand_path(const char *operand, char **ret_path, struct seep_e
 	int rc = 0;
 
 	*ret_path = NULL;
-	if (access(operand, F_OK) != 0)
+	if (!seep_profile_file_kind(operand))
 		rc = seep_ledger_operand_find(operand, &found, err);
+	/* A file of another kind and that name: whoever reads it says so. */
+	if (rc == -SEEP_ENOTFOUND && access(operand, F_OK) == 0)
+		rc = 0;
 	if (rc == 0)
 		*ret_path = seep_xstrdup(found.path ? found.path : operand);
 	seep_ledger_operand_done(&found);

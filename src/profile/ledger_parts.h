@@ -61,7 +61,7 @@ struct seep_rows {
 	uint64_t *slots; /* by slot: a hash of what it had when it was looked at last */
 	uint64_t slot_count;
 	uint64_t turn;	 /* of the last pass */
-	uint64_t halves; /* not live: operations that were left half done, at least */
+	uint64_t halves; /* operations that were left half done, at least, or done meanwhile */
 	struct seep_cache_sum caches;
 	bool peak_is_now;     /* the live figures are the peak */
 	bool peak_turn_moved; /* peaks are of no single moment */

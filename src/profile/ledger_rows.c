@@ -26,6 +26,9 @@ enum {
 /* What is still to be done for a row. In a finished reading WANTED means "in doubt". */
 enum { DONE = 0, WANTED = 1, REDONE = 2 };
 
+/* No difference is by blocks smaller than this. */
+enum { HALF_BYTES_LOG2 = 16 };
+
 /*
  * Whether a row's sum holds as long as its sequence does, and no slot of it changes. HELD_AT_CUT:
  * figures at the cut are in it, so as long as there is no other cut, too.
@@ -443,22 +446,30 @@ static void begin_changes(struct seep_rows *rows)
 	rows->change_count = rows->before_count = 0;
 }
 
+static uint64_t magnitude(uint64_t difference)
+{
+	return (int64_t)difference < 0 ? -difference : difference;
+}
+
 /*
  * At rest the ledger says two things twice: how many allocations had a slot (in rows and slots, and
  * in the histograms) and how much is alive. Where it does not agree with itself, operations were
- * left half done, by a death or by a handler's longjmp.
+ * left half done, by a death or by a handler's longjmp: so many at least, none of them larger than
+ * the largest there was. Read from a process that runs, it differs by what was done meanwhile.
  */
 static uint64_t count_halves(const struct seep_rows *rows)
 {
 	uint64_t allocs = rows->caches.totals.walks, live = rows->caches.live_bytes;
+	unsigned largest_log2 = HALF_BYTES_LOG2;
 
+	for (unsigned i = largest_log2; i < SEEP_PROFILE_HISTOGRAM_BUCKETS; i++)
+		if (rows->caches.totals.histogram[i])
+			largest_log2 = i;
 	for (uint64_t i = 0; i < rows->count; i++) {
 		allocs -= i == LEDGER_CONTEXT_NO_STACK ? 0 : rows->sums[i].allocs;
 		live -= rows->sums[i].alloc_bytes - rows->sums[i].freed_bytes;
 	}
-	if (allocs)
-		return (int64_t)allocs < 0 ? -allocs : allocs;
-	return live != 0;
+	return magnitude(allocs) + (magnitude(live) >> largest_log2) + (!allocs && live);
 }
 
 void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
@@ -476,7 +487,7 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 		read_caches(&r);
 		rows->peak_turn_moved = turn_moved(&r);
 	} while (rows->peak_turn_moved && --passes > 0);
-	rows->halves = live ? 0 : count_halves(rows);
+	rows->halves = count_halves(rows);
 }
 
 void seep_rows_done(struct seep_rows *rows)

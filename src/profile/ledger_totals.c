@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { HALF_DONE_MORE = 64 };
+enum { HALF_DONE_MORE = 64, DONE_MEANWHILE_MAX = 1 << 20 };
 
 static void mend_row(struct seep_ledger_load *load, uint32_t row)
 {
@@ -74,8 +74,11 @@ const char *seep_ledger_contradiction(const struct seep_ledger_load *load)
 		return "has figures that are impossible, and count as 0";
 	if (load->lost_stacks)
 		return "has call stacks that lead nowhere";
-	if (load->live) /* the rest changes while it is read */
-		return NULL;
+	/* What changes while it is read is not that much. */
+	if (load->live)
+		return load->rows.halves > DONE_MEANWHILE_MAX + load->rows.caches.totals.walks / 4
+			       ? "has sums that contradict each other"
+			       : NULL;
 	if (load->orphans)
 		return "has figures of call stacks that are not there";
 	if (load->freed_more > half_done(load))
@@ -206,6 +209,8 @@ void seep_ledger_load_totals(struct seep_ledger_load *load)
 	(void)seep_profile_sum(load->profile, &load->profile->totals); /* rows were mended to fit */
 	derive(load);
 	load->profile->forked = seep_forked_load(ledger_view_sums(&load->view));
-	load->profile->is_summed = LEDGER_GET(ledger_view_state(&load->view)->summed) != 0;
+	/* A process may write to its ledger: only of a forked child can this be. */
+	load->profile->is_summed = load->view.header.origin == LEDGER_ORIGIN_FORK &&
+				   LEDGER_GET(ledger_view_state(&load->view)->summed) != 0;
 	bound_peak(load);
 }

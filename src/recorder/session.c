@@ -193,8 +193,8 @@ static bool is_known(struct seep_session *session, const struct seep_ledger *led
 	SEEP_FREED char *key = key_of(ledger->file_name, created_ns);
 
 	for (struct seep_image *image = session->images; image; image = image->next)
-		if (image->created_ns == created_ns &&
-		    strcmp(image->file_name, ledger->file_name) == 0)
+		/* Whatever it is called: it may have several links. */
+		if (image->created_ns == created_ns && image->pid == ledger->view.header.pid)
 			return true;
 	return seep_texts_have(&session->kept, key);
 }

@@ -60,7 +60,7 @@ def test_without_the_library_nothing_happens():
 
 def test_the_programs_suppressions_are_in_the_ledger(seep):
     run(seep, "own_words")
-    ledgers = [p.read_bytes() for p in seep.ledger_dir.glob("own_words.*")]
+    ledgers = [p.read_bytes() for p in seep.ledger_dir.glob("own_words.*.ledger")]
     # Its child's names it as parent.
     (ledger,) = (data for data in ledgers if not data[504])
     offset, length = struct.unpack_from("II", ledger, 8192 + 520)
@@ -111,7 +111,7 @@ def test_a_relative_seep_dir_is_found_from_another_working_directory(seep):
 def test_a_check_without_standard_error_does_not_write_into_the_ledger(seep):
     done = run(seep, "checks_itself", "closed", library=LIBRARY)
     assert done.stdout.decode() == FOUND + UNNOTICED
-    (ledger,) = seep.ledger_dir.glob("checks_itself.*")
+    (ledger,) = seep.ledger_dir.glob("checks_itself.*.ledger")
     assert seep.command("report", ledger).status == 0
 
 

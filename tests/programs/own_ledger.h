@@ -23,7 +23,8 @@ static inline int own_ledger_open(void)
 	(void)snprintf(prefix, sizeof(prefix), "%s.%d.", program_invocation_short_name,
 		       (int)getpid());
 	while (dir && fd < 0 && (entry = readdir(dir)))
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+		    strstr(entry->d_name, ".ledger")) {
 			(void)snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
 			fd = open(path, O_RDWR);
 		}
