@@ -6,7 +6,6 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static bool is_this_boot(const struct ledger_header *header)
@@ -18,41 +17,6 @@ static bool is_this_boot(const struct ledger_header *header)
 		return true; /* the start time decides */
 	seep_procfs_boot_id(id);
 	return memcmp(header->boot_id, id, sizeof(id)) == 0;
-}
-
-static bool has_file(const struct seep_maps *maps, uint64_t inode, unsigned major, unsigned minor)
-{
-	for (size_t i = 0; i < maps->count; i++)
-		if (maps->items[i].inode == inode && maps->items[i].device_major == major &&
-		    maps->items[i].device_minor == minor)
-			return true;
-	return false;
-}
-
-/* On some file systems (btrfs, overlays) maps name another device than fstat() does. */
-static bool has_as_we_have(const struct seep_maps *maps, const struct seep_ledger *ledger)
-{
-	const struct seep_mapping *mapping;
-	struct seep_maps ours;
-	bool has;
-
-	if (seep_maps_read((pid_t)seep_procfs_self(), &ours, NULL) < 0)
-		return true;
-	mapping = seep_maps_find(&ours, (uint64_t)(uintptr_t)ledger->map.at);
-	has = mapping && mapping->inode &&
-	      has_file(maps, mapping->inode, mapping->device_major, mapping->device_minor);
-	seep_maps_done(&ours);
-	return has;
-}
-
-static bool has_mapped(const struct seep_maps *maps, const struct seep_ledger *ledger)
-{
-	struct stat st;
-
-	if (fstat(ledger->fd, &st) < 0)
-		return false;
-	return has_file(maps, st.st_ino, major(st.st_dev), minor(st.st_dev)) ||
-	       has_as_we_have(maps, ledger);
 }
 
 /* Who owns a ledger wrote it: nobody sends us to a process that is neither his nor ours. */
@@ -84,7 +48,7 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 	if (rc == -SEEP_ENOTFOUND)
 		return SEEP_PROCESS_DEAD;
 	if (rc == 0) {
-		has = has_mapped(&maps, ledger);
+		has = seep_maps_have_file(&maps, ledger->fd);
 		seep_maps_done(&maps);
 		if (has)
 			return has_status && may_be_of(ledger, &status) ? SEEP_PROCESS_RUNNING

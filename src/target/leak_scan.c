@@ -16,7 +16,7 @@
 #include "target/stop.h"
 
 #include <pthread.h>
-#include <limits.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,6 +56,7 @@ struct job {
 	uint64_t began_ns;
 	struct seep_error *err;
 	int rc;
+	sem_t is_held; /* posted when the process is not changed any more */
 };
 
 static void add_caveat(struct job *job, const char *fmt, ...) SEEP_PRINTF(2, 3);
@@ -189,24 +190,11 @@ static void find_waiting(struct job *job)
 			   others);
 }
 
-/*
- * The addresses in a ledger mean nothing in what its process became by exec. By name: overlay file
- * systems have two numbers for one file.
- */
+/* The addresses in a ledger mean nothing in what its process became by exec. */
 static int check_program(const struct job *job)
 {
-	const struct seep_maps *maps = &job->private->maps;
-	char link[32], path[PATH_MAX];
-	ssize_t length;
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", job->options->ledger_fd);
-	length = readlink(link, path, sizeof(path) - 1);
-	if (length < 0)
+	if (seep_maps_have_file(&job->private->maps, job->options->ledger_fd))
 		return 0;
-	path[length] = '\0';
-	for (size_t i = 0; i < maps->count; i++)
-		if (strcmp(seep_path_base(maps->items[i].name), seep_path_base(path)) == 0)
-			return 0;
 	return seep_fail(job->err, SEEP_ENOTFOUND, "the process runs another program by now");
 }
 
@@ -406,6 +394,7 @@ static void *do_job(void *argument)
 	uint64_t held_ns;
 
 	job->rc = hold_still(job);
+	(void)sem_post(&job->is_held);
 	held_ns = seep_monotonic_ns();
 	if (job->rc == 0)
 		job->rc = look_through(job);
@@ -428,12 +417,14 @@ static void do_in_thread(struct job *job)
 	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
 	problem = pthread_create(&thread, NULL, do_job, job);
+	while (problem == 0 && sem_wait(&job->is_held) != 0)
+		;
+	/* Not before: who is killed while the process runs our call leaves it in the middle. */
+	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
 	if (problem == 0)
 		(void)pthread_join(thread, NULL);
 	else
 		job->rc = seep_fail_errno(job->err, problem, "cannot start a thread");
-	/* Not before: who is killed while the process runs our call leaves it in the middle. */
-	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
 }
 
 int seep_leak_scan(pid_t pid, const struct ledger_header *header,
@@ -445,6 +436,7 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 		.pid = pid, .header = header, .options = options, .scan = scan, .err = err
 	};
 
+	(void)sem_init(&job.is_held, 0, 0);
 	scan->private = job.private = seep_xcalloc(1, sizeof(*scan->private));
 	if (options->moment == SEEP_SCAN_DYING)
 		(void)do_job(&job);

@@ -7,14 +7,16 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 
-from harness import RUNTIME, SEEP, need, program, run_plain
+from harness import LIMIT_S, RUNTIME, SEEP, need, program, run_plain
 
 OTHER = 65533
 
@@ -133,3 +135,26 @@ def test_a_ledger_sends_nobody_to_another_process(seep, owner, pid_in_name):
                       env=seep.environment())
             assert not re.search(rf"\b{victim.pid}\b", calls.read_text()), words
         victim.communicate(b"\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_leak_scan_ends_within_a_second_of_a_signal(seep, number):
+    """One that would take a minute; the process that is looked at goes on."""
+    strace = need("strace")
+    env = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
+    slow = [strace, "-f", "-qq", "-o", seep.directory / "calls", "-e", "trace=pread64,process_vm_readv",
+            "-e", "inject=pread64,process_vm_readv:delay_enter=100000"]
+    with subprocess.Popen([sys.executable, "-c", "kept = [[i] for i in range(10000)]; print('.', flush=True); input()"],
+                          env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        assert target.stdout.readline() == b".\n"
+        scan = subprocess.Popen([*slow, SEEP, "leaks", str(target.pid)], env={**os.environ, **seep.environment()},
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(3)
+        tool = int(open(f"/proc/{scan.pid}/task/{scan.pid}/children").read().split()[0])
+        os.kill(tool, number)
+        began = time.monotonic()
+        scan.wait(timeout=LIMIT_S)
+        assert time.monotonic() - began < 1
+        assert not open(f"/proc/{target.pid}/task/{target.pid}/children").read()
+        target.communicate(b"\n", timeout=LIMIT_S)
+    assert target.returncode == 0
