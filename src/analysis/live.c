@@ -96,6 +96,7 @@ int seep_live_add(struct seep_live *live, const char *path, struct seep_error *e
 		return r;
 	process = seep_xcalloc(1, sizeof(*process));
 	process->number = ++live->met;
+	process->user = SEEP_NOBODY;
 	process->path = seep_xstrdup(path);
 	process->ledger = ledger;
 	process->profile = seep_ledger_live_profile(ledger);
@@ -166,9 +167,10 @@ static void tell_grown(struct seep_live *live, struct seep_live_process *process
 
 static void read_again(struct seep_live *live, struct seep_live_process *process, uint64_t now_ns)
 {
+	struct seep_procfs_status status;
 	struct seep_procfs_stat stat;
 	struct seep_error err = { 0 };
-	uint32_t pid;
+	uint32_t pid = 0;
 	/* Before it is read: what is read of a dead one is its last state. */
 	const bool runs = seep_ledger_live_runs(process->ledger, &pid);
 	const bool replaced = runs && seep_ledger_live_is_replaced(process->ledger);
@@ -196,6 +198,8 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 			process->recent[i] = process->profile->totals.live_bytes;
 	}
 	process->threads = seep_procfs_stat(pid, &stat) ? stat.threads : 0;
+	if (seep_procfs_status(pid, &status))
+		process->user = status.uid;
 	seep_growth_observe(process->growth, process->profile, now_ns);
 	tell_grown(live, process);
 	if (replaced && !process->replaced)

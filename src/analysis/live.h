@@ -52,6 +52,8 @@ struct seep_live_figures {
 	uint64_t frees;
 };
 
+enum { SEEP_NOBODY = 65534 };
+
 struct seep_live_process {
 	uint64_t number; /* from 1, and never that of another one; 0 is none's */
 	char *path;	 /* of its ledger */
@@ -63,6 +65,7 @@ struct seep_live_process {
 	char *fate;    /* a sentence: how it ended, or why it is not read any more; NULL: it runs */
 	bool replaced; /* another file has the ledger's name; this one is read on */
 	uint32_t threads; /* now; 0 not known */
+	uint32_t user;	  /* that it runs as; until it is known SEEP_NOBODY */
 	uint64_t read_ns; /* the last reading */
 	uint64_t span_ns; /* between that and the one before; 0: there was none */
 	struct seep_live_figures total_before; /* of the reading before; zeroes: it came since */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +83,29 @@ long seep_file_read_start(const char *path, char *buffer, size_t max)
 		(void)close(fd);
 	buffer[length] = '\0';
 	return got < 0 && length == 0 ? -1 : (long)length;
+}
+
+int seep_file_open_regular(const char *path, uid_t reader)
+{
+	/* Of this thread only. */
+	const uid_t before = (uid_t)setfsuid(reader);
+	const int place = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	int fd = -1, problem = errno;
+
+	if (place >= 0 && fstat(place, &st) == 0 && !S_ISREG(st.st_mode)) {
+		problem = ENODEV;
+	} else if (place >= 0) {
+		SEEP_FREED char *again = seep_xasprintf("/proc/self/fd/%d", place);
+
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		problem = errno;
+	}
+	(void)setfsuid(before);
+	if (place >= 0)
+		(void)close(place);
+	errno = problem;
+	return fd;
 }
 
 int seep_folder_each(int dir_fd, void (*each)(int dir_fd, const char *name, void *context),

@@ -41,6 +41,16 @@ SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes,
 long seep_file_read_start(const char *path, char *buffer, size_t max);
 
 /**
+ * seep_file_open_regular - open a regular file to read, and nothing else
+ * @reader: the user whose rights count, if we are root; links are followed
+ *
+ * For names that somebody else gave: to open a device can have effects already.
+ *
+ * Returns: a descriptor, close-on-exec, or -1 with errno: ENODEV where it is no regular file.
+ */
+int seep_file_open_regular(const char *path, uid_t reader);
+
+/**
  * seep_folder_each - call @each for all that is in a folder but "." and ".."
  * @dir_fd: the folder, which stays open and may be read again
  *

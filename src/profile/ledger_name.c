@@ -58,9 +58,14 @@ bool seep_ledger_name_parse(const char *file_name, struct seep_ledger_name *ret_
 
 char *seep_ledger_sums_name(const char *file_name)
 {
-	const size_t bytes = strlen(file_name), suffix = strlen(LEDGER_SUFFIX);
-	const bool ends = bytes > suffix && strcmp(file_name + bytes - suffix, LEDGER_SUFFIX) == 0;
+	static const char *const suffixes[] = { SEEP_LEDGER_UNNAMED, LEDGER_SUFFIX };
+	size_t bytes = strlen(file_name);
 
-	return seep_xasprintf("%.*s" LEDGER_SUMS_SUFFIX, (int)(ends ? bytes - suffix : bytes),
-			      file_name);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		const size_t less = strlen(suffixes[i]);
+
+		if (bytes > less && strncmp(file_name + bytes - less, suffixes[i], less) == 0)
+			bytes -= less;
+	}
+	return seep_xasprintf("%.*s" LEDGER_SUMS_SUFFIX, (int)bytes, file_name);
 }

@@ -136,7 +136,7 @@ static void tidy_half_made(int dir_fd, const char *file_name, const struct seep_
 	if (!seep_procfs_alive(name->pid, name->start_ticks) &&
 	    fstatat(dir_fd, file_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	    time(NULL) - st.st_mtime > HALF_MADE_AGE_S)
-		(void)unlinkat(dir_fd, file_name, 0);
+		(void)seep_ledger_remove(dir_fd, file_name);
 }
 
 static void count_file(int dir_fd, const char *file_name, void *context)

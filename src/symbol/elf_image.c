@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/elf_image.h"
 
+#include "base/file.h"
 #include "base/xalloc.h"
 #include "core/notes.h"
 
@@ -307,6 +308,8 @@ static const char *open_problem(int errno_value)
 	case EACCES:
 	case EPERM:
 		return "no permission to read the file";
+	case ENODEV:
+		return "not a regular file";
 	default:
 		return "file cannot be opened";
 	}
@@ -342,8 +345,7 @@ static const char *open_regular(int fd, const char *path, struct seep_elf **ret_
 
 const char *seep_elf_open(const char *path, struct seep_elf **ret_elf)
 {
-	/* Not blocking: the name may by now be a pipe's. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = seep_file_open_regular(path, geteuid());
 
 	return fd < 0 ? open_problem(errno) : open_regular(fd, path, ret_elf);
 }

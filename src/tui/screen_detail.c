@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* All that is known of one call stack, and the line of source that allocates. */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,25 +127,23 @@ static void add_stack(struct seep_lines *page, const struct seep_profile *profil
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  (outer frames are not known)");
 }
 
-/* The path is the program's word: nothing but a regular file is read. NULL: there is none. */
-static char *read_source(const char *path)
+/* The path is the program's word: what its user may not read is not shown. NULL: there is none. */
+static char *read_source(const char *path, uid_t user)
 {
-	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	const int fd = seep_file_open_regular(path, user);
 	char *text = NULL;
-	struct stat st;
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    seep_file_read_fd(fd, path, SOURCE_BYTES_MAX, &text, NULL, NULL) < 0)
+	if (seep_file_read_fd(fd, path, SOURCE_BYTES_MAX, &text, NULL, NULL) < 0)
 		text = NULL;
 	(void)close(fd);
 	return text;
 }
 
-static void read_lines(struct seep_lines *lines, const struct seep_profile_frame *frame)
+static void read_lines(struct seep_lines *lines, const struct seep_profile_frame *frame, uid_t user)
 {
-	SEEP_FREED char *text = frame && frame->file && frame->line ? read_source(frame->file)
+	SEEP_FREED char *text = frame && frame->file && frame->line ? read_source(frame->file, user)
 								    : NULL;
 	uint32_t number = 1;
 	char *next;
@@ -172,10 +169,10 @@ static void read_lines(struct seep_lines *lines, const struct seep_profile_frame
 }
 
 /* Read once: it may be long, and is drawn at each key. */
-static void add_source(struct seep_tui *tui, const struct seep_profile_frame *frame)
+static void add_source(struct seep_tui *tui, const struct seep_profile_frame *frame, uid_t user)
 {
 	if (!tui->source_read)
-		read_lines(&tui->source, frame);
+		read_lines(&tui->source, frame, user);
 	tui->source_read = true;
 	for (size_t i = 0; i < tui->source.count; i++) {
 		const struct seep_line *line = &tui->source.items[i];
@@ -205,7 +202,7 @@ static void draw(struct seep_tui *tui)
 	add_figures(&tui->page, &line, total);
 	add_growth(&tui->page, &line, tui->utf8);
 	add_stack(&tui->page, process->profile, &process->profile->contexts[tui->context]);
-	add_source(tui, seep_live_blamed(process, tui->context));
+	add_source(tui, seep_live_blamed(process, tui->context), process->user);
 	add_ages(&tui->page, &line);
 	seep_tui_page_draw(tui, &tui->page);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading whole files with a bound, replacing them atomically. */
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +213,32 @@ TEST(full_disk_is_an_error)
 	(void)fputs("x", file.stream);
 	assert_int_equal(seep_atomic_commit(&file, &err), -SEEP_ESYS);
 	assert_non_null(strstr(err.text, "No space"));
+}
+
+TEST(nothing_but_regular_files_is_opened_and_as_whom_it_is_asked_for)
+{
+	const uid_t nobody = 65534;
+	int fd;
+
+	assert_int_equal(replace("file", "text", 4), 0);
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	assert_int_equal(chmod(".", 0755), 0);
+	assert_int_equal(seep_file_open_regular("pipe", geteuid()), -1);
+	assert_int_equal(errno, ENODEV);
+	assert_int_equal(seep_file_open_regular("/dev/null", geteuid()), -1);
+	assert_int_equal(errno, ENODEV);
+	assert_int_equal(seep_file_open_regular("none", geteuid()), -1);
+	assert_int_equal(errno, ENOENT);
+	fd = seep_file_open_regular("file", geteuid());
+	assert_true(fd >= 0 && close(fd) == 0);
+	fd = seep_file_open_regular("file", nobody);
+	if (geteuid() == 0) {
+		assert_int_equal(fd, -1);
+		assert_int_equal(errno, EACCES);
+	} else {
+		assert_true(fd >= 0 && close(fd) == 0);
+	}
+	assert_int_equal(unlink("pipe"), 0);
 }
 
 int main(void)
