@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 16 * 1024 };
+enum { CHUNK_BYTES = 16 * 1024, SUMS_AT = LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES };
 
 int seep_ledger_refuse(const struct ledger_view *view, enum ledger_view_status status,
 		       struct seep_error *err)
@@ -77,32 +77,33 @@ static bool is_as_named(const struct seep_ledger *ledger)
 	       (name.pid == header->pid && name.start_ticks == header->start_ticks);
 }
 
-/* Whoever reads without rights to write takes what is there; a file of others is none. */
-static void open_sums(struct seep_ledger *ledger, int dir_fd, bool writable)
+/* Over the mapped page, if there is a file with the sums, of the ledger's owner. */
+static void lay_sums(const struct seep_ledger *ledger, int dir_fd, bool writable)
 {
 	SEEP_FREED char *name = seep_ledger_sums_name(ledger->file_name);
+	int fd = openat(dir_fd, name,
+			(writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY |
+				O_NOFOLLOW);
 	struct stat ours, st;
 
-	ledger->sums_fd = openat(dir_fd, name,
-				 (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
-					 O_NOCTTY | O_NOFOLLOW);
-	if (ledger->sums_fd < 0 ||
-	    (fstat(ledger->fd, &ours) == 0 && fstat(ledger->sums_fd, &st) == 0 &&
-	     S_ISREG(st.st_mode) && st.st_uid == ours.st_uid && st.st_size == LEDGER_PAGE_BYTES))
+	if (fd < 0)
 		return;
-	(void)close(ledger->sums_fd);
-	ledger->sums_fd = -1;
+	if (fstat(ledger->fd, &ours) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == ours.st_uid && st.st_size == LEDGER_PAGE_BYTES)
+		(void)mmap((char *)ledger->map.at + SUMS_AT, LEDGER_PAGE_BYTES,
+			   PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd, 0);
+	(void)close(fd);
 }
 
-int seep_ledger_map(const struct seep_ledger *ledger, size_t bytes, bool writable,
-		    struct seep_shared_map *ret_map, struct seep_error *err)
+int seep_ledger_map(const struct seep_ledger *ledger, struct seep_shared_map *ret_map,
+		    struct seep_error *err)
 {
-	const int rc = seep_shared_map_open(ledger->fd, bytes, writable, ret_map, err);
+	const int rc = seep_shared_map_open(ledger->fd, ledger->bytes, false, ret_map, err);
 
-	if (rc == 0 && ledger->sums_fd >= 0)
-		(void)mmap((char *)ret_map->at + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES,
-			   LEDGER_PAGE_BYTES, PROT_READ | (writable ? PROT_WRITE : 0),
-			   MAP_SHARED | MAP_FIXED, ledger->sums_fd, 0);
+	/* Of no bytes: the shared page once more. */
+	if (rc == 0)
+		(void)mremap((char *)ledger->map.at + SUMS_AT, 0, LEDGER_PAGE_BYTES,
+			     MREMAP_MAYMOVE | MREMAP_FIXED, (char *)ret_map->at + SUMS_AT);
 	return rc;
 }
 
@@ -116,16 +117,17 @@ int seep_ledger_remove(int dir_fd, const char *file_name)
 	return 0;
 }
 
-static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_error *err)
+static int map_pages(struct seep_ledger *ledger, int dir_fd, bool writable, struct seep_error *err)
 {
 	enum ledger_view_status status;
 	int rc;
 
 	if (ledger->bytes < LEDGER_FIXED_BYTES)
 		return seep_ledger_refuse(&ledger->view, LEDGER_VIEW_SHORT, err);
-	rc = seep_ledger_map(ledger, LEDGER_FIXED_BYTES, writable, &ledger->map, err);
+	rc = seep_shared_map_open(ledger->fd, LEDGER_FIXED_BYTES, writable, &ledger->map, err);
 	if (rc < 0)
 		return rc;
+	lay_sums(ledger, dir_fd, writable);
 	/* The view reads no more than the fixed pages from the map. */
 	status = ledger_view_init(&ledger->view, ledger->map.at, ledger->bytes);
 	/* Nobody will write to a dead ledger that was cut; it can still be looked at. */
@@ -144,15 +146,11 @@ static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_erro
 int seep_ledger_open(int dir_fd, const char *file_name, enum seep_ledger_access access,
 		     struct seep_ledger *ret_ledger, struct seep_error *err)
 {
-	struct seep_ledger ledger = { .fd = -1,
-				      .sums_fd = -1,
-				      .file_name = seep_xstrdup(file_name) };
+	struct seep_ledger ledger = { .fd = -1, .file_name = seep_xstrdup(file_name) };
 	int rc = open_file(&ledger, dir_fd, access, err);
 
 	if (rc == 0)
-		open_sums(&ledger, dir_fd, access == SEEP_LEDGER_WRITE);
-	if (rc == 0)
-		rc = map_pages(&ledger, access == SEEP_LEDGER_WRITE, err);
+		rc = map_pages(&ledger, dir_fd, access == SEEP_LEDGER_WRITE, err);
 	if (rc < 0) {
 		seep_error_prefix(err, "%s", file_name);
 		seep_ledger_close(&ledger);
@@ -167,10 +165,8 @@ void seep_ledger_close(struct seep_ledger *ledger)
 	seep_shared_map_close(&ledger->map);
 	if (ledger->fd >= 0)
 		(void)close(ledger->fd);
-	if (ledger->sums_fd >= 0)
-		(void)close(ledger->sums_fd);
 	free(ledger->file_name);
-	*ledger = (struct seep_ledger){ .fd = -1, .sums_fd = -1 };
+	*ledger = (struct seep_ledger){ .fd = -1 };
 }
 
 bool seep_ledger_is_cut(const struct seep_ledger *ledger)

@@ -20,7 +20,6 @@ enum { SEEP_LEDGER_TEXT_BYTES = 4096 };
 
 struct seep_ledger {
 	int fd;
-	int sums_fd;	 /* its page of sums, -1: none */
 	char *file_name; /* as it was opened */
 	uint64_t bytes;
 	struct seep_shared_map map;	/* the fixed pages */
@@ -55,8 +54,8 @@ SEEP_NODISCARD int seep_ledger_open(int dir_fd, const char *file_name,
 
 void seep_ledger_close(struct seep_ledger *ledger);
 
-/* As seep_shared_map_open(), of the first @bytes of the ledger, with its sums. */
-SEEP_NODISCARD int seep_ledger_map(const struct seep_ledger *ledger, size_t bytes, bool writable,
+/* As seep_shared_map_open(), to read: all of the ledger, with its sums. */
+SEEP_NODISCARD int seep_ledger_map(const struct seep_ledger *ledger,
 				   struct seep_shared_map *ret_map, struct seep_error *err);
 
 /* Remove a ledger from the folder @dir_fd, with its sums. 0 or an errno. */

@@ -25,7 +25,7 @@ static struct seep_ledger_live *live_new(void)
 {
 	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
 
-	live->ledger.fd = live->ledger.sums_fd = -1;
+	live->ledger.fd = -1;
 	return live;
 }
 
@@ -56,7 +56,7 @@ int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
 	int r = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &live->ledger, err);
 
 	if (r == 0)
-		r = seep_ledger_map(&live->ledger, live->ledger.bytes, false, &live->map, err);
+		r = seep_ledger_map(&live->ledger, &live->map, err);
 	if (r == 0)
 		return begin(live, live->map.at, live->ledger.bytes, ret_live, err);
 	seep_ledger_live_close(live);

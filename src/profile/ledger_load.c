@@ -164,13 +164,10 @@ static int copy_data(struct copy *copy, uint64_t from, uint64_t end, struct seep
 static int copy_tables(struct copy *copy, struct seep_error *err)
 {
 	const struct ledger_view *view = &copy->ledger->view;
-	int r = copy_range(copy, 0, LEDGER_FIXED_BYTES, err);
+	const size_t sums = LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
+	int r = copy_range(copy, 0, sums, err);
 
-	if (copy->ledger->sums_fd >= 0)
-		(void)!pread(copy->ledger->sums_fd,
-			     copy->at + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES,
-			     0);
-
+	memcpy(copy->at + sums, (const char *)copy->ledger->map.at + sums, LEDGER_PAGE_BYTES);
 	for (int t = 0; t < LEDGER_TABLE_COUNT && r == 0; t++) {
 		const struct ledger_table *table = &view->header.table[t];
 
@@ -208,7 +205,7 @@ static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret
 		     struct seep_error *err)
 {
 	struct seep_shared_map map;
-	int r = seep_ledger_map(ledger, ledger->bytes, false, &map, err);
+	int r = seep_ledger_map(ledger, &map, err);
 
 	if (r < 0)
 		return r;

@@ -32,7 +32,7 @@ enum {
 	LOOK_AGAIN_MS = 500,	   /* for forked children whose ledgers have no name yet */
 	UNRECORDED_MAX = 100,	   /* programs that are told apart */
 	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
-	DESCRIPTORS_FOR_WORK = 6,  /* to write a recording, and to look into a process */
+	DESCRIPTORS_FOR_WORK = 7,  /* to write a recording, and to look into a process */
 	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
 };
 

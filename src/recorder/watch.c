@@ -380,7 +380,7 @@ struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
 	seep_timeline_init(&watch->seen.timeline);
 	if (growth_after_ns)
 		watch->growth = seep_growth_watch_new(&watch->ledger, growth_after_ns);
-	*ledger = (struct seep_ledger){ .fd = -1, .sums_fd = -1 };
+	*ledger = (struct seep_ledger){ .fd = -1 };
 	return watch;
 }
 

@@ -35,7 +35,7 @@ def test_a_ledger_on_a_disk_has_nothing_read_ahead(disk):
     )
     while run.stdout.readline() != b".\n":
         pass
-    (ledger,) = [e.path for e in os.scandir(disk) if f".{run.pid}." in e.name]
+    (ledger,) = [e.path for e in os.scandir(disk) if f".{run.pid}." in e.name and e.name.endswith(".ledger")]
     taken = os.stat(ledger).st_blocks * 512
     out = subprocess.check_output([fincore, "-b", "-n", "-r", "-o", "RES", ledger])
     run.communicate(timeout=LIMIT_S)

@@ -231,7 +231,7 @@ print(int(time.monotonic() - ended))
 """
 
 
-@pytest.mark.parametrize("limit", [10, 14, 20])
+@pytest.mark.parametrize("limit", [12, 14, 20])
 def test_processes_beyond_the_limit_of_descriptors_are_recorded_all_the_same(seep, limit):
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))

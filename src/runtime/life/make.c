@@ -143,7 +143,7 @@ static uint64_t find_namespace(struct stat *it)
 static bool identify(struct file *file)
 {
 	/* Of a forked child's parent, which rt_header is about until now; else 0. */
-	const uint32_t parent = rt_header.pid;
+	const uint32_t parent = rt_header.pid, before = rt_header.uid;
 	uint32_t user[3];
 
 	rt_header.pid = rt_getpid_or_tid();
@@ -159,8 +159,9 @@ static bool identify(struct file *file)
 		rt_header.pid_namespace = find_namespace(&file->other_is);
 	rt_header.created_ns = rt_now_ns();
 	rt_header.created_realtime_ns = rt_realtime_ns();
-	/* One that acts for another user for the moment would leave its ledger to him. */
-	return (int32_t)rt_header.pid > 0 && user[0] == user[1] && user[1] == user[2];
+	/* A child that acts for another user, and can go back, would leave its ledger to him. */
+	return (int32_t)rt_header.pid > 0 &&
+	       (!parent || user[1] == before || (user[0] != before && user[2] != before));
 }
 
 /* A forked child has its parent's. */

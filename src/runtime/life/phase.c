@@ -53,7 +53,6 @@ bool rt_phase_end(enum rt_phase from)
 void rt_phase_wait(void)
 {
 	while (rt_phase_now() == RT_STARTING) {
-		/* Whoever made it may be done by now. */
 		if (is_abandoned())
 			(void)rt_phase_end(RT_STARTING);
 		else if (rt_load(&maker_tid) == rt_gettid() ||
