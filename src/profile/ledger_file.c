@@ -77,22 +77,25 @@ static bool is_as_named(const struct seep_ledger *ledger)
 	       (name.pid == header->pid && name.start_ticks == header->start_ticks);
 }
 
-/* Over the mapped page, if there is a file with the sums, of the ledger's owner. */
-static void lay_sums(const struct seep_ledger *ledger, int dir_fd, bool writable)
+/* Over the mapped page, if there is a file with the sums, of the ledger's owner. False: not mapped. */
+static bool lay_sums(const struct seep_ledger *ledger, int dir_fd, bool writable)
 {
 	SEEP_FREED char *name = seep_ledger_sums_name(ledger->file_name);
 	int fd = openat(dir_fd, name,
 			(writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY |
 				O_NOFOLLOW);
 	struct stat ours, st;
+	bool is_there = true;
 
 	if (fd < 0)
-		return;
+		return true;
 	if (fstat(ledger->fd, &ours) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == ours.st_uid && st.st_size == LEDGER_PAGE_BYTES)
-		(void)mmap((char *)ledger->map.at + SUMS_AT, LEDGER_PAGE_BYTES,
-			   PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd, 0);
+		is_there = mmap((char *)ledger->map.at + SUMS_AT, LEDGER_PAGE_BYTES,
+				PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd,
+				0) != MAP_FAILED;
 	(void)close(fd);
+	return is_there;
 }
 
 int seep_ledger_map(const struct seep_ledger *ledger, struct seep_shared_map *ret_map,
@@ -100,11 +103,13 @@ int seep_ledger_map(const struct seep_ledger *ledger, struct seep_shared_map *re
 {
 	const int rc = seep_shared_map_open(ledger->fd, ledger->bytes, false, ret_map, err);
 
-	/* Of no bytes: the shared page once more. */
-	if (rc == 0)
-		(void)mremap((char *)ledger->map.at + SUMS_AT, 0, LEDGER_PAGE_BYTES,
-			     MREMAP_MAYMOVE | MREMAP_FIXED, (char *)ret_map->at + SUMS_AT);
-	return rc;
+	/* Of no bytes: the shared page once more. What fails may leave a hole. */
+	if (rc < 0 ||
+	    mremap((char *)ledger->map.at + SUMS_AT, 0, LEDGER_PAGE_BYTES,
+		   MREMAP_MAYMOVE | MREMAP_FIXED, (char *)ret_map->at + SUMS_AT) != MAP_FAILED)
+		return rc;
+	seep_shared_map_close(ret_map);
+	return seep_fail_errno(err, errno, "cannot map its sums");
 }
 
 int seep_ledger_remove(int dir_fd, const char *file_name)
@@ -127,7 +132,8 @@ static int map_pages(struct seep_ledger *ledger, int dir_fd, bool writable, stru
 	rc = seep_shared_map_open(ledger->fd, LEDGER_FIXED_BYTES, writable, &ledger->map, err);
 	if (rc < 0)
 		return rc;
-	lay_sums(ledger, dir_fd, writable);
+	if (!lay_sums(ledger, dir_fd, writable))
+		return seep_fail_errno(err, errno, "cannot map its sums");
 	/* The view reads no more than the fixed pages from the map. */
 	status = ledger_view_init(&ledger->view, ledger->map.at, ledger->bytes);
 	/* Nobody will write to a dead ledger that was cut; it can still be looked at. */

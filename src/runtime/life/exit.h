@@ -48,8 +48,8 @@ void rt_exit_forked(uint32_t before);
 
 /*
  * Note the end in the ledger. If there is a recorder, wait up to a second until it is registered,
- * and at most exit_wait_ms until it acknowledges. Nothing happens in a process that does not own the ledger. An abort that a
- * handler leaves needs no word: the recorder goes on, and the next end is noted in its place.
+ * and at most exit_wait_ms until it acknowledges. Nothing happens in a process that does not own the
+ * ledger. An abort that a handler leaves needs no word: the next end is noted in its place.
  */
 void rt_exit_notice(enum ledger_ended ended, int status);
 

@@ -32,6 +32,7 @@ static size_t program_bytes; /* of rt_ledger_name: what it begins with */
 
 #define UNFINISHED ".new"
 static char unfinished_name[LEDGER_NAME_BYTES + sizeof(UNFINISHED)];
+static char sums_name[LEDGER_NAME_BYTES];
 
 /* Of rt_ledger_dir: a path may lead elsewhere by now. */
 static dev_t dir_device;
@@ -185,6 +186,9 @@ static void name_file(uint32_t instance)
 		      rt_decimal(rt_header.pid, pid), ".", rt_decimal(rt_header.start_ticks, start),
 		      ".", rt_decimal(instance, number), LEDGER_SUFFIX);
 	(void)rt_text(unfinished_name, sizeof(unfinished_name), rt_ledger_name, UNFINISHED);
+	memcpy(sums_name, rt_ledger_name, sizeof(sums_name));
+	memcpy(sums_name + strlen(sums_name) - strlen(LEDGER_SUFFIX), LEDGER_SUMS_SUFFIX,
+	       sizeof(LEDGER_SUMS_SUFFIX));
 }
 
 /* exec keeps pid and start time: take the first number that is free. */
@@ -335,15 +339,11 @@ static bool hide_from_children(uint8_t *base, uint64_t bytes)
 /* In the folder @dir. Without it children have no sums to add to: they keep ledgers of their own. */
 static void share_sums(long dir)
 {
-	static char name[LEDGER_NAME_BYTES];
 	uint8_t *page = rt_global.base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
 	long fd;
 
-	memcpy(name, rt_ledger_name, sizeof(name));
-	memcpy(name + strlen(name) - strlen(LEDGER_SUFFIX), LEDGER_SUMS_SUFFIX,
-	       sizeof(LEDGER_SUMS_SUFFIX));
-	fd = rt_syscall6(SYS_openat, dir, (long)name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			 0600, 0, 0);
+	fd = rt_syscall6(SYS_openat, dir, (long)sums_name,
+			 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0);
 	if (fd >= 0 && rt_syscall3(SYS_ftruncate, fd, LEDGER_PAGE_BYTES, 0) == 0 &&
 	    rt_syscall6(SYS_mmap, (long)page, LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_FIXED, fd, 0) == (long)page &&

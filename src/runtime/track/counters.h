@@ -109,9 +109,9 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
 /*
  * Counting without a slot, by atomic adds to words that nobody stores to: what a thread without a
  * cache does, a handler that interrupted our bookkeeping, and a thread all of whose slots stand for
- * rows that other threads are flushing. An allocation counts without a stack, a free in its block's @row, which may be the
- * "no stack" row. rt_direct_* change the live total too. Without a ledger they count early: in
- * private memory, which goes into the ledger when it is there. Any thread, any signal.
+ * rows that other threads are flushing. An allocation counts without a stack, a free in its block's
+ * @row, which may be the "no stack" row. rt_direct_* change the live total too. Without a ledger they
+ * count early: in private memory, which goes into the ledger when it is there. Any thread, any signal.
  * @usable: what the block held, 0 if that was not counted. docs/internals/ledger.md, "Counters".
  */
 RT_COLD void rt_row_free(uint32_t row, uint64_t size);
