@@ -21,7 +21,10 @@ struct seep_ledger_name {
 /* Take a file name apart. False when it is not the name of a ledger. */
 bool seep_ledger_name_parse(const char *file_name, struct seep_ledger_name *ret_name);
 
-/* The path of the file with a ledger's sums: ".sums" in place of ".ledger" (".new"). Release with free(). */
+/*
+ * The path of the file with a ledger's sums: ".sums" in place of ".ledger", with ".new" or without.
+ * Release with free().
+ */
 char *seep_ledger_sums_name(const char *file_name) __attribute__((returns_nonnull));
 
 #endif

@@ -4,6 +4,7 @@ no recorder: those that allocate much in a ledger of their own, the others in th
 
 import os
 import re
+import shutil
 import time
 
 import pytest
@@ -250,6 +251,31 @@ def test_what_a_worker_drops_of_its_parents_tables_was_its_own_memory(seep):
     main, worker = recordings.all()
     assert worker["totals"]["own_bytes"] > main["totals"]["own_bytes"] // 10
     assert "ledger-damaged" not in [line["code"] for line in worker["unseen"]]
+
+
+WORKER = """import os
+worker = os.fork()
+if worker == 0:
+    kept = [bytearray(100) for _ in range(3000)]
+    os.setuid(65534)
+    for _ in range(5):
+        if os.fork() == 0:
+            kept = [bytearray(100) for _ in range(50)]
+            os._exit(0)
+        os.wait()
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, and another user")
+def test_children_of_a_worker_that_gave_up_its_rights_are_said(seep):
+    """Their ledgers are another user's: the run cannot record them."""
+    _, recordings = seep.run(["/usr/bin/python3", "-c", WORKER], env={"PYTHONMALLOC": "malloc"})
+    try:
+        assert [unrecorded(report) for report in recordings.all()] == [0, 5]
+    finally:
+        shutil.rmtree("/dev/shm/seep-65534", ignore_errors=True)
 
 
 @pytest.mark.parametrize("how, count, said",

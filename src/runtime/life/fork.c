@@ -223,7 +223,7 @@ bool rt_fork_begin(const void *unused)
 void rt_fork_give_name(void)
 {
 	if (rt_control() && is_unnamed() && rt_getpid_or_tid() == rt_header.pid)
-		rt_ledger_give_name(false);
+		rt_ledger_give_name(true);
 }
 
 /* Whoever reads the sums for the last time closes them first, and waits for those who add. */

@@ -30,7 +30,7 @@ bool rt_ledger_make(const struct rt_start *first);
 extern RT_HIDDEN bool rt_ledger_is_named;
 void rt_ledger_remove(void);
 
-/* @shares: there will be children, which get sums to add to. */
+/* @shares: there may be children, which get sums to add to, and later these could not be made. */
 void rt_ledger_give_name(bool shares);
 
 /* Its file name, without ".new"; its directory. */
