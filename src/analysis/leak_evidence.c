@@ -48,20 +48,22 @@ const char *seep_scan_rule_name(unsigned rule)
 /* The block of the result that @address is in, NULL: none. */
 static const struct scan_block *block_at(const struct scan_result *result, uint64_t address)
 {
-	const size_t upto = seep_search_upto(result->blocks, result->block_count,
-					     sizeof(*result->blocks), address);
-	const struct scan_block *block = upto ? &result->blocks[upto - 1] : NULL;
+	const size_t upto = seep_search_upto(result->all, result->all_count, sizeof(*result->all),
+					     address);
+	const struct scan_block *block = upto ? &result->all[upto - 1] : NULL;
 
-	return block && address - block->address < block->size ? block : NULL;
+	return block && block->state != SCAN_REACHABLE && address - block->address < block->size
+		       ? block
+		       : NULL;
 }
 
 _Static_assert(offsetof(struct scan_block, address) == 0, "for seep_search_upto()");
 
 char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsigned verdict)
 {
-	const struct scan_block *lost = &result->blocks[block], *holder;
+	const struct scan_block *lost = scan_result_block(result, block), *holder;
 	const char *pointer = rules[lost->rule].pointer, *root = roots[lost->root];
-	const uint64_t from = result->from[block];
+	const uint64_t from = scan_result_from(result, block);
 	char at[32];
 
 	if (lost->rule == SCAN_RULE_NONE || from == 0 || verdict == SEEP_VERDICT_RUNTIME ||

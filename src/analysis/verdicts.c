@@ -70,7 +70,7 @@ struct judge {
 static void judge_orphans(struct judge *j)
 {
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
-		struct scan_block *block = &j->result->blocks[i];
+		struct scan_block *block = scan_result_block(j->result, i);
 
 		j->verdicts[i] = SEEP_VERDICT_COUNT;
 		if (block->state == SCAN_LOST && block->row < j->profile->first_row) {
@@ -94,7 +94,7 @@ static void judge_blocks(struct judge *j)
 	j->arena = seep_arena_new();
 	scan_components(j->arena, j->result, &j->roles, &j->leaders);
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
-		const struct scan_block *block = &j->result->blocks[i];
+		const struct scan_block *block = scan_result_block(j->result, i);
 
 		if (block->state == SCAN_LOST)
 			j->verdicts[i] = by_role[j->roles[i]];
@@ -131,14 +131,14 @@ static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context,
 
 static bool is_open(const struct judge *j, uint64_t block)
 {
-	return j->result->blocks[block].state == SCAN_LOST ||
-	       j->result->blocks[block].state == SCAN_MAYBE;
+	return scan_result_block(j->result, block)->state == SCAN_LOST ||
+	       scan_result_block(j->result, block)->state == SCAN_MAYBE;
 }
 
 static void close_block(struct judge *j, uint64_t block, unsigned verdict, uint32_t rule)
 {
-	j->roots_changed |= j->result->blocks[block].state == SCAN_LOST;
-	j->result->blocks[block].state = SCAN_IGNORED;
+	j->roots_changed |= scan_result_block(j->result, block)->state == SCAN_LOST;
+	scan_result_block(j->result, block)->state = SCAN_IGNORED;
 	j->verdicts[block] = (uint8_t)verdict;
 	j->rules[block] = rule;
 }
@@ -151,7 +151,7 @@ static void suppress_from(struct judge *j, uint32_t *todo, uint64_t count)
 	while (count > 0) {
 		const uint32_t block = todo[--count];
 
-		for (uint64_t e = result->first_edge[block]; e < result->first_edge[block + 1];
+		for (uint32_t e = result->first_edge[block]; e < result->first_edge[block + 1];
 		     e++) {
 			const uint32_t to = result->edges[e];
 
@@ -175,7 +175,7 @@ static bool suppress(struct judge *j)
 
 	j->roots_changed = false;
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
-		const struct scan_block *block = &j->result->blocks[i];
+		const struct scan_block *block = scan_result_block(j->result, i);
 		enum seep_suppression_effect effect = SEEP_NOT_SUPPRESSED;
 		uint32_t rule = 0;
 
@@ -218,7 +218,7 @@ static struct draft *draft_of(struct judge *j, const struct fate *fate)
 static void draft_blocks(struct judge *j, bool with)
 {
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
-		const struct scan_block *block = &j->result->blocks[i];
+		const struct scan_block *block = scan_result_block(j->result, i);
 		const uint32_t context = seep_profile_row_context(j->profile, block->row);
 		struct fate fate = {
 			.context = context,
@@ -338,7 +338,7 @@ static void explain(struct judge *j, struct draft *draft)
 		evidence = seep_reach_evidence(rule, draft->fate.root);
 	} else {
 		if (draft->hinted != NO_BLOCK)
-			rule = j->result->blocks[block].rule;
+			rule = scan_result_block(j->result, block)->rule;
 		evidence = seep_leak_evidence(j->result, block, leak->verdict);
 	}
 	leak->rule = seep_profile_strdup(j->profile, seep_scan_rule_name(rule));
@@ -352,7 +352,7 @@ static void list_blocks(struct judge *j)
 	const uint32_t most = j->options->block_list_max;
 
 	for (uint64_t i = 0; most > 0 && i < j->result->block_count; i++) {
-		const struct scan_block *block = &j->result->blocks[i];
+		const struct scan_block *block = scan_result_block(j->result, i);
 		const uint8_t *contents = j->options->contents ? j->options->contents[i] : NULL;
 		struct seep_profile_leak *leak = &j->profile->leaks[j->places[j->leaks[i]]];
 		struct seep_profile_leak_block *listed;
@@ -437,7 +437,6 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 		.options = options,
 		.verdicts = seep_xcalloc(blocks, sizeof(*j.verdicts)),
 		.rules = seep_xcalloc(blocks, sizeof(*j.rules)),
-		.leaks = seep_xcalloc(blocks, sizeof(*j.leaks)),
 		.effects = seep_xcalloc((size_t)profile->context_count * SEEP_VERDICT_COUNT,
 					sizeof(*j.effects)),
 	};
@@ -449,6 +448,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	judge_blocks(&j);
 	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
 		judge_blocks(&j);
+	j.leaks = seep_xcalloc(blocks, sizeof(*j.leaks));
 	draft_blocks(&j, false);
 	draft_blocks(&j, true);
 	draft_reachable(&j);

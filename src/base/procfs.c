@@ -152,6 +152,7 @@ bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
 		.has_memory = strstr(text, "\nVmRSS:") && strstr(text, "\nRssAnon:") &&
 			      strstr(text, "\nVmHWM:"),
 		.rss_bytes = status_bytes(text, "\nVmRSS:"),
+		.swap_bytes = status_bytes(text, "\nVmSwap:"),
 		.peak_rss_bytes = status_bytes(text, "\nVmHWM:"),
 		.anon_rss_bytes = status_bytes(text, "\nRssAnon:"),
 		.locked_bytes = status_bytes(text, "\nVmLck:"),

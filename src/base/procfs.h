@@ -30,6 +30,7 @@ struct seep_procfs_status {
 	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
 	bool has_memory;  /* one that is ending has none any more, and zeros here: */
 	uint64_t rss_bytes;
+	uint64_t swap_bytes;
 	uint64_t peak_rss_bytes;
 	uint64_t anon_rss_bytes; /* of the first, what no file is behind */
 	uint64_t locked_bytes;	 /* by mlock() */

@@ -235,7 +235,7 @@ static bool contradicts(const struct seep_profile *profile, const struct scan_re
 	uint64_t bytes = 0;
 
 	for (uint64_t i = 0; i < result->block_count; i++) {
-		const struct scan_block *block = &result->blocks[i];
+		const struct scan_block *block = scan_result_block(result, i);
 
 		if (block->row < profile->first_row)
 			continue;

@@ -23,7 +23,7 @@ static void gather(const struct scan_result *result, uint32_t first_row, struct 
 {
 	lost->items = seep_xcalloc(lost->listed_max, sizeof(*lost->items));
 	for (uint64_t i = 0; i < result->block_count; i++) {
-		const struct scan_block *block = &result->blocks[i];
+		const struct scan_block *block = scan_result_block(result, i);
 
 		if (block->state != SCAN_LOST || block->marks & LEDGER_CELL_REPORTED ||
 		    block->row < first_row)

@@ -1,103 +1,115 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strongly connected components by Tarjan's algorithm ("Depth-first search and linear graph
- * algorithms", 1972), with a list for a stack. Then everything lost is given to the first root that
- * leads to it.
+ * Strongly connected components by Pearce's variant of Tarjan's algorithm ("A space-efficient
+ * algorithm for finding strongly connected components", 2016), with a list for a stack. Then
+ * everything lost is given to the first root that leads to it.
  */
 #include "scan/components.h"
 
 #include "core/bits.h"
 
 #define NONE UINT32_MAX
+#define DONE (UINT32_C(1) << 31)
 
-struct node {
-	uint64_t next_edge; /* while it is on the path */
-	uint32_t order;	    /* of discovery, from 1; 0: not yet */
-	uint32_t low;	    /* least order that it and those behind it lead back to */
-	uint32_t component; /* 1 + where its members begin; 0: it is not complete yet */
-	uint32_t row;	    /* of a lost block; NONE of another */
-};
-
+/* There may be many millions of blocks: 17 bytes each. */
 struct state {
 	const struct scan_result *result;
-	struct node *nodes; /* by block */
-	uint8_t *roles;
-	uint32_t *leaders; /* of a block, or NONE */
-	uint32_t *path;	   /* from where the search began to where it is */
-	uint32_t *members; /* of components that are complete, one after the other */
-	uint32_t *open;	   /* blocks whose component is not complete */
-	uint32_t *of_row;  /* how many of a row are in the component at hand */
-	uint32_t open_count, path_count, member_count, found;
+	/*
+	 * By block. 0: not discovered; the order of its discovery, from 1, or the least one that it
+	 * leads back to; DONE | where its component's members begin; NONE: it is not lost.
+	 */
+	uint32_t *index;
+	/* From the begin the path of the search, from the end what no component has yet. */
+	uint32_t *stack;
+	uint32_t *next_edge; /* of the path; when all are searched the leaders, by block, or NONE */
+	uint8_t *roles;	     /* of the path: it leads back to a block before it */
+	uint32_t *members;   /* of components that are complete, one after the other */
+	uint32_t *of_row;    /* how many of a row are in the component at hand */
+	uint32_t path_count, left_count, member_count, found;
 };
 
-static bool is_lost(const struct state *s, uint32_t block)
+static uint32_t row_of(const struct state *s, uint32_t block)
 {
-	return s->nodes[block].row != NONE;
+	return scan_result_block(s->result, block)->row;
 }
 
-static void take_arrays(struct state *s, struct seep_arena *arena)
+static void take_arrays(struct state *s, struct seep_arena *kept, struct seep_arena *own)
 {
-	uint64_t n = s->result->block_count;
+	const uint64_t n = s->result->block_count;
 	uint32_t rows = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		rows = s->result->blocks[i].row > rows ? s->result->blocks[i].row : rows;
-	s->nodes = seep_arena_calloc(arena, n, sizeof(*s->nodes));
-	s->roles = seep_arena_calloc(arena, n, sizeof(*s->roles));
-	s->leaders = seep_arena_calloc(arena, n, sizeof(*s->leaders));
-	s->path = seep_arena_calloc(arena, n, sizeof(*s->path));
-	s->members = seep_arena_calloc(arena, n, sizeof(*s->members));
-	s->open = seep_arena_calloc(arena, n, sizeof(*s->open));
-	s->of_row = seep_arena_calloc(arena, rows + UINT64_C(1), sizeof(*s->of_row));
+	s->roles = seep_arena_calloc(kept, n, sizeof(*s->roles));
+	s->next_edge = seep_arena_calloc(kept, n, sizeof(*s->next_edge));
+	s->index = seep_arena_calloc(own, n, sizeof(*s->index));
+	s->stack = seep_arena_calloc(own, n, sizeof(*s->stack));
+	s->members = seep_arena_calloc(own, n, sizeof(*s->members));
+	for (uint32_t i = 0; i < n; i++) {
+		rows = (uint32_t)core_larger(rows, row_of(s, i));
+		if (scan_result_block(s->result, i)->state != SCAN_LOST)
+			s->index[i] = NONE;
+	}
+	s->of_row = seep_arena_calloc(own, rows + UINT64_C(1), sizeof(*s->of_row));
 }
 
 static void discover(struct state *s, uint32_t block)
 {
-	s->nodes[block].order = s->nodes[block].low = ++s->found;
-	s->nodes[block].next_edge = s->result->first_edge[block];
-	s->path[s->path_count++] = block;
-	s->open[s->open_count++] = block;
+	s->index[block] = ++s->found;
+	s->next_edge[s->path_count] = s->result->first_edge[block];
+	s->stack[s->path_count++] = block;
 }
 
-/* All open blocks from @block on are one component. */
+/* Where the last block without a component is on the stack. */
+static uint32_t *last_left(const struct state *s)
+{
+	return &s->stack[s->result->block_count - s->left_count];
+}
+
+/* @block and what was left behind it are one component. */
 static void close_component(struct state *s, uint32_t block)
 {
-	const uint32_t component = s->member_count + 1;
-	uint32_t member;
+	const uint32_t component = DONE | s->member_count, first = s->index[block];
 
-	do {
-		member = s->open[--s->open_count];
-		s->nodes[member].component = component;
-		s->members[s->member_count++] = member;
-	} while (member != block);
+	for (; s->left_count && s->index[*last_left(s)] >= first; s->left_count--) {
+		s->index[*last_left(s)] = component;
+		s->members[s->member_count++] = *last_left(s);
+	}
+	s->index[block] = component;
+	s->members[s->member_count++] = block;
+}
+
+/* The last block of the path has no more edges. */
+static void leave(struct state *s, uint32_t block)
+{
+	s->path_count--;
+	if (s->roles[block]) {
+		s->left_count++;
+		*last_left(s) = block;
+	} else {
+		close_component(s, block);
+	}
 }
 
 static void search_from(struct state *s, uint32_t start)
 {
 	discover(s, start);
 	while (s->path_count) {
-		uint32_t block = s->path[s->path_count - 1];
-		struct node *node = &s->nodes[block];
+		const uint32_t block = s->stack[s->path_count - 1];
+		uint32_t *edge = &s->next_edge[s->path_count - 1], to;
 
-		if (node->next_edge < s->result->first_edge[block + 1]) {
-			uint32_t to = s->result->edges[node->next_edge++];
-
-			if (!is_lost(s, to) || s->nodes[to].component)
-				continue;
-			if (!s->nodes[to].order)
-				discover(s, to);
-			else
-				node->low = (uint32_t)core_smaller(node->low, s->nodes[to].order);
+		if (*edge == s->result->first_edge[block + 1]) {
+			leave(s, block);
 			continue;
 		}
-		s->path_count--;
-		if (node->low == node->order)
-			close_component(s, block);
-		if (s->path_count) {
-			struct node *before = &s->nodes[s->path[s->path_count - 1]];
-
-			before->low = (uint32_t)core_smaller(before->low, node->low);
+		to = s->result->edges[*edge];
+		if (!s->index[to]) {
+			discover(s, to); /* and to this edge again, when it is searched */
+			continue;
 		}
+		if (s->index[to] < s->index[block]) {
+			s->index[block] = s->index[to];
+			s->roles[block] = true;
+		}
+		(*edge)++;
 	}
 }
 
@@ -110,14 +122,14 @@ static uint32_t owner_of(struct state *s, const uint32_t *members, uint32_t coun
 	uint32_t owner = NONE, singles = 0;
 
 	for (uint32_t k = 0; k < count; k++)
-		s->of_row[s->nodes[members[k]].row]++;
+		s->of_row[row_of(s, members[k])]++;
 	for (uint32_t k = 0; k < count; k++)
-		if (s->of_row[s->nodes[members[k]].row] == 1) {
+		if (s->of_row[row_of(s, members[k])] == 1) {
 			owner = members[k];
 			singles++;
 		}
 	for (uint32_t k = 0; k < count; k++)
-		s->of_row[s->nodes[members[k]].row] = 0;
+		s->of_row[row_of(s, members[k])] = 0;
 	return singles == 1 && count > 1 ? owner : NONE;
 }
 
@@ -126,32 +138,32 @@ static uint32_t first_of(const struct state *s, const uint32_t *members, uint32_
 	uint32_t first = members[0];
 
 	for (uint32_t k = 1; k < count; k++) {
-		uint32_t row = s->nodes[members[k]].row;
+		const uint32_t row = row_of(s, members[k]);
 
-		if (row < s->nodes[first].row || (row == s->nodes[first].row && members[k] < first))
+		if (row < row_of(s, first) || (row == row_of(s, first) && members[k] < first))
 			first = members[k];
 	}
 	return first;
 }
 
 /* Everything that can be reached from a leader and has none. */
-static void lead(struct state *s, uint32_t leader)
+static void lead(struct state *s, uint32_t *leaders, uint32_t leader)
 {
 	uint32_t todo = 0;
 
-	s->path[todo++] = leader;
+	s->stack[todo++] = leader;
 	while (todo) {
-		uint32_t block = s->path[--todo];
+		const uint32_t block = s->stack[--todo];
 
-		for (uint64_t e = s->result->first_edge[block];
+		for (uint32_t e = s->result->first_edge[block];
 		     e < s->result->first_edge[block + 1]; e++) {
-			uint32_t to = s->result->edges[e];
+			const uint32_t to = s->result->edges[e];
 
-			if (!is_lost(s, to) || s->leaders[to] != NONE)
+			if (s->index[to] == NONE || leaders[to] != NONE)
 				continue;
-			s->leaders[to] = leader;
+			leaders[to] = leader;
 			s->roles[to] = SCAN_ROLE_WITH;
-			s->path[todo++] = to;
+			s->stack[todo++] = to;
 		}
 	}
 }
@@ -160,7 +172,7 @@ static void lead(struct state *s, uint32_t leader)
  * A component is complete when all are that it leads to: seen from the last one to the first, what
  * no leader has led to is a root.
  */
-static void choose_leaders(struct state *s)
+static void choose_leaders(struct state *s, uint32_t *leaders)
 {
 	uint32_t end = s->member_count, first;
 
@@ -168,8 +180,8 @@ static void choose_leaders(struct state *s)
 		enum scan_role role;
 		uint32_t leader;
 
-		first = s->nodes[s->members[end - 1]].component - 1;
-		if (s->leaders[s->members[first]] != NONE)
+		first = s->index[s->members[end - 1]] & ~DONE;
+		if (leaders[s->members[first]] != NONE)
 			continue;
 		role = SCAN_ROLE_ROOT;
 		leader = owner_of(s, &s->members[first], end - first);
@@ -178,27 +190,26 @@ static void choose_leaders(struct state *s)
 			role = end - first > 1 ? SCAN_ROLE_CYCLE : SCAN_ROLE_ROOT;
 		}
 		s->roles[leader] = (uint8_t)role;
-		s->leaders[leader] = leader;
-		lead(s, leader);
+		leaders[leader] = leader;
+		lead(s, leaders, leader);
 	}
 }
 
 void scan_components(struct seep_arena *arena, const struct scan_result *result,
 		     uint8_t **ret_roles, uint32_t **ret_leaders)
 {
+	struct seep_arena *own = seep_arena_new();
 	struct state s = { .result = result };
 
-	take_arrays(&s, arena);
-	for (uint32_t i = 0; i < result->block_count; i++) {
-		s.leaders[i] = NONE;
-		s.nodes[i].row = result->blocks[i].state == SCAN_LOST ? result->blocks[i].row
-								      : NONE;
-	}
+	take_arrays(&s, arena, own);
 	/* Backwards, so that of two leaders the one at the lower address leads to what both do. */
 	for (uint32_t i = (uint32_t)result->block_count; i-- > 0;)
-		if (is_lost(&s, i) && !s.nodes[i].order)
+		if (!s.index[i])
 			search_from(&s, i);
-	choose_leaders(&s);
+	for (uint32_t i = 0; i < result->block_count; i++)
+		s.next_edge[i] = NONE;
+	choose_leaders(&s, s.next_edge);
 	*ret_roles = s.roles;
-	*ret_leaders = s.leaders;
+	*ret_leaders = s.next_edge;
+	seep_arena_free(own);
 }

@@ -34,6 +34,7 @@ struct scan_memory {
 enum scan_error {
 	SCAN_ENOMEM = 1, /* no memory to be had */
 	SCAN_EBLOCKS,	 /* the page map makes no sense */
+	SCAN_EROOM,	 /* it needs more memory than it may take: scan.need_bytes */
 };
 
 struct scan_range {
@@ -43,6 +44,7 @@ struct scan_range {
 
 struct scan_options {
 	uint64_t blocks_max_bytes; /* of page map that may be read; bounds a damaged one */
+	uint64_t memory_max_bytes; /* that the scan may take, and who judges its result */
 	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
 	/*
 	 * How much of the @bytes at @address, from there on, was never touched and holds zeros, so
@@ -97,12 +99,13 @@ enum scan_state {
 	SCAN_STATES,
 };
 
+/* There are many millions of them. */
 struct scan_block {
 	uint64_t address;
 	uint64_t size;
 	uint32_t row;
-	uint8_t flags; /* enum ledger_cell_flags */
-	uint8_t marks; /* enum ledger_cell_marks */
+	uint8_t flags : 5; /* enum ledger_cell_flags */
+	uint8_t marks : 2; /* enum ledger_cell_marks */
 	/* Set by scan_finish(). */
 	uint8_t state; /* enum scan_state */
 	uint8_t rule;  /* of the pointer that reached it; of a lost one a hint */
@@ -135,6 +138,7 @@ struct scan {
 	uint64_t block_count;
 	struct scan_leaf *leaves;
 	uint64_t leaf_count;
+	uint64_t need_bytes;   /* of memory, by the blocks that were counted */
 	uint64_t marked_bytes; /* of roots and blocks, that were looked through */
 	uint64_t overlaps;     /* blocks left out since another one lies over them: a missed free */
 	uint64_t strange;      /* cells that make no sense */
@@ -144,8 +148,8 @@ struct scan {
 };
 
 /*
- * Begin a scan and read the page map. @memory and @options are copied, but for the ranges. 0,
- * -SCAN_ENOMEM or -SCAN_EBLOCKS.
+ * Begin a scan and read the page map. @memory and @options are copied, but for the ranges. 0, or an
+ * error.
  */
 int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
 		     const struct scan_options *options, const struct ledger_blocks *blocks);
@@ -161,20 +165,34 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count);
 
 /* Lies in memory of the scan's. */
 struct scan_result {
-	const struct scan_block *all; /* by address */
+	struct scan_block *all; /* by address */
+	uint64_t *from;		/* of each that is not SCAN_REACHABLE: as scan_result_from() */
 	uint64_t all_count;
-	struct scan_block *blocks; /* not SCAN_REACHABLE, by address */
-	uint64_t *from;		   /* of each: address of the word that reached it; 0: none */
+	uint32_t *unreached; /* indices of those not SCAN_REACHABLE, which are numbered by it */
 	uint64_t block_count;
 	/*
 	 * Pointers among them of any rule: edges[first_edge[i]] to edges[first_edge[i + 1]] of
-	 * block i.
+	 * number i.
 	 */
-	uint64_t *first_edge;
-	uint32_t *edges; /* indices of blocks; none to itself, none twice in a row */
+	uint32_t *first_edge;
+	uint32_t *edges; /* numbers; none to itself, none twice in a row */
 };
 
-/* Follow weak pointers, then gather. 0, or -SCAN_ENOMEM. */
+static inline struct scan_block *scan_result_block(const struct scan_result *result, uint64_t i)
+{
+	return &result->all[result->unreached[i]];
+}
+
+/* In from: the word is in a root. Never part of a user's address. */
+#define SCAN_FROM_ROOT (UINT64_C(1) << 63)
+
+/* Address of the word that reached number @i, or that hints at it; 0: none. */
+static inline uint64_t scan_result_from(const struct scan_result *result, uint64_t i)
+{
+	return result->from[result->unreached[i]] & ~SCAN_FROM_ROOT;
+}
+
+/* Follow weak pointers, then gather. 0, -SCAN_ENOMEM or -SCAN_EROOM. */
 int scan_finish(struct scan *scan, struct scan_result *ret_result);
 
 /*

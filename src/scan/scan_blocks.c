@@ -28,7 +28,7 @@ struct reader {
 	uint64_t left_bytes;
 	uint64_t *seen; /* a bit for each part of address space that a leaf begins in */
 	uint64_t block_max;
-	uint64_t index_leaves, index_records; /* upper bounds of what the index needs */
+	uint64_t index_leaves, index_records; /* that the index needs, or a few more */
 	uint64_t last_leaf, last_record;
 	uint64_t end; /* of the last block */
 	uint64_t overlaps;
@@ -55,6 +55,26 @@ static const uint8_t *view(struct reader *r, uint64_t address, uint64_t bytes, u
 	return data;
 }
 
+/* What the index needs for it. */
+static void index_block(struct reader *r, uint64_t address, uint64_t end)
+{
+	if (address >> LEDGER_LARGE_SHIFT != r->last_record) {
+		r->last_record = address >> LEDGER_LARGE_SHIFT;
+		r->index_records++;
+	}
+	if (address >> LEDGER_LEAF_SHIFT != r->last_leaf)
+		r->index_leaves++;
+	if (end >> LEDGER_LEAF_SHIFT != address >> LEDGER_LEAF_SHIFT)
+		r->index_leaves++;
+	r->last_leaf = end >> LEDGER_LEAF_SHIFT;
+}
+
+static void count(struct reader *r, uint64_t address, uint64_t size)
+{
+	r->block_max++;
+	index_block(r, address, address + size);
+}
+
 static void keep(struct reader *r, uint64_t address, uint64_t size, uint64_t cell)
 {
 	struct scan *scan = r->scan;
@@ -69,20 +89,12 @@ static void keep(struct reader *r, uint64_t address, uint64_t size, uint64_t cel
 	block->address = address;
 	block->size = size;
 	block->row = ledger_cell_row(cell);
-	block->flags = (uint8_t)ledger_cell_flags(cell);
-	block->marks = (uint8_t)ledger_cell_marks(cell);
+	block->flags = ledger_cell_flags(cell) & LEDGER_CELL_FLAGS;
+	block->marks = ledger_cell_marks(cell) & LEDGER_CELL_MARKS;
 	if (block->marks & LEDGER_CELL_IGNORED)
 		scan->private->ignored_count++;
 	r->end = core_larger(r->end, end + !size);
-	if (address >> LEDGER_LARGE_SHIFT != r->last_record) {
-		r->last_record = address >> LEDGER_LARGE_SHIFT;
-		r->index_records++;
-	}
-	if (address >> LEDGER_LEAF_SHIFT != r->last_leaf)
-		r->index_leaves++;
-	if (end >> LEDGER_LEAF_SHIFT != address >> LEDGER_LEAF_SHIFT)
-		r->index_leaves++;
-	r->last_leaf = end >> LEDGER_LEAF_SHIFT;
+	index_block(r, address, end);
 }
 
 static bool fits(uint64_t address, uint64_t size)
@@ -115,7 +127,7 @@ static void read_small(struct reader *r, const uint8_t *data, uint64_t bytes, ui
 		    !fits(begin, ledger_cell_size(cell))) {
 			r->scan->strange += r->counts;
 		} else if (r->counts) {
-			r->block_max++;
+			count(r, begin, ledger_cell_size(cell));
 		} else {
 			keep_large_below(r, begin);
 			keep(r, begin, ledger_cell_size(cell), cell);
@@ -135,7 +147,7 @@ static void read_large(struct reader *r, const uint8_t *data, uint64_t bytes, ui
 		if (begin - page >= LEDGER_LARGE_BYTES || !fits(begin, item[1]))
 			r->scan->strange += r->counts;
 		else if (r->counts)
-			r->block_max++;
+			count(r, begin, item[1]);
 		else
 			r->large[r->large_count++] = (struct large){ item[0], item[1], begin };
 	}
@@ -194,6 +206,8 @@ static void read_leaf(struct reader *r, const struct scan_leaf *leaf)
 static void read_all(struct reader *r, bool counts)
 {
 	r->counts = counts;
+	r->last_leaf = r->last_record = UINT64_MAX;
+	r->index_leaves = r->index_records = 0;
 	for (uint64_t i = 0; i < r->scan->leaf_count && r->left_bytes; i++)
 		read_leaf(r, &r->scan->leaves[i]);
 }
@@ -295,10 +309,22 @@ static int make_arrays(struct scan *scan, uint64_t count)
 	own->fates = scan_take(scan, count, sizeof(*own->fates));
 	own->from = scan_take(scan, count, sizeof(*own->from));
 	own->todo = scan_take(scan, count, sizeof(*own->todo));
+	own->parts = scan_take(scan, count + 1, sizeof(*own->parts));
 	own->weak = scan_take(scan, count, sizeof(*own->weak));
-	if (!scan->blocks || !own->fates || !own->from || !own->todo || !own->weak)
+	if (!scan->blocks || !own->fates || !own->from || !own->todo || !own->parts || !own->weak)
 		return -SCAN_ENOMEM;
 	return 0;
+}
+
+/* Of the work list, and of what is kept of weak pointers, little is touched. */
+static uint64_t need_of(const struct reader *r)
+{
+	const uint64_t of_block = sizeof(*r->scan->blocks) + sizeof(union scan_fate) +
+				  sizeof(uint32_t) /* of those that are not reached */ +
+				  (r->scan->options.want_chains ? sizeof(uint64_t) : 0);
+
+	return r->block_max * of_block + r->index_records * sizeof(struct scan_page) +
+	       r->index_leaves * LEDGER_LEAF_LARGE * sizeof(uint32_t);
 }
 
 int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
@@ -320,7 +346,6 @@ int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
 	if (!scan->leaves || !r->large || !r->seen)
 		return -SCAN_ENOMEM;
 	r->left_bytes = scan->options.blocks_max_bytes;
-	r->last_leaf = r->last_record = UINT64_MAX;
 	if (r->shift != LEDGER_GRANULE_SHIFT_GLIBC && r->shift != LEDGER_GRANULE_SHIFT_OTHER)
 		return -SCAN_EBLOCKS;
 	scan->private->replaced_new = r->shift == LEDGER_GRANULE_SHIFT_OTHER;
@@ -329,6 +354,9 @@ int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
 	read_all(r, true);
 	if (!r->left_bytes || r->block_max >= SCAN_COVERED)
 		return -SCAN_EBLOCKS;
+	scan->need_bytes = need_of(r);
+	if (scan->need_bytes > options->memory_max_bytes)
+		return -SCAN_EROOM;
 	/* The process may go on: a few more can be there the second time. */
 	r->block_max += r->block_max / 64 + 64;
 	if (make_arrays(scan, r->block_max))

@@ -24,7 +24,7 @@ static void mark_maybe(struct scan *scan)
 	struct scan_private *own = scan->private;
 
 	for (uint64_t k = 0; k < own->weak_count; k++) {
-		const struct scan_fate *fate = &own->fates[own->weak[k]];
+		const union scan_fate *fate = &own->fates[own->weak[k]];
 
 		if (fate->state == SCAN_LOST)
 			scan_mark_from(scan, own->weak[k], SCAN_MAYBE, fate->root, fate->rule);
@@ -80,24 +80,25 @@ static uint64_t look_through_block(struct scan_look *look, const struct scan_blo
 /*
  * Words that look like pointers to lost blocks and are none, since they are tagged or unaligned: a
  * hint to the person who reads the verdict. Looks once more through roots and reachable blocks, as
- * far as a bound; @listed: blocks by address.
+ * far as a bound.
  */
-static void find_hints(struct scan *scan, const uint32_t *listed, uint64_t count)
+static void find_hints(struct scan *scan, const struct scan_result *result)
 {
+	const uint64_t count = result->block_count;
 	struct scan_look look = scan_look_for_blocks(scan, take_hints);
 	uint64_t left_bytes = hint_bytes_max, first = count, last = 0;
 
 	for (uint64_t k = 0; k < count; k++) {
-		if (scan->blocks[listed[k]].state != SCAN_LOST)
+		if (scan_result_block(result, k)->state != SCAN_LOST)
 			continue;
 		first = core_smaller(first, k);
 		last = k;
 	}
 	if (first == count)
 		return;
-	look.lowest = scan->blocks[listed[first]].address;
-	look.span = scan->blocks[listed[last]].address + scan->blocks[listed[last]].size + 1 -
-		    look.lowest;
+	look.lowest = scan_result_block(result, first)->address;
+	look.span = scan_result_block(result, last)->address +
+		    scan_result_block(result, last)->size + 1 - look.lowest;
 	look.mask = (UINT64_C(1) << HIGH_TAG_SHIFT) - 1;
 	look.step = 1;
 	look.sixth_bytes[0] = (look.lowest >> SIXTH_SHIFT & 0xff) * UINT64_C(0x0101010101010101);
@@ -111,10 +112,9 @@ static void find_hints(struct scan *scan, const uint32_t *listed, uint64_t count
 }
 
 struct edges {
-	uint32_t *index_of; /* by block of the scan: in the result */
 	struct scan_result *result;
-	uint64_t room; /* in result->edges; 0: count only */
-	uint64_t count;
+	uint32_t room; /* in result->edges; 0: count only */
+	uint32_t count;
 	uint32_t to; /* of the last one of this block */
 };
 
@@ -123,19 +123,20 @@ static void take_edges(struct scan_look *look)
 	struct scan *scan = look->scan;
 	struct edges *edges = look->user;
 
-	for (unsigned k = 0; k < look->count; k++) {
+	for (unsigned k = 0; k < look->count && edges->count < UINT32_MAX; k++) {
 		uint64_t to = scan->private->words[k].to;
 		uint32_t i = scan_index_block(&scan->private->index, to);
 		const struct scan_block *block = &scan->blocks[i];
 
 		if (i == SCAN_NO_BLOCK || i == look->block || block->state == SCAN_REACHABLE ||
-		    edges->index_of[i] == edges->to || to - block->address > block->size)
+		    scan->private->fates[i].number == edges->to ||
+		    to - block->address > block->size)
 			continue;
 		/* At its end only an array's pointer points to it. */
 		if (to == block->address + block->size && block->size &&
 		    scan_rule_of(scan, block, to) == SCAN_RULE_NONE)
 			continue;
-		edges->to = edges->index_of[i];
+		edges->to = scan->private->fates[i].number;
 		if (edges->count < edges->room)
 			edges->result->edges[edges->count] = edges->to;
 		edges->count++;
@@ -143,7 +144,7 @@ static void take_edges(struct scan_look *look)
 }
 
 /* Once to count, once to keep. */
-static void look_for_edges(struct scan *scan, const uint32_t *listed, struct edges *edges)
+static void look_for_edges(struct scan *scan, struct edges *edges)
 {
 	struct scan_look look = scan_look_for_blocks(scan, take_edges);
 	struct scan_result *result = edges->result;
@@ -151,78 +152,67 @@ static void look_for_edges(struct scan *scan, const uint32_t *listed, struct edg
 	look.user = edges;
 	edges->count = 0;
 	for (uint64_t k = 0; k < result->block_count; k++) {
-		const struct scan_block *block = &scan->blocks[listed[k]];
+		const struct scan_block *block = scan_result_block(result, k);
 
-		result->first_edge[k] = core_smaller(edges->count, edges->room);
-		look.block = listed[k];
+		result->first_edge[k] = (uint32_t)core_smaller(edges->count, edges->room);
+		look.block = result->unreached[k];
 		edges->to = UINT32_MAX;
 		(void)look_through_block(&look, block, block->size);
 	}
-	result->first_edge[result->block_count] = core_smaller(edges->count, edges->room);
+	result->first_edge[result->block_count] = (uint32_t)core_smaller(edges->count, edges->room);
 }
 
-static int find_edges(struct scan *scan, const uint32_t *listed, struct scan_result *result)
+static int find_edges(struct scan *scan, struct scan_result *result)
 {
-	struct edges edges = { .index_of = scan->private->weak, .result = result };
+	struct edges edges = { .result = result };
 
 	for (uint64_t k = 0; k < result->block_count; k++)
-		edges.index_of[listed[k]] = (uint32_t)k;
+		scan->private->fates[result->unreached[k]].number = (uint32_t)k;
 	result->first_edge = scan_take(scan, result->block_count + 1, sizeof(*result->first_edge));
 	if (!result->first_edge)
 		return -SCAN_ENOMEM;
-	look_for_edges(scan, listed, &edges);
+	look_for_edges(scan, &edges);
 	edges.room = edges.count;
 	result->edges = scan_take(scan, edges.count, sizeof(*result->edges));
 	if (!result->edges)
 		return -SCAN_ENOMEM;
 	if (edges.room)
-		look_for_edges(scan, listed, &edges);
-	return 0;
-}
-
-static int copy_blocks(struct scan *scan, const uint32_t *listed, struct scan_result *result)
-{
-	result->blocks = scan_take(scan, result->block_count, sizeof(*result->blocks));
-	result->from = scan_take(scan, result->block_count, sizeof(*result->from));
-	if (!result->blocks || !result->from)
-		return -SCAN_ENOMEM;
-	for (uint64_t k = 0; k < result->block_count; k++) {
-		result->blocks[k] = scan->blocks[listed[k]];
-		result->from[k] = scan->private->from[listed[k]] & ~SCAN_FROM_ROOT;
-	}
+		look_for_edges(scan, &edges);
 	return 0;
 }
 
 /* Tell all blocks what became of them; list those that are not reached. */
-static uint32_t *list_unreached(struct scan *scan, uint64_t *ret_count)
+static void list_unreached(struct scan *scan, struct scan_result *result)
 {
 	/* All work is done: there is room for as many numbers. */
-	uint32_t *listed = (uint32_t *)(void *)scan->private->todo;
-
+	result->unreached = (uint32_t *)(void *)scan->private->todo;
 	for (uint32_t i = 0; i < scan->block_count; i++) {
-		const struct scan_fate *fate = &scan->private->fates[i];
+		const union scan_fate *fate = &scan->private->fates[i];
 		struct scan_block *block = &scan->blocks[i];
 
 		block->state = fate->state;
 		block->rule = fate->rule;
 		block->root = fate->root;
 		if (block->state != SCAN_REACHABLE)
-			listed[(*ret_count)++] = i;
+			result->unreached[result->block_count++] = i;
 	}
-	return listed;
 }
 
 int scan_finish(struct scan *scan, struct scan_result *ret_result)
 {
-	struct scan_result result = { .all = scan->blocks, .all_count = scan->block_count };
-	uint32_t *listed;
+	struct scan_result result = { .all = scan->blocks,
+				      .all_count = scan->block_count,
+				      .from = scan->private->from };
 
 	mark_ignored(scan);
 	mark_maybe(scan);
-	listed = list_unreached(scan, &result.block_count);
+	list_unreached(scan, &result);
+	scan->need_bytes += result.block_count * SCAN_UNREACHED_BYTES;
+	if (scan->need_bytes > scan->options.memory_max_bytes)
+		return -SCAN_EROOM;
 	scan->private->quiet = true;
-	find_hints(scan, listed, result.block_count);
-	if (copy_blocks(scan, listed, &result) || find_edges(scan, listed, &result))
+	find_hints(scan, &result);
+	if (find_edges(scan, &result))
 		return -SCAN_ENOMEM;
 	*ret_result = result;
 	return 0;
@@ -237,7 +227,8 @@ size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *r
 
 	if (!scan->options.want_chains)
 		return 0;
-	while (block && block->state != SCAN_LOST && count < max) {
+	/* What is lost has a hint at most. */
+	while (block && block->rule < SCAN_RULE_HINTS && count < max) {
 		uint64_t from = scan->private->from[block - scan->blocks];
 		struct scan_link *link = &ret_links[count];
 

@@ -67,7 +67,8 @@ int scan_index_make(struct scan_index *index, const struct scan *scan, uint64_t 
 	for (uint32_t i = 0; i < scan->block_count; i++) {
 		uint64_t begin = scan->blocks[i].address, end = begin + scan->blocks[i].size;
 
-		scan->private->fates[i].size = (uint32_t)core_smaller(end - begin, UINT32_MAX);
+		scan->private->fates[i].words =
+			(uint8_t)core_smaller((end - begin) / sizeof(uint64_t), SCAN_WORDS_MAX);
 		if (begin >> LEDGER_LARGE_SHIFT != page_at) {
 			if (page)
 				sum_up(page);

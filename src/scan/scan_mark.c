@@ -12,18 +12,15 @@ static void mark_block(struct scan_look *look, uint32_t i, uint64_t address, uin
 		       uint64_t from)
 {
 	struct scan_private *own = look->scan->private;
-	struct scan_fate *fate = &own->fates[i];
-	uint64_t size = fate->size;
+	union scan_fate *fate = &own->fates[i];
 
 	fate->state = look->state;
 	fate->root = look->root;
 	fate->rule = rule;
 	if (look->scan->options.want_chains || look->state != SCAN_REACHABLE)
 		own->from[i] = from;
-	if (CORE_UNLIKELY(size == UINT32_MAX))
-		size = look->scan->blocks[i].size;
-	if (size)
-		own->todo[own->todo_count++] = (struct scan_range){ address, address + size };
+	if (fate->words)
+		own->todo[own->todo_count++] = address | (uint64_t)fate->words << SCAN_WORK_SHIFT;
 }
 
 /* The same of one that was not met by a pointer to its begin. */
@@ -44,7 +41,7 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	struct scan_private *own = scan->private;
 	const uint32_t i = word->block;
 	const struct scan_block *block = &scan->blocks[i];
-	struct scan_fate *fate = &own->fates[i];
+	union scan_fate *fate = &own->fates[i];
 	uint8_t rule;
 
 	if (fate->state != SCAN_LOST || word->to - block->address > block->size)
@@ -146,7 +143,25 @@ static struct scan_look mark_begin(struct scan *scan, enum scan_state state, uin
 	return look;
 }
 
-/* A large block's rest waits below what its first part points to. */
+/* The block on top of the list, as far as the batch has room. Its rest waits on the list. */
+static void look_at_next(struct scan_look *look)
+{
+	struct scan_private *own = look->scan->private;
+	const uint64_t depth = own->todo_count, work = own->todo[depth - 1];
+	const uint64_t words = work >> SCAN_WORK_SHIFT;
+	uint64_t at = work & ((UINT64_C(1) << SCAN_WORK_SHIFT) - 1), end;
+
+	end = at +
+	      (words < SCAN_WORDS_MAX ? words * sizeof(uint64_t) : scan_find(look->scan, at)->size);
+	if (own->part_count && own->parts[own->part_count - 1].depth == depth)
+		at = own->parts[--own->part_count].at;
+	at = scan_look_some(look, at, end);
+	if (at == end)
+		own->todo_count--;
+	else
+		own->parts[own->part_count++] = (struct scan_part){ at, depth };
+}
+
 static void mark_follow(struct scan_look *look)
 {
 	struct scan_private *own = look->scan->private;
@@ -154,13 +169,8 @@ static void mark_follow(struct scan_look *look)
 	look->root_rule = SCAN_RULE_NONE;
 	look->from_flag = 0;
 	while (own->todo_count) {
-		while (own->todo_count && look->count < SCAN_WORDS_AT_ONCE) {
-			struct scan_range *range = &own->todo[own->todo_count - 1];
-
-			range->begin = scan_look_some(look, range->begin, range->end);
-			if (range->begin == range->end)
-				own->todo_count--;
-		}
+		while (own->todo_count && look->count < SCAN_WORDS_AT_ONCE)
+			look_at_next(look);
 		scan_look_end(look);
 	}
 }

@@ -9,12 +9,11 @@
 #include "scan/scan.h"
 #include "scan/scan_index.h"
 
-/* In from: the word is in a root. Never part of a user's address. */
-#define SCAN_FROM_ROOT (UINT64_C(1) << 63)
-
 enum {
 	SCAN_WORDS_AT_ONCE = 256,
 	SCAN_HOLES_MAX = 1 << 20, /* views that may fail, one by one */
+	/* Of an unreached block: first_edge, an edge, and what components.c and verdicts.c take. */
+	SCAN_UNREACHED_BYTES = 4 + 4 + 17 + 18,
 };
 
 /* A word that may point to a block. */
@@ -29,18 +28,32 @@ struct scan_word {
  * What the marker knows of a block; so small that of a million blocks it stays in the processor's
  * cache. scan_finish() tells scan->blocks.
  */
-struct scan_fate {
-	uint32_t size; /* UINT32_MAX: that or more */
-	uint8_t state, rule, root;
+union scan_fate {
+	struct {
+		uint8_t words; /* of its size; SCAN_WORDS_MAX: that or more */
+		uint8_t state, rule, root;
+	};
+	uint32_t number; /* in the result, once it is told */
+};
+
+/* A block of the work list is its address and, from this bit on, its fate's words. */
+enum { SCAN_WORK_SHIFT = 48, SCAN_WORDS_MAX = UINT8_MAX };
+
+/* One of them that is looked through in part. */
+struct scan_part {
+	uint64_t at;	/* the rest begins here */
+	uint64_t depth; /* of its place on the list */
 };
 
 struct scan_private {
 	struct scan_index index;
-	struct scan_fate *fates; /* by block */
+	union scan_fate *fates;	 /* by block */
 	uint64_t *from;		 /* by block: the word that reached it */
-	struct scan_range *todo; /* of blocks that are reached: not looked through yet */
+	uint64_t *todo;		 /* blocks that are reached and not looked through yet */
+	struct scan_part *parts; /* of these */
 	uint32_t *weak;		 /* blocks that weak pointers point to */
 	uint64_t todo_count;
+	uint64_t part_count;
 	uint64_t weak_count;
 	uint64_t ignored_count;	       /* blocks marked LEDGER_CELL_IGNORED */
 	const struct scan_root *roots; /* for a second look */

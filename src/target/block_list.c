@@ -7,13 +7,12 @@
 #include "ledger/ledger.h"
 #include "target/remote_memory.h"
 
-enum { KEPT_BYTES = 64 << 20 };
-#define PAGE_MAP_MAX_BYTES (UINT64_C(64) << 30)
+enum { KEPT_BYTES = 64 << 20, LISTS = 4 /* at once: two, of the scan and to be kept */ };
 
 static int read_once(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
 		     struct seep_error *err)
 {
-	const struct scan_options options = { .blocks_max_bytes = PAGE_MAP_MAX_BYTES };
+	struct scan_options options = { 0 };
 	struct seep_memory *memory;
 	struct scan_memory reading;
 	struct scan scan;
@@ -21,6 +20,8 @@ static int read_once(pid_t pid, const struct ledger_header *header, struct seep_
 
 	if (rc < 0)
 		return rc;
+	seep_memory_bound(pid, &options);
+	options.memory_max_bytes /= LISTS;
 	reading = seep_memory_for_scan(memory);
 	rc = scan_read_blocks(&scan, &reading, &options, &header->blocks);
 	if (rc == 0) {
@@ -28,7 +29,7 @@ static int read_once(pid_t pid, const struct ledger_header *header, struct seep_
 		ret->count = scan.block_count;
 	}
 	seep_memory_close(memory);
-	if (rc == -SCAN_ENOMEM)
+	if (rc == -SCAN_ENOMEM || rc == -SCAN_EROOM)
 		return seep_fail(err, SEEP_ESYS, "no memory for the list of live blocks");
 	return rc < 0 ? seep_fail(err, SEEP_ECORRUPT,
 				  "the process's list of live blocks cannot be read")

@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/procfs.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "core/cgroup.h"
 #include "ledger/ledger_facts.h"
 #include "base/maps.h"
 #include "target/present_pages.h"
@@ -29,10 +29,9 @@ enum {
 	CACHES_AT_ONCE = 64,
 };
 
-#define RESIZE_PAUSE_NS 50000ull /* each for so long */
-#define KEPT_LEAST_BYTES (UINT64_C(64) << 20)
+#define RESIZE_PAUSE_NS 50000ull	     /* each for so long */
+#define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
 #define KEPT_MOST_BYTES (UINT64_C(4) << 30)
-#define PAGE_MAP_MAX_BYTES (UINT64_C(256) << 30)
 
 /* What is needed of a scan as long as there is one. */
 struct seep_leak_scan_private {
@@ -235,24 +234,6 @@ static int hold_still(struct job *job)
 	return 0;
 }
 
-/* A quarter of what can be had: of the machine's memory, and of what a container leaves us. */
-static uint64_t kept_bytes(void)
-{
-	struct core_cgroup_buffers buffers;
-	struct core_cgroup group;
-	char text[1024] = "";
-	const char *available;
-	uint64_t bytes = 0;
-
-	(void)seep_file_read_start("/proc/meminfo", text, sizeof(text));
-	available = strstr(text, "MemAvailable:");
-	if (available)
-		bytes = strtoull(available + strlen("MemAvailable:"), NULL, 10) * 1024 / 4;
-	if (core_cgroup_memory(seep_file_read_start, "", "self", &buffers, &group))
-		bytes = core_smaller(bytes, group.room_bytes / 4);
-	return core_larger(KEPT_LEAST_BYTES, core_smaller(bytes, KEPT_MOST_BYTES));
-}
-
 static void read_facts(struct job *job)
 {
 	const uint64_t at = job->header->blocks.facts;
@@ -315,6 +296,14 @@ static bool has_ended(const struct job *job)
 	return true;
 }
 
+static int tell_of_need(const struct job *job, uint64_t room_bytes)
+{
+	return seep_fail(job->err, SEEP_ESYS,
+			 "a scan of its blocks needs %s of memory; %s are free",
+			 seep_bytes_text(job->scan->marked.need_bytes).text,
+			 seep_bytes_text(room_bytes).text);
+}
+
 static int mark(struct job *job)
 {
 	struct seep_leak_scan_private *private = job->private;
@@ -322,19 +311,21 @@ static int mark(struct job *job)
 	const struct scan_memory memory = seep_memory_for_scan(private->memory);
 	struct seep_ranges vtables = seep_roots_vtables(&private->maps);
 	struct seep_untouched untouched;
-	const struct scan_options options = {
+	struct scan_options options = {
 		.vtables = vtables.items,
 		.vtable_count = vtables.count,
 		.untouched = seep_untouched_bytes,
 		.untouched_user = &untouched,
-		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
 		.want_chains = job->options->want_chains,
 	};
 	int rc;
 
+	seep_memory_bound(job->pid, &options);
 	seep_untouched_init(&untouched, job->copy ? job->copy : job->pid, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
+		seep_memory_keep(private->memory,
+				 (options.memory_max_bytes - marked->need_bytes) / 2);
 		find_roots(job);
 		scan_mark(marked, private->roots.items, private->roots.count);
 		rc = scan_finish(marked, &job->scan->result);
@@ -348,6 +339,8 @@ static int mark(struct job *job)
 	if (rc == -SCAN_EBLOCKS)
 		return seep_fail(job->err, SEEP_ECORRUPT,
 				 "seep's own list of its live blocks is damaged");
+	if (rc == -SCAN_EROOM)
+		return tell_of_need(job, options.memory_max_bytes);
 	return rc < 0 ? seep_fail(job->err, SEEP_ESYS, "there is not enough memory to scan it") : 0;
 }
 
@@ -359,7 +352,7 @@ static void keep_contents(struct job *job)
 	scan->content_bytes = job->options->dump_bytes;
 	scan->contents = seep_xcalloc(result->block_count, sizeof(*scan->contents));
 	for (uint64_t i = 0; i < result->block_count; i++) {
-		const struct scan_block *block = &result->blocks[i];
+		const struct scan_block *block = scan_result_block(result, i);
 		size_t bytes = (size_t)core_smaller(block->size, scan->content_bytes);
 		uint8_t *contents = seep_xmalloc(bytes);
 
@@ -372,11 +365,12 @@ static void keep_contents(struct job *job)
 
 static int look_through(struct job *job)
 {
-	int rc = seep_memory_open(job->copy ? job->copy : job->private->maps.tid, kept_bytes(),
+	int rc = seep_memory_open(job->copy ? job->copy : job->private->maps.tid, KEPT_MOST_BYTES,
 				  &job->private->memory, job->err);
 
 	if (rc < 0)
 		return rc;
+	seep_memory_keep(job->private->memory, KEPT_FIRST_BYTES);
 	if (job->copy)
 		seep_memory_use_file(job->private->memory);
 	read_facts(job);

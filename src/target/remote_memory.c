@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/remote_memory.h"
 
+#include "base/memory_room.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
@@ -23,7 +24,7 @@ enum {
 	PASSING_SLOTS = 4, /* 256 KB stay in the processor's cache */
 	PASSING_BYTES = PASSING_SLOTS << CHUNK_SHIFT,
 	SLOTS_MIN = 4 * PASSING_SLOTS,
-	HUGE_PAGE_BYTES = 2 * 1024 * 1024,
+	SMALL_BYTES = 8 << 20, /* of each piece that we take, in small pages */
 };
 
 #define NO_SLOT 0
@@ -46,8 +47,9 @@ struct seep_memory {
 	 */
 	uint8_t *data;
 	struct entry **slots; /* whose it is */
-	uint32_t slot_count;
-	uint32_t slots_used; /* those below */
+	uint32_t slot_count;  /* there is memory for */
+	uint32_t slot_limit;  /* that may be used, no more than these */
+	uint32_t slots_used;  /* those below */
 	uint32_t hand;
 	struct entry **leaves;
 	uint64_t passing_at; /* address of what passes */
@@ -64,9 +66,13 @@ static void *allocate(void *user, uint64_t bytes)
 
 	if (start == MAP_FAILED)
 		return NULL;
-	/* Touching it page by page would cost as much as reading the other process. */
-	if (bytes >= HUGE_PAGE_BYTES)
-		(void)madvise(start, bytes, MADV_HUGEPAGE);
+	/*
+	 * To touch much of it page by page would cost as much as reading the other process. Little is
+	 * touched where a process is small, and there may be a thousand of those at once.
+	 */
+	(void)madvise(start, core_smaller(bytes, SMALL_BYTES), MADV_NOHUGEPAGE);
+	if (bytes > SMALL_BYTES)
+		(void)madvise((uint8_t *)start + SMALL_BYTES, bytes - SMALL_BYTES, MADV_HUGEPAGE);
 	*SEEP_APPEND(memory->taken, memory->taken_count) = (struct iovec){ start, bytes };
 	return start;
 }
@@ -105,13 +111,13 @@ static void fill(struct seep_memory *memory, struct entry *entry, uint64_t addre
 /* The clock: who was used since the hand came by last is passed over once. */
 static uint32_t free_slot(struct seep_memory *memory)
 {
-	if (memory->slots_used < memory->slot_count)
+	if (memory->slots_used < memory->slot_limit)
 		return memory->slots_used++;
 	for (;;) {
 		const uint32_t slot = memory->hand;
 		struct entry *entry = memory->slots[slot];
 
-		memory->hand = slot + 1 < memory->slot_count ? slot + 1 : PASSING_SLOTS;
+		memory->hand = slot + 1 < memory->slots_used ? slot + 1 : PASSING_SLOTS;
 		if (!entry->is_fresh) {
 			entry->slot = NO_SLOT;
 			return slot;
@@ -254,7 +260,7 @@ static int make_cache(struct seep_memory *memory, uint64_t kept_bytes, struct se
 		if (count < SLOTS_MIN)
 			return seep_fail_errno(err, errno, "cannot reserve memory to read into");
 	}
-	memory->slot_count = (uint32_t)count;
+	memory->slot_count = memory->slot_limit = (uint32_t)count;
 	memory->slots = allocate(memory, count * sizeof(struct entry *));
 	memory->leaves = allocate(memory, LEAVES * sizeof(struct entry *));
 	if (memory->leaves) /* a few of them are used, far apart */
@@ -282,6 +288,14 @@ int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_me
 	}
 	*ret_memory = memory;
 	return 0;
+}
+
+void seep_memory_keep(struct seep_memory *memory, uint64_t kept_bytes)
+{
+	const uint64_t slots = core_larger(kept_bytes >> CHUNK_SHIFT, SLOTS_MIN);
+
+	memory->slot_limit = (uint32_t)core_larger(core_smaller(slots, memory->slot_count),
+						   memory->slots_used);
 }
 
 void seep_memory_forget(struct seep_memory *memory)
@@ -314,6 +328,19 @@ struct scan_memory seep_memory_for_scan(struct seep_memory *memory)
 	return (struct scan_memory){
 		.view = view, .fetch = fetch, .allocate = allocate, .user = memory
 	};
+}
+
+void seep_memory_bound(pid_t pid, struct scan_options *options)
+{
+	enum { LEAST_MAP_BYTES = 64 << 20, LEAST_BYTES = 256 << 20 };
+	const uint64_t room = seep_memory_room();
+	struct seep_procfs_status status;
+	uint64_t held = UINT64_MAX / 4;
+
+	if (seep_procfs_status((uint32_t)pid, &status) && status.has_memory)
+		held = status.rss_bytes + status.swap_bytes;
+	options->blocks_max_bytes = LEAST_MAP_BYTES + held * 2;
+	options->memory_max_bytes = core_smaller(LEAST_BYTES + held * 2, room - room / 8);
 }
 
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes)

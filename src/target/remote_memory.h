@@ -34,6 +34,9 @@ SEEP_NODISCARD int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_
  */
 void seep_memory_use_file(struct seep_memory *memory);
 
+/* How much of it is kept from here on; no less than what is kept already, or than it may be. */
+void seep_memory_keep(struct seep_memory *memory, uint64_t kept_bytes);
+
 /* NULL is a no-op. */
 void seep_memory_close(struct seep_memory *memory);
 
@@ -48,6 +51,12 @@ void seep_memory_forget(struct seep_memory *memory);
 
 /* Copy @bytes at @address, past the cache; false if not all can be read. */
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes);
+
+/*
+ * Fill in what a scan of process @pid may read and take: what a page map that the process holds in
+ * memory and the blocks that it can tell of need, and no more than we have room for.
+ */
+void seep_memory_bound(pid_t pid, struct scan_options *options);
 
 enum { SEEP_MODULE_SEGMENTS_MAX = 64 };
 

@@ -141,6 +141,7 @@ static inline struct fake *fake_new_with(unsigned granule_shift)
 	f->blocks.leaves = fake_address(f->leaves);
 	f->memory = (struct scan_memory){ fake_view, fake_fetch, fake_allocate, f };
 	f->options.blocks_max_bytes = UINT64_C(4) << 30;
+	f->options.memory_max_bytes = UINT64_MAX;
 	return f;
 }
 

@@ -14,14 +14,17 @@ static void check(struct seep_profile *profile, uint32_t context,
 		  const struct seep_leak_check_plan *plan)
 {
 	struct scan_block block = { .address = 0x5000, .size = 64, .row = 7 };
-	uint64_t from = 0, first_edge[2] = { 0 };
+	uint64_t from = 0;
+	uint32_t unreached = 0, first_edge[2] = { 0 };
 	struct seep_profile_row row = { .context = context + 1 };
 	struct seep_leak_scan scan = {
 		.method = SEEP_SCAN_STOPPED,
 		.pause_ns = 5,
 		.marked = { .block_count = 3, .skipped_count = SCAN_SKIPPED_MAX + 2 },
-		.result = { .blocks = &block,
+		.result = { .all = &block,
 			    .from = &from,
+			    .all_count = 1,
+			    .unreached = &unreached,
 			    .block_count = 1,
 			    .first_edge = first_edge },
 	};

@@ -26,7 +26,7 @@ static struct judged judge(struct fake *f)
 static uint32_t index_of(const struct judged *j, const void *block)
 {
 	for (uint32_t i = 0; i < j->f->result.block_count; i++)
-		if (j->f->result.blocks[i].address == A(block))
+		if (scan_result_block(&j->f->result, i)->address == A(block))
 			return i;
 	fail();
 	return 0;
@@ -37,7 +37,7 @@ static uint8_t role(const struct judged *j, const void *block, const void *leade
 {
 	uint32_t i = index_of(j, block);
 
-	assert_int_equal(j->f->result.blocks[j->leaders[i]].address, A(leader));
+	assert_int_equal(scan_result_block(&j->f->result, j->leaders[i])->address, A(leader));
 	return j->roles[i];
 }
 

@@ -29,8 +29,8 @@ TEST_WITH(set_up, a_dropped_block_is_lost, tear_down)
 	assert_int_equal(fake_rule(f, held), SCAN_RULE_START);
 	assert_int_equal(fake_find(f, held)->root, SCAN_ROOT_GLOBAL);
 	assert_int_equal(f->result.block_count, 1);
-	assert_int_equal(f->result.blocks[0].size, 1001);
-	assert_int_equal(f->result.blocks[0].row, 7);
+	assert_int_equal(scan_result_block(&f->result, 0)->size, 1001);
+	assert_int_equal(scan_result_block(&f->result, 0)->row, 7);
 	assert_int_equal(f->scan.marked_bytes, FAKE_ROOT_WORDS * 8 + 1000);
 }
 
@@ -301,8 +301,8 @@ TEST_WITH(set_up, chains_lead_from_a_block_to_its_root, tear_down)
 	assert_int_equal(scan_chain(&f->scan, A(lost), links, 4), 0);
 	assert_int_equal(scan_chain(&f->scan, 64, links, 4), 0);
 	assert_int_equal(f->result.block_count, 2);
-	assert_int_equal(f->result.from[0], A(&middle[3]));
-	assert_int_equal(f->result.from[1], 0);
+	assert_int_equal(scan_result_from(&f->result, 0), A(&middle[3]));
+	assert_int_equal(scan_result_from(&f->result, 1), 0);
 }
 
 TEST_WITH(set_up, without_memory_a_scan_says_so, tear_down)

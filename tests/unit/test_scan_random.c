@@ -214,7 +214,7 @@ TEST(the_scan_agrees_with_the_definition)
 			counts[n.states[i]]++;
 			result_of[i] = results;
 			if (n.states[i] != SCAN_REACHABLE)
-				assert_int_equal(f->result.blocks[results++].address,
+				assert_int_equal(scan_result_block(&f->result, results++)->address,
 						 fake_address(n.blocks[i]));
 		}
 		assert_int_equal(f->result.block_count, results);

@@ -217,9 +217,9 @@ TEST_WITH(set_up, lost_blocks_get_hints, tear_down)
 	assert_int_equal(fake_rule(f, plain), SCAN_RULE_HIGH_TAG);
 	assert_int_equal(fake_rule(f, dropped), SCAN_RULE_NONE);
 	for (uint64_t i = 0; i < f->result.block_count; i++)
-		assert_int_equal(f->result.blocks[i].state, SCAN_LOST);
+		assert_int_equal(scan_result_block(&f->result, i)->state, SCAN_LOST);
 	assert_int_equal(f->result.block_count, 5);
-	assert_int_equal(f->result.from[0], A(&f->words[1]));
+	assert_int_equal(scan_result_from(&f->result, 0), A(&f->words[1]));
 }
 
 TEST_WITH(set_up, a_hint_may_lie_at_any_byte, tear_down)

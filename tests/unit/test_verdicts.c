@@ -17,9 +17,8 @@ struct graph {
 	struct seep_profile *profile;
 	struct scan_result result;
 	struct seep_suppressions *suppressions;
-	struct scan_block *all;
 	uint64_t edge_count;
-	size_t block_capacity, from_capacity, edge_capacity, first_capacity, all_capacity;
+	size_t from_capacity, edge_capacity, first_capacity, all_capacity, unreached_capacity;
 };
 
 static uint32_t add_frame(struct seep_profile *p, uint32_t module, const char *function)
@@ -81,31 +80,40 @@ static void graph_done(struct graph *g)
 {
 	seep_profile_free(g->profile);
 	seep_suppressions_free(g->suppressions);
-	free(g->result.blocks);
+	free(g->result.all);
+	free(g->result.unreached);
 	free(g->result.from);
 	free(g->result.first_edge);
 	free(g->result.edges);
-	free(g->all);
+}
+
+static struct scan_block *add_block(struct graph *g, const struct scan_block *block)
+{
+	struct scan_result *r = &g->result;
+
+	r->all = seep_xgrow(r->all, &g->all_capacity, r->all_count + 1, sizeof(*r->all));
+	r->from = seep_xgrow(r->from, &g->from_capacity, r->all_count + 1, sizeof(*r->from));
+	r->all[r->all_count] = *block;
+	r->from[r->all_count] = 0;
+	return &r->all[r->all_count++];
 }
 
 /* A block of @size bytes, of context @context (or an ancestor's row), behind the others. */
 static struct scan_block *block(struct graph *g, uint32_t row, uint64_t size, unsigned state)
 {
 	struct scan_result *r = &g->result;
-	struct scan_block *added;
+	struct scan_block *added =
+		add_block(g, &(struct scan_block){ .address = BEGIN + r->block_count * STEP,
+						   .size = size,
+						   .row = row == INHERITED ? row : FIRST_ROW + row,
+						   .state = (uint8_t)state });
 
-	r->blocks = seep_xgrow(r->blocks, &g->block_capacity, r->block_count + 1,
-			       sizeof(*r->blocks));
-	r->from = seep_xgrow(r->from, &g->from_capacity, r->block_count + 1, sizeof(*r->from));
+	r->unreached = seep_xgrow(r->unreached, &g->unreached_capacity, r->block_count + 1,
+				  sizeof(*r->unreached));
 	r->first_edge = seep_xgrow(r->first_edge, &g->first_capacity, r->block_count + 2,
 				   sizeof(*r->first_edge));
-	added = &r->blocks[r->block_count];
-	*added = (struct scan_block){ .address = BEGIN + r->block_count * STEP,
-				      .size = size,
-				      .row = row == INHERITED ? row : FIRST_ROW + row,
-				      .state = (uint8_t)state };
-	r->from[r->block_count++] = 0;
-	r->first_edge[r->block_count] = g->edge_count;
+	r->unreached[r->block_count++] = (uint32_t)(r->all_count - 1);
+	r->first_edge[r->block_count] = (uint32_t)g->edge_count;
 	return added;
 }
 
@@ -116,22 +124,18 @@ static void edge(struct graph *g, uint32_t to)
 
 	r->edges = seep_xgrow(r->edges, &g->edge_capacity, g->edge_count + 1, sizeof(*r->edges));
 	r->edges[g->edge_count++] = to;
-	r->first_edge[r->block_count] = g->edge_count;
+	r->first_edge[r->block_count] = (uint32_t)g->edge_count;
 }
 
 /* @count reachable blocks of @bytes together. */
 static void reachable(struct graph *g, uint32_t row, unsigned root, uint64_t count, uint64_t bytes)
 {
-	struct scan_result *r = &g->result;
-
-	g->all = seep_xgrow(g->all, &g->all_capacity, r->all_count + count, sizeof(*g->all));
 	for (; count > 0; count--, bytes--)
-		g->all[r->all_count++] = (struct scan_block){ .row = FIRST_ROW + row,
-							      .size = count == 1 ? bytes : 1,
-							      .state = SCAN_REACHABLE,
-							      .rule = SCAN_RULE_START,
-							      .root = (uint8_t)root };
-	r->all = g->all;
+		(void)add_block(g, &(struct scan_block){ .row = FIRST_ROW + row,
+							 .size = count == 1 ? bytes : 1,
+							 .state = SCAN_REACHABLE,
+							 .rule = SCAN_RULE_START,
+							 .root = (uint8_t)root });
 }
 
 static void rules(struct graph *g, const char *text)
@@ -340,7 +344,7 @@ TEST(reachable_blocks_are_counted_by_rule_and_root)
 	reachable(&g, 0, SCAN_ROOT_GLOBAL, 2, 200);
 	reachable(&g, 0, SCAN_ROOT_STACK, 2, 20);
 	reachable(&g, 0, SCAN_ROOT_GLOBAL, 1, 100);
-	g.all[0].state = SCAN_LOST;
+	g.result.all[0].state = SCAN_LOST;
 	reachable(&g, 0, SCAN_ROOT_GLOBAL, 1, 1);
 	reachable(&g, 1, SCAN_ROOT_GLOBAL, 1, 1);
 	reachable(&g, 2, SCAN_ROOT_GLOBAL, 4, 4);
