@@ -12,8 +12,6 @@
 
 static struct built_ledger ledger;
 static struct seep_profile *profile;
-static char directory[] = "/tmp/seep_test_XXXXXX";
-static char path[64];
 
 static CASE_UNUSED int setup(void **state)
 {
@@ -93,22 +91,6 @@ static CASE_UNUSED struct ledger_slot *set_slot(uint32_t cache, uint32_t i, uint
 	slot->frees = frees;
 	slot->freed_bytes = freed;
 	return slot;
-}
-
-static CASE_UNUSED int make_directory(void **state)
-{
-	(void)state;
-	if (!mkdtemp(directory))
-		return -1;
-	(void)snprintf(path, sizeof(path), "%s/ledger", directory);
-	return 0;
-}
-
-static CASE_UNUSED int remove_directory(void **state)
-{
-	(void)state;
-	(void)unlink(path);
-	return rmdir(directory);
 }
 
 #define PROFILE_TEST(name) TEST_WITH(setup, name, teardown)

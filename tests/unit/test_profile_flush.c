@@ -145,8 +145,3 @@ PROFILE_TEST(hostile_redo_records_are_harmless)
 	load();
 	assert_int_equal(context_of(context)->allocs, 11);
 }
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
-}

@@ -467,8 +467,3 @@ PROFILE_TEST(truncated_stacks_are_told_with_share_and_module)
 	assert_non_null(strstr(unseen("truncated-stacks"), "no unwind information"));
 	assert_non_null(strstr(unseen("truncated-stacks"), "too deep"));
 }
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
-}
