@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "analysis/keep.h"
-#include "base/file.h"
 #include "base/terminal.h"
+#include "golden.h"
 #include "report/report.h"
 #include "sample_leaks.h"
 #include "unit.h"
@@ -62,33 +62,6 @@ static int make_plain(void **state)
 
 #define TEXT_TEST(name) TEST_WITH(make_plain, name, NULL)
 
-static void golden_path(char *path, size_t bytes, const char *name)
-{
-	const char *source = getenv("SEEP_SOURCE");
-
-	(void)snprintf(path, bytes, "%s/tests/unit/golden/%s.txt", source ? source : "..", name);
-}
-
-static void compare_with_golden(const char *name, const char *text)
-{
-	char path[4096];
-	char *expected = NULL;
-	struct seep_error err = { 0 };
-
-	golden_path(path, sizeof(path), name);
-	if (getenv("SEEP_UPDATE")) {
-		FILE *golden = fopen(path, "w");
-
-		assert_non_null(golden);
-		assert_int_equal(fwrite(text, 1, strlen(text), golden), strlen(text));
-		assert_int_equal(fclose(golden), 0);
-		return;
-	}
-	assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);
-	assert_string_equal(text, expected);
-	free(expected);
-}
-
 static void assert_fits(const char *text, size_t width)
 {
 	while (*text) {
@@ -126,41 +99,41 @@ TEXT_TEST(views_look_as_agreed)
 		size_t width;
 		struct seep_view_options options;
 	} cases[] = {
-		{ "report_stacks", seep_report_stacks, sample_profile, 80, { PLAIN } },
-		{ "report_stacks_allocs",
+		{ "report_stacks.txt", seep_report_stacks, sample_profile, 80, { PLAIN } },
+		{ "report_stacks_allocs.txt",
 		  seep_report_stacks,
 		  sample_profile,
 		  80,
 		  { PATH, .by = SEEP_BY_ALLOCS, .top = 3 } },
-		{ "report_stacks_full",
+		{ "report_stacks_full.txt",
 		  seep_report_stacks,
 		  sample_profile,
 		  80,
 		  { PATH, .by = SEEP_BY_PEAK, .full = true } },
-		{ "report_stacks_narrow", seep_report_stacks, sample_profile, 60, { PLAIN } },
-		{ "report_stacks_leaks",
+		{ "report_stacks_narrow.txt", seep_report_stacks, sample_profile, 60, { PLAIN } },
+		{ "report_stacks_leaks.txt",
 		  seep_report_stacks,
 		  sample_profile_with_leaks,
 		  80,
 		  { PLAIN } },
-		{ "report_leaks", seep_report_leaks, sample_profile_with_leaks, 80, { PLAIN } },
-		{ "report_leaks_narrow",
+		{ "report_leaks.txt", seep_report_leaks, sample_profile_with_leaks, 80, { PLAIN } },
+		{ "report_leaks_narrow.txt",
 		  seep_report_leaks,
 		  sample_profile_with_leaks,
 		  60,
 		  { PLAIN, .leak_blocks = 10, .why = true, .leak_kinds = UINT32_MAX } },
-		{ "report_tree", seep_report_tree, sample_profile, 80, { PLAIN } },
+		{ "report_tree.txt", seep_report_tree, sample_profile, 80, { PLAIN } },
 		/* Places stand beside the longest name. */
-		{ "report_tree_wide", seep_report_tree, sample_profile, 200, { PLAIN } },
-		{ "report_flat", seep_report_flat, sample_profile, 100, { PLAIN } },
-		{ "report_raw", report_raw, sample_profile, 0, { .by = SEEP_BY_CHOICE } },
-		{ "report_summary", report_summary, sample_profile, 80, { PLAIN } },
-		{ "report_summary_leaks",
+		{ "report_tree_wide.txt", seep_report_tree, sample_profile, 200, { PLAIN } },
+		{ "report_flat.txt", seep_report_flat, sample_profile, 100, { PLAIN } },
+		{ "report_raw.txt", report_raw, sample_profile, 0, { .by = SEEP_BY_CHOICE } },
+		{ "report_summary.txt", report_summary, sample_profile, 80, { PLAIN } },
+		{ "report_summary_leaks.txt",
 		  report_summary,
 		  sample_profile_with_leaks,
 		  80,
 		  { PLAIN } },
-		{ "report_summary_nothing", report_summary, seep_profile_new, 80, { PLAIN } },
+		{ "report_summary_nothing.txt", report_summary, seep_profile_new, 80, { PLAIN } },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -169,7 +142,7 @@ TEXT_TEST(views_look_as_agreed)
 
 		printer.width = cases[i].width;
 		text = render(cases[i].report, profile, &cases[i].options);
-		compare_with_golden(cases[i].name, text);
+		expect_golden(cases[i].name, text);
 		if (printer.width > 0 && !cases[i].options.full)
 			assert_fits(text, printer.width);
 		assert_null(strchr(text, '\033'));
