@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
+#include "stack_text.h"
 #include "unit.h"
 
 enum { FIRST_ROW = 100, INHERITED = 7, BEGIN = 0x10000, STEP = 0x1000 };
@@ -386,45 +387,32 @@ VERDICT_TEST(what_comes_before_main_is_told)
 {
 	static const struct {
 		bool startup;
-		const char *frames[6]; /* innermost first, as "function@module" */
+		const char *stack;
 	} cases[] = {
+		{ true, "ctor@/p < call_init@/libc.so.6 < __libc_start_main_impl@/libc.so.6 < "
+			"_start@/p" },
+		{ true, "ctor@/p < __libc_start_main@/libc.so.6 < _start@/p" },
 		{ true,
-		  { "ctor@/p", "call_init@/libc.so.6", "__libc_start_main_impl@/libc.so.6",
-		    "_start@/p" } },
-		{ true, { "ctor@/p", "__libc_start_main@/libc.so.6", "_start@/p" } },
-		{ true,
-		  { "ctor@/p", "__libc_csu_init@/p", "__libc_start_main@/libc-2.31.so",
-		    "_start@/p" } },
-		{ true, { "ctor@/lib.so", "@/ld-linux-x86-64.so.2", "@/ld-linux-x86-64.so.2" } },
+		  "ctor@/p < __libc_csu_init@/p < __libc_start_main@/libc-2.31.so < _start@/p" },
+		{ true, "ctor@/lib.so < @/ld-linux-x86-64.so.2 < @/ld-linux-x86-64.so.2" },
 		{ false,
-		  { "f@/p", "main@/p", "@/libc.so.6", "__libc_start_main@/libc.so.6",
-		    "_start@/p" } },
-		{ false, { "main@/p", "__libc_start_main@/libc-2.31.so", "_start@/p" } },
-		{ false, { "@/p", "__libc_start_main@/libc-2.31.so", "_start@/p" } },
-		{ false,
-		  { "ctor@/lib.so", "@/ld-linux-x86-64.so.2", "dlopen@/libc.so.6", "main@/p" } },
-		{ false,
-		  { "dtor@/p", "@/libc.so.6", "exit@/libc.so.6", "__libc_start_main@/libc.so.6",
-		    "_start@/p" } },
-		{ false, { "f@/p", "start_thread@/libc.so.6", "clone3@/libc.so.6" } },
-		{ false, { "coroutine@/p" } },
-		{ false, { NULL } },
+		  "f@/p < main@/p < @/libc.so.6 < __libc_start_main@/libc.so.6 < _start@/p" },
+		{ false, "main@/p < __libc_start_main@/libc-2.31.so < _start@/p" },
+		{ false, "@/p < __libc_start_main@/libc-2.31.so < _start@/p" },
+		{ false, "ctor@/lib.so < @/ld-linux-x86-64.so.2 < dlopen@/libc.so.6 < main@/p" },
+		{ false, "dtor@/p < @/libc.so.6 < exit@/libc.so.6 < __libc_start_main@/libc.so.6 < "
+			 "_start@/p" },
+		{ false, "f@/p < start_thread@/libc.so.6 < clone3@/libc.so.6" },
+		{ false, "coroutine@/p" },
+		{ false, "" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint32_t frames[7], count = 0;
+		struct seep_profile_row *row;
 
 		start(0);
-		for (; cases[i].frames[count]; count++) {
-			const char *text = cases[i].frames[count], *at = strchr(text, '@');
-			char *name = seep_xstrndup(text, (size_t)(at - text));
-
-			frames[count] = add_frame(g.profile, add_module(g.profile, at + 1),
-						  *name ? name : NULL);
-			free(name);
-		}
-		frames[count] = UINT32_MAX;
-		add_context(g.profile, frames);
+		row = seep_profile_add(g.profile, SEEP_ARRAY_ROWS);
+		row->context = add_stack_text(g.profile, cases[i].stack)->id;
 		block(0, 8, SCAN_LOST);
 		judge();
 		if (g.profile->leaks[0].flags != (cases[i].startup ? SEEP_LEAK_STARTUP : 0))
