@@ -120,6 +120,9 @@ SIMPLE_TEST(more_freed_than_allocated_is_lifted_and_in_doubt)
 	assert_int_equal(profile->totals.allocs, 5);
 	assert_int_equal(profile->totals.alloc_bytes, 40);
 	assert_int_equal(profile->totals.live_blocks, 0);
+	assert_int_equal(context_of(simple)->live_blocks, 0);
+	assert_int_equal(context_of(simple)->live_bytes, 0);
+	assert_int_equal(context_of(simple)->peak_bytes, 0);
 	assert_true(context_of(simple)->in_doubt);
 	assert_null(unseen("ledger-damaged"));
 }

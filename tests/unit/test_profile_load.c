@@ -357,16 +357,6 @@ SIMPLE_TEST(operations_left_half_done_are_in_doubt)
 	}
 }
 
-SIMPLE_TEST(impossible_figures_are_lifted_and_in_doubt)
-{
-	set_row(simple_row, 1, 10, 2, 30);
-	load();
-	assert_int_equal(context_of(simple)->live_blocks, 0);
-	assert_int_equal(context_of(simple)->live_bytes, 0);
-	assert_int_equal(context_of(simple)->peak_bytes, 0);
-	assert_true(context_of(simple)->in_doubt);
-}
-
 SIMPLE_TEST(the_time_of_a_peak_that_is_the_last_state_is_the_end)
 {
 	static const struct {
