@@ -277,4 +277,10 @@ static inline struct built built_new(const struct built_spec *spec)
 	return b;
 }
 
+static inline enum cfi_result built_compile(const struct built *b, uintptr_t pc, bool exact,
+					    cfi_rule *ret_rule)
+{
+	return cfi_compile(&b->module, pc, exact, &(struct cfi_work){ 0 }, ret_rule);
+}
+
 #endif

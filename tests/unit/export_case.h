@@ -3,20 +3,14 @@
 #ifndef SEEP_TESTS_EXPORT_CASE_H
 #define SEEP_TESTS_EXPORT_CASE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/xalloc.h"
+#include "export/export.h"
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include <cmocka.h>
-
-#include "base/file.h"
-#include "base/xalloc.h"
-#include "export/export.h"
 
 #define CASE_UNUSED __attribute__((unused))
 
@@ -52,29 +46,6 @@ static inline const struct seep_exporter *format_named(const char *name)
 			return &seep_exporters[i];
 	fail_msg("no format %s", name);
 	return &seep_exporters[0];
-}
-
-/* With SEEP_UPDATE in the environment the golden file is written. */
-static CASE_UNUSED void expect_golden(const char *name, const char *text)
-{
-	const char *source = getenv("SEEP_SOURCE");
-	struct seep_error err = { 0 };
-	char *expected = NULL;
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/tests/unit/golden/%s", source ? source : "..", name);
-	if (getenv("SEEP_UPDATE")) {
-		FILE *golden = fopen(path, "w");
-
-		assert_non_null(golden);
-		assert_true(fputs(text, golden) >= 0);
-		assert_int_equal(fclose(golden), 0);
-		return;
-	}
-	if (seep_file_read(path, 1 << 20, &expected, NULL, &err) != 0)
-		fail_msg("%s", err.text);
-	assert_string_equal(text, expected);
-	free(expected);
 }
 
 /* The one gzip file in @packed, with a zero byte behind it. Release with free(). */

@@ -8,11 +8,13 @@
 
 #include "base/procfs.h"
 #include "ledger_build.h"
+#include "recorder/ledgerdir.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -133,6 +135,26 @@ static inline bool ledger_fake_write(struct ledger_fake *fake, int dir_fd)
 	if (map)
 		(void)munmap(map, header->file_bytes);
 	return map != NULL;
+}
+
+/* The folder that they lie in, open. */
+static char folder[64];
+static int folder_fd;
+
+static inline int make_folder(void)
+{
+	strcpy(folder, "/tmp/seep-ledgers-XXXXXX");
+	return mkdtemp(folder) ? seep_ledgerdir_open(folder, false, &folder_fd, NULL) : -1;
+}
+
+static inline int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)close(folder_fd);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
 }
 
 #endif

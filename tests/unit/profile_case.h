@@ -12,8 +12,8 @@
 
 static struct built_ledger ledger;
 static struct seep_profile *profile;
-static char directory[] = "/tmp/seep_test_XXXXXX";
-static char path[64];
+static CASE_UNUSED uint32_t simple; /* a context of three frames, once it was added */
+static CASE_UNUSED uint32_t simple_row;
 
 static CASE_UNUSED int setup(void **state)
 {
@@ -58,16 +58,22 @@ static CASE_UNUSED const char *unseen(const char *code)
 	return NULL;
 }
 
-/* One context of three frames with one row; gives the row's id. */
-static CASE_UNUSED uint32_t add_simple(uint32_t *ret_context)
+static CASE_UNUSED void add_simple(void)
 {
 	uint16_t module = built_module(&ledger, "/usr/bin/prog", 7);
 	uint32_t root = built_node(&ledger, 0, module, 0x1000);
 	uint32_t middle = built_node(&ledger, root, module, 0x2000);
 	uint32_t leaf = built_node(&ledger, middle, module, 0x3000);
 
-	*ret_context = built_context(&ledger, leaf, LEDGER_KIND_NEW);
-	return built_row(&ledger, *ret_context, 0);
+	simple = built_context(&ledger, leaf, LEDGER_KIND_NEW);
+	simple_row = built_row(&ledger, simple, 0);
+}
+
+static CASE_UNUSED int setup_simple(void **state)
+{
+	(void)setup(state);
+	add_simple();
+	return 0;
 }
 
 static CASE_UNUSED void set_row(uint32_t id, uint64_t allocs, uint64_t bytes, uint64_t frees,
@@ -95,22 +101,7 @@ static CASE_UNUSED struct ledger_slot *set_slot(uint32_t cache, uint32_t i, uint
 	return slot;
 }
 
-static CASE_UNUSED int make_directory(void **state)
-{
-	(void)state;
-	if (!mkdtemp(directory))
-		return -1;
-	(void)snprintf(path, sizeof(path), "%s/ledger", directory);
-	return 0;
-}
-
-static CASE_UNUSED int remove_directory(void **state)
-{
-	(void)state;
-	(void)unlink(path);
-	return rmdir(directory);
-}
-
 #define PROFILE_TEST(name) TEST_WITH(setup, name, teardown)
+#define SIMPLE_TEST(name) TEST_WITH(setup_simple, name, teardown)
 
 #endif

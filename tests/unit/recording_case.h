@@ -222,6 +222,23 @@ static CASE_UNUSED void damage(const char *sql)
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+static CASE_UNUSED int count_rows(void *count, int columns, char **values, char **names)
+{
+	(void)columns;
+	(void)values;
+	(void)names;
+	++*(int *)count;
+	return 0;
+}
+
+/* How many rows @sql has; -1: it cannot be run. */
+static CASE_UNUSED int query(struct sqlite3 *db, const char *sql)
+{
+	int count = 0;
+
+	return sqlite3_exec(db, sql, count_rows, &count, NULL) == SQLITE_OK ? count : -1;
+}
+
 static CASE_UNUSED void assert_text(const char *got, const char *wanted)
 {
 	if (!wanted) {
@@ -232,7 +249,7 @@ static CASE_UNUSED void assert_text(const char *got, const char *wanted)
 	assert_string_equal(got, wanted);
 }
 
-static CASE_UNUSED int make_directory(void **state)
+static int make_directory(void **state)
 {
 	(void)state;
 	if (!mkdtemp(directory))
@@ -242,10 +259,15 @@ static CASE_UNUSED int make_directory(void **state)
 }
 
 /* Fails when a temporary file was left behind. */
-static CASE_UNUSED int remove_directory(void **state)
+static int remove_directory(void **state)
 {
 	(void)state;
 	return rmdir(directory);
+}
+
+int main(void)
+{
+	return unit_run(make_directory, remove_directory);
 }
 
 #define RECORDING_TEST(name) TEST_WITH(setup, name, teardown)

@@ -179,6 +179,21 @@ static inline void fake_free(struct fake *f)
 	free(f);
 }
 
+static inline int fake_set_up(void **state)
+{
+	*state = fake_new();
+	return 0;
+}
+
+static inline int fake_tear_down(void **state)
+{
+	fake_free(*state);
+	return 0;
+}
+
+/* With a fake in *state. */
+#define FAKE_TEST(name) TEST_WITH(fake_set_up, name, fake_tear_down)
+
 /* The leaf for @address, its page that holds @offset made real. */
 static inline uint64_t *fake_leaf(struct fake *f, uint64_t address, uint64_t offset)
 {

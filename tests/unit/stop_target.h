@@ -4,13 +4,10 @@
 #define SEEP_TESTS_STOP_TARGET_H
 
 #include "target/stop.h"
+#include "unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { TARGET_COUNTS = 64, TARGET_WAIT_MS = 20000 };
 
@@ -83,8 +78,8 @@ __attribute__((constructor)) static inline void share(void)
 		      0);
 }
 
-/* A child of ours that runs @body and is ready when it says so. */
-static inline pid_t start_target(void (*body)(void))
+/* A child of ours that runs @body. */
+static inline pid_t fork_target(void (*body)(void))
 {
 	pid_t pid;
 
@@ -96,6 +91,14 @@ static inline pid_t start_target(void (*body)(void))
 		_exit(0);
 	}
 	assert_true(pid > 0);
+	return pid;
+}
+
+/* The same, once it says that it is ready. */
+static inline pid_t start_target(void (*body)(void))
+{
+	pid_t pid = fork_target(body);
+
 	WAIT_FOR(shared->ready > 0);
 	return pid;
 }
@@ -105,6 +108,25 @@ static inline void end_target(pid_t pid)
 	(void)kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
+
+static pid_t target; /* of a TARGET_TEST */
+
+static inline int end_own_target(void **state)
+{
+	(void)state;
+	end_target(target);
+	return 0;
+}
+
+/* With a target that runs @body and is ended by the test's end. */
+#define TARGET_TEST(name, body)                   \
+	static int start_for_##name(void **state) \
+	{                                         \
+		(void)state;                      \
+		target = start_target(body);      \
+		return 0;                         \
+	}                                         \
+	TEST_WITH(start_for_##name, name, end_own_target)
 
 static inline struct seep_stopped *stop_target(pid_t pid)
 {

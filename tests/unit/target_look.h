@@ -14,13 +14,10 @@
 #include "target/remote_memory.h"
 #include "target/roots.h"
 #include "target/stop.h"
+#include "unit.h"
 
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +25,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { AT_MAX = 64, BLOCKS_MAX = 64 };
 
@@ -59,6 +54,8 @@ struct look {
 	struct seep_roots roots;
 	uint64_t took_ns;
 };
+
+static struct look look; /* what the test has looked at */
 
 static inline uint64_t address_of(const volatile void *at)
 {
@@ -117,13 +114,13 @@ static void *shared_memory(size_t bytes)
 }
 
 /* Start the child and wait until @count of its threads stand; then look. */
-static struct look look_at(void (*child)(struct truth *truth), unsigned count)
+static void look_at(void (*child)(struct truth *truth), unsigned count)
 {
-	struct look look = { .truth = shared_memory(sizeof(*look.truth)) };
 	struct seep_roots_from from;
 	int pair[2];
 	char byte;
 
+	look = (struct look){ .truth = shared_memory(sizeof(*look.truth)) };
 	look.truth->allocator = LEDGER_ALLOCATOR_GLIBC;
 	assert_int_equal(pipe(pair), 0);
 	look.truth->ready = pair[1];
@@ -161,43 +158,43 @@ static struct look look_at(void (*child)(struct truth *truth), unsigned count)
 	look.took_ns = seep_monotonic_ns();
 	seep_roots_find(&from, &look.roots);
 	look.took_ns = seep_monotonic_ns() - look.took_ns;
-	return look;
 }
 
-static void look_done(struct look *look)
+static int look_done(void **state)
 {
-	seep_stop_release(look->stopped);
-	(void)kill(look->pid, SIGKILL);
-	(void)kill(look->child, SIGKILL);
-	assert_int_equal(waitpid(look->child, NULL, 0), look->child);
-	seep_roots_done(&look->roots);
-	seep_memory_close(look->memory);
-	seep_maps_done(&look->maps);
-	(void)munmap(look->truth, sizeof(*look->truth));
+	(void)state;
+	seep_stop_release(look.stopped);
+	(void)kill(look.pid, SIGKILL);
+	(void)kill(look.child, SIGKILL);
+	assert_int_equal(waitpid(look.child, NULL, 0), look.child);
+	seep_roots_done(&look.roots);
+	seep_memory_close(look.memory);
+	seep_maps_done(&look.maps);
+	(void)munmap(look.truth, sizeof(*look.truth));
+	return 0;
 }
 
 /* The strongest reason for the word at @address to be a root, or SCAN_ROOT_NONE. */
-static const struct scan_root *root_at(const struct look *look, uint64_t address)
+static const struct scan_root *root_at(uint64_t address)
 {
-	for (size_t i = 0; i < look->roots.count; i++)
-		if (look->roots.items[i].begin <= address && address < look->roots.items[i].end)
-			return &look->roots.items[i];
+	for (size_t i = 0; i < look.roots.count; i++)
+		if (look.roots.items[i].begin <= address && address < look.roots.items[i].end)
+			return &look.roots.items[i];
 	return NULL;
 }
 
-static enum scan_root_kind kind_at(const struct look *look, uint64_t address)
+static enum scan_root_kind kind_at(uint64_t address)
 {
-	const struct scan_root *root = root_at(look, address);
+	const struct scan_root *root = root_at(address);
 
 	return root ? (enum scan_root_kind)root->kind : SCAN_ROOT_NONE;
 }
 
 /* Is there a root of this kind and rule whose own words hold @value? */
-static inline bool has_word(const struct look *look, uint64_t value, enum scan_root_kind kind,
-			    enum scan_rule rule)
+static inline bool has_word(uint64_t value, enum scan_root_kind kind, enum scan_rule rule)
 {
-	for (size_t i = 0; i < look->roots.count; i++) {
-		const struct scan_root *root = &look->roots.items[i];
+	for (size_t i = 0; i < look.roots.count; i++) {
+		const struct scan_root *root = &look.roots.items[i];
 
 		for (size_t k = 0; root->words && k < (root->end - root->begin) / 8; k++)
 			if (root->words[k] == value && root->kind == kind && root->rule == rule)
@@ -206,7 +203,16 @@ static inline bool has_word(const struct look *look, uint64_t value, enum scan_r
 	return false;
 }
 
-#define assert_kind(look, name, kind) \
-	assert_int_equal(kind_at(look, (look)->truth->at[name]), SCAN_ROOT_##kind)
+/* @child has laid out what it has, and @count of its threads stand; released at the end. */
+#define LOOK_TEST(name, child, count)            \
+	static int look_for_##name(void **state) \
+	{                                        \
+		(void)state;                     \
+		look_at(child, count);           \
+		return 0;                        \
+	}                                        \
+	TEST_WITH(look_for_##name, name, look_done)
+
+#define assert_kind(name, kind) assert_int_equal(kind_at(look.truth->at[name]), SCAN_ROOT_##kind)
 
 #endif

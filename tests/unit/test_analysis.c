@@ -57,28 +57,22 @@ TEST(equal_values_are_ordered_by_tie_then_index)
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-struct fixture {
-	struct seep_profile *profile;
-	struct seep_sites *sites;
-};
+static struct seep_profile *profile;
+static struct seep_sites *sites;
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->profile = sample_profile();
-	f->sites = seep_sites_new(f->profile);
-	*state = f;
+	(void)state;
+	profile = sample_profile();
+	sites = seep_sites_new(profile);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-
-	seep_sites_free(f->sites);
-	seep_profile_free(f->profile);
-	free(f);
+	(void)state;
+	seep_sites_free(sites);
+	seep_profile_free(profile);
 	return 0;
 }
 
@@ -86,8 +80,7 @@ static int teardown(void **state)
 
 WITH_SAMPLE(frames_of_one_line_share_a_site_and_others_do_not)
 {
-	const struct fixture *f = *state;
-	const struct seep_site *site = f->sites->of_frame;
+	const struct seep_site *site = sites->of_frame;
 
 	assert_int_equal(site[S_LOAD_120].line, site[S_LOAD_120B].line);
 	assert_int_not_equal(site[S_LOAD_120].line, site[S_LOAD_131].line);
@@ -97,12 +90,11 @@ WITH_SAMPLE(frames_of_one_line_share_a_site_and_others_do_not)
 
 WITH_SAMPLE(contexts_that_look_alike_are_one_group)
 {
-	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
+	struct seep_groups *groups = seep_groups_new(sites, true, true);
 	uint32_t top[16];
 
-	assert_int_equal(groups->count, f->profile->context_count - 1);
-	assert_true(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 1, top) > 0);
+	assert_int_equal(groups->count, profile->context_count - 1);
+	assert_true(seep_groups_top(groups, profile, SEEP_BY_LIVE, 1, top) > 0);
 	assert_int_equal(groups->items[top[0]].context_count, 2);
 	assert_int_equal(groups->items[top[0]].counts.live_bytes, (4 << 20) + 400000);
 	seep_groups_free(groups);
@@ -110,8 +102,7 @@ WITH_SAMPLE(contexts_that_look_alike_are_one_group)
 
 WITH_SAMPLE(kind_and_thread_keep_groups_apart)
 {
-	const struct fixture *f = *state;
-	struct seep_profile_context *c = f->profile->contexts;
+	struct seep_profile_context *c = profile->contexts;
 	const struct {
 		uint8_t kind;
 		const char *thread;
@@ -122,51 +113,47 @@ WITH_SAMPLE(kind_and_thread_keep_groups_apart)
 
 		c[1].kind = changes[i].kind;
 		c[1].thread = (char *)changes[i].thread;
-		groups = seep_groups_new(f->sites, true, true);
-		assert_int_equal(groups->count, f->profile->context_count);
+		groups = seep_groups_new(sites, true, true);
+		assert_int_equal(groups->count, profile->context_count);
 		seep_groups_free(groups);
 	}
 }
 
 WITH_SAMPLE(top_leaves_out_what_is_zero)
 {
-	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
+	struct seep_groups *groups = seep_groups_new(sites, true, true);
 	uint32_t top[16];
 
-	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 16, top),
+	assert_int_equal(seep_groups_top(groups, profile, SEEP_BY_LIVE, 16, top),
 			 groups->count - 1);
-	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 16, top),
-			 groups->count);
+	assert_int_equal(seep_groups_top(groups, profile, SEEP_BY_ALLOCS, 16, top), groups->count);
 	seep_groups_free(groups);
 }
 
 WITH_SAMPLE(groups_sum_to_the_totals)
 {
-	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
+	struct seep_groups *groups = seep_groups_new(sites, true, true);
 	struct seep_counts sum = { 0 };
 
 	for (uint32_t i = 0; i < groups->count; i++)
 		seep_counts_add(&sum, &groups->items[i].counts);
-	assert_int_equal(sum.live_bytes, f->profile->totals.live_bytes);
-	assert_int_equal(sum.allocs, f->profile->totals.allocs);
-	assert_int_equal(sum.peak_bytes, f->profile->totals.peak_bytes);
+	assert_int_equal(sum.live_bytes, profile->totals.live_bytes);
+	assert_int_equal(sum.allocs, profile->totals.allocs);
+	assert_int_equal(sum.peak_bytes, profile->totals.peak_bytes);
 	seep_groups_free(groups);
 }
 
 /* ---- folding ------------------------------------------------------------------------------- */
 
 /* @folded: room for @count. */
-static uint32_t fold(const struct fixture *f, enum seep_fold_by by,
-		     const struct seep_profile_stack_entry *stack, uint32_t count,
-		     struct seep_profile_stack_entry *folded)
+static uint32_t fold(enum seep_fold_by by, const struct seep_profile_stack_entry *stack,
+		     uint32_t count, struct seep_profile_stack_entry *folded)
 {
 	const struct seep_profile_stack_entry *at = stack;
 	struct seep_folder folder;
 	uint32_t kept;
 
-	seep_folder_init(&folder, f->sites, by);
+	seep_folder_init(&folder, sites, by);
 	(void)seep_fold(&folder, &at, count);
 	/* What was folded before is of no consequence. */
 	at = stack;
@@ -185,10 +172,9 @@ WITH_SAMPLE(recursion_is_folded_by_line_and_counted_in_all)
 		{ S_DESCEND, 0, 0 },  { S_VISIT, 0, 0 },      { S_DESCEND, 2, 4 },
 		{ S_VISIT, 0, 0 },    { S_MAIN, 0, 0 },
 	};
-	const struct fixture *f = *state;
 	struct seep_profile_stack_entry folded[8];
 
-	assert_int_equal(fold(f, SEEP_FOLD_BY_LINE, stack, 8, folded), 4);
+	assert_int_equal(fold(SEEP_FOLD_BY_LINE, stack, 8, folded), 4);
 	assert_int_equal(folded[0].frame, S_LOAD_120);
 	assert_int_equal(folded[0].period, 1);
 	assert_int_equal(folded[0].repeats, 18);
@@ -206,16 +192,15 @@ WITH_SAMPLE(folding_nothing_changes_nothing_and_saturation_stays)
 		{ S_LOAD_131, 1, 65535 },
 		{ S_LOAD_131, 0, 0 },
 	};
-	const struct fixture *f = *state;
 	struct seep_profile_stack_entry folded[3];
 
-	assert_int_equal(fold(f, SEEP_FOLD_BY_LINE, stack, 2, folded), 2);
+	assert_int_equal(fold(SEEP_FOLD_BY_LINE, stack, 2, folded), 2);
 	assert_memory_equal(folded, stack, 2 * sizeof(stack[0]));
-	assert_int_equal(fold(f, SEEP_FOLD_BY_LINE, stack, 3, folded), 2);
+	assert_int_equal(fold(SEEP_FOLD_BY_LINE, stack, 3, folded), 2);
 	assert_int_equal(folded[1].repeats, 65535);
-	assert_int_equal(fold(f, SEEP_FOLD_BY_FUNCTION, stack, 3, folded), 1);
+	assert_int_equal(fold(SEEP_FOLD_BY_FUNCTION, stack, 3, folded), 1);
 	assert_int_equal(folded[0].repeats, 65535);
-	assert_int_equal(fold(f, SEEP_FOLD_BY_LINE, stack, 0, folded), 0);
+	assert_int_equal(fold(SEEP_FOLD_BY_LINE, stack, 0, folded), 0);
 }
 
 WITH_SAMPLE(folds_of_one_function_add_up_to_the_depth)
@@ -225,18 +210,16 @@ WITH_SAMPLE(folds_of_one_function_add_up_to_the_depth)
 		{ S_LOAD_120B, 1, 4 },
 		{ S_LOAD_120, 2, 0 }, /* folded in other stacks only */
 	};
-	const struct fixture *f = *state;
 	struct seep_profile_stack_entry folded[3];
 
-	assert_int_equal(fold(f, SEEP_FOLD_BY_LINE, stack, 3, folded), 1);
+	assert_int_equal(fold(SEEP_FOLD_BY_LINE, stack, 3, folded), 1);
 	assert_int_equal(folded[0].period, 1);
 	assert_int_equal(folded[0].repeats, 3 + 1 + 4 + 1);
 }
 
 WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart)
 {
-	const struct fixture *f = *state;
-	struct seep_profile_context *c = f->profile->contexts;
+	struct seep_profile_context *c = profile->contexts;
 	struct seep_groups *groups;
 	uint32_t top[1];
 
@@ -244,18 +227,18 @@ WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart)
 	c[4].kind = c[3].kind;
 	c[4].stack = c[3].stack + 1;
 	c[4].stack_count = c[3].stack_count - 1;
-	c[4].stack = sample_array(f->profile, c[4].stack, c[4].stack_count, sizeof(*c[4].stack));
+	c[4].stack = sample_array(profile, c[4].stack, c[4].stack_count, sizeof(*c[4].stack));
 	c[4].stack[0] = c[3].stack[0];
 	c[4].stack[1].repeats = 40;
-	groups = seep_groups_new(f->sites, true, true);
-	assert_true(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 1, top) > 0);
+	groups = seep_groups_new(sites, true, true);
+	assert_true(seep_groups_top(groups, profile, SEEP_BY_ALLOCS, 1, top) > 0);
 	assert_int_equal(groups->items[top[0]].context_count, 2);
 	assert_int_equal(groups->items[top[0]].stack_count, 6);
 	assert_int_equal(groups->items[top[0]].stack[1].period, 1);
 	assert_int_equal(groups->items[top[0]].stack[1].repeats, 40);
 	seep_groups_free(groups);
-	groups = seep_groups_new(f->sites, false, true);
-	assert_int_equal(groups->count, f->profile->context_count - 1);
+	groups = seep_groups_new(sites, false, true);
+	assert_int_equal(groups->count, profile->context_count - 1);
 	seep_groups_free(groups);
 }
 
@@ -263,74 +246,67 @@ WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart)
 
 WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading)
 {
-	const struct fixture *f = *state;
-	const struct seep_profile_context *c = f->profile->contexts;
+	const struct seep_profile_context *c = profile->contexts;
 	struct seep_stack_part part;
 
-	part = seep_sites_trim(f->sites, c[0].stack, c[0].stack_count);
+	part = seep_sites_trim(sites, c[0].stack, c[0].stack_count);
 	assert_int_equal(part.first, 3);
 	assert_int_equal(part.end, 6);
-	part = seep_sites_trim(f->sites, c[5].stack, c[5].stack_count); /* a thread */
+	part = seep_sites_trim(sites, c[5].stack, c[5].stack_count); /* a thread */
 	assert_int_equal(part.first, 0);
 	assert_int_equal(part.end, 1);
-	part = seep_sites_trim(f->sites, c[9].stack, c[9].stack_count); /* no frames */
+	part = seep_sites_trim(sites, c[9].stack, c[9].stack_count); /* no frames */
 	assert_int_equal(part.first, 0);
 	assert_int_equal(part.end, 0);
 }
 
 WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole)
 {
-	const struct fixture *f = *state;
-	struct seep_profile_context *c = &f->profile->contexts[0];
+	struct seep_profile_context *c = &profile->contexts[0];
 	struct seep_stack_part part;
 
 	c->stack_count = 3;
-	part = seep_sites_trim(f->sites, c->stack, c->stack_count);
+	part = seep_sites_trim(sites, c->stack, c->stack_count);
 	assert_int_equal(part.first, 0);
 	assert_int_equal(part.end, 3);
 }
 
 /* ---- flat ---------------------------------------------------------------------------------- */
 
-static const struct seep_flat_row *row_of(const struct fixture *f, const struct seep_flat *flat,
-					  enum sample_frame frame)
+static const struct seep_flat_row *row_of(const struct seep_flat *flat, enum sample_frame frame)
 {
-	return &flat->rows[f->sites->of_frame[frame].function];
+	return &flat->rows[sites->of_frame[frame].function];
 }
 
 WITH_SAMPLE(self_belongs_to_the_first_function_outside_the_plumbing)
 {
-	const struct fixture *f = *state;
-
 	for (int inclusive = 0; inclusive < 2; inclusive++) {
-		struct seep_flat *flat = seep_flat_new(f->sites, SEEP_BY_LIVE, inclusive);
+		struct seep_flat *flat = seep_flat_new(sites, SEEP_BY_LIVE, inclusive);
 
-		assert_int_equal(row_of(f, flat, S_LOAD_120)->self, (4 << 20) + 1100000);
-		assert_int_equal(row_of(f, flat, S_NEW)->self, 0);
-		assert_int_equal(row_of(f, flat, S_XMALLOC)->self, 0);
-		assert_int_equal(row_of(f, flat, S_VISIT)->self, (2 << 20) + 900000);
+		assert_int_equal(row_of(flat, S_LOAD_120)->self, (4 << 20) + 1100000);
+		assert_int_equal(row_of(flat, S_NEW)->self, 0);
+		assert_int_equal(row_of(flat, S_XMALLOC)->self, 0);
+		assert_int_equal(row_of(flat, S_VISIT)->self, (2 << 20) + 900000);
 		seep_flat_free(flat);
 	}
 }
 
 WITH_SAMPLE(recursion_counts_once_in_inclusive_figures)
 {
-	const struct fixture *f = *state;
-
 	for (enum seep_measure by = 0; by < SEEP_MEASURE_COUNT; by++) {
-		struct seep_flat *flat = seep_flat_new(f->sites, by, true);
+		struct seep_flat *flat = seep_flat_new(sites, by, true);
 		struct seep_counts all = { 0 };
 		int64_t self = flat->unnamed.self;
 
 		if (by == SEEP_BY_LIVE)
-			assert_int_equal(row_of(f, flat, S_VISIT)->inclusive,
+			assert_int_equal(row_of(flat, S_VISIT)->inclusive,
 					 (2 << 20) + 900000 + 120000);
-		assert_int_equal(row_of(f, flat, S_VISIT)->stacks, 3);
-		assert_int_equal(row_of(f, flat, S_START)->stacks, 0);
+		assert_int_equal(row_of(flat, S_VISIT)->stacks, 3);
+		assert_int_equal(row_of(flat, S_START)->stacks, 0);
 		for (uint32_t i = 0; i < flat->count; i++)
 			self += flat->rows[i].self;
-		for (uint32_t i = 0; i < f->profile->context_count; i++)
-			seep_counts_add_context(&all, &f->profile->contexts[i]);
+		for (uint32_t i = 0; i < profile->context_count; i++)
+			seep_counts_add_context(&all, &profile->contexts[i]);
 		assert_int_equal(self, seep_counts_value(&all, by));
 		seep_flat_free(flat);
 	}
@@ -338,27 +314,25 @@ WITH_SAMPLE(recursion_counts_once_in_inclusive_figures)
 
 WITH_SAMPLE(flat_top_hides_plumbing_unless_asked)
 {
-	const struct fixture *f = *state;
-	struct seep_flat *flat = seep_flat_new(f->sites, SEEP_BY_LIVE, true);
+	struct seep_flat *flat = seep_flat_new(sites, SEEP_BY_LIVE, true);
 	uint32_t top[64];
 	const uint32_t brief = seep_flat_top(flat, false, 64, top);
 
-	assert_int_equal(top[0], f->sites->of_frame[S_LOAD_120].function);
+	assert_int_equal(top[0], sites->of_frame[S_LOAD_120].function);
 	assert_int_equal(seep_flat_top(flat, true, 64, top), brief + 4);
 	seep_flat_free(flat);
 }
 
 /* ---- tree ---------------------------------------------------------------------------------- */
 
-static uint32_t child(const struct fixture *f, const struct seep_tree *tree, uint32_t parent,
-		      uint32_t frame)
+static uint32_t child(const struct seep_tree *tree, uint32_t parent, uint32_t frame)
 {
 	for (uint32_t i = tree->nodes[parent].first_child; i != 0; i = tree->nodes[i].next) {
 		if (tree->nodes[i].entry.frame == frame)
 			return i;
 		if (frame < SEEP_TREE_SPECIAL && tree->nodes[i].entry.frame < SEEP_TREE_SPECIAL &&
-		    f->sites->of_frame[tree->nodes[i].entry.frame].function ==
-			    f->sites->of_frame[frame].function)
+		    sites->of_frame[tree->nodes[i].entry.frame].function ==
+			    sites->of_frame[frame].function)
 			return i;
 	}
 	fail_msg("node %u has no child for frame %u", parent, frame);
@@ -367,50 +341,46 @@ static uint32_t child(const struct fixture *f, const struct seep_tree *tree, uin
 
 WITH_SAMPLE(tree_starts_at_main_and_sums_upwards)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 0);
-	const uint32_t node = child(f, tree, 0, S_MAIN);
-	const uint32_t read = child(f, tree, node, S_READ_FILE);
-	const uint32_t load = child(f, tree, read, S_LOAD_120);
+	struct seep_tree *tree = seep_tree_new(sites, false, SEEP_BY_LIVE, 0);
+	const uint32_t node = child(tree, 0, S_MAIN);
+	const uint32_t read = child(tree, node, S_READ_FILE);
+	const uint32_t load = child(tree, read, S_LOAD_120);
 
 	assert_int_equal(tree->nodes[load].value, (4 << 20) + 1100000);
 	assert_true(tree->nodes[load].several_lines);
 	assert_int_equal(tree->nodes[load].first_child, 0);
-	assert_int_equal(tree->nodes[0].value, f->profile->totals.live_bytes);
+	assert_int_equal(tree->nodes[0].value, profile->totals.live_bytes);
 	seep_tree_free(tree);
-	tree = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
-	assert_int_equal(tree->nodes[0].value, f->profile->totals.allocs);
+	tree = seep_tree_new(sites, false, SEEP_BY_ALLOCS, 0);
+	assert_int_equal(tree->nodes[0].value, profile->totals.allocs);
 	seep_tree_free(tree);
 }
 
 WITH_SAMPLE(whole_tree_ends_at_the_allocator)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *tree = seep_tree_new(f->sites, true, SEEP_BY_ALLOCS, 0);
-	const uint32_t read = child(f, tree, child(f, tree, 0, S_MAIN), S_READ_FILE);
-	const uint32_t push = child(f, tree, child(f, tree, read, S_LOAD_120), S_PUSH_BACK);
+	struct seep_tree *tree = seep_tree_new(sites, true, SEEP_BY_ALLOCS, 0);
+	const uint32_t read = child(tree, child(tree, 0, S_MAIN), S_READ_FILE);
+	const uint32_t push = child(tree, child(tree, read, S_LOAD_120), S_PUSH_BACK);
 
-	assert_int_not_equal(child(f, tree, child(f, tree, push, S_ALLOCATE), S_NEW), 0);
+	assert_int_not_equal(child(tree, child(tree, push, S_ALLOCATE), S_NEW), 0);
 	seep_tree_free(tree);
 }
 
 WITH_SAMPLE(stacks_without_an_outer_end_have_a_root_of_their_own)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 0);
-	const uint32_t truncated = child(f, tree, 0, SEEP_TREE_TRUNCATED);
-	const uint32_t none = child(f, tree, 0, SEEP_TREE_NO_STACK);
+	struct seep_tree *tree = seep_tree_new(sites, false, SEEP_BY_LIVE, 0);
+	const uint32_t truncated = child(tree, 0, SEEP_TREE_TRUNCATED);
+	const uint32_t none = child(tree, 0, SEEP_TREE_NO_STACK);
 
-	assert_int_equal(tree->nodes[child(f, tree, truncated, S_JIT)].value, 250000);
+	assert_int_equal(tree->nodes[child(tree, truncated, S_JIT)].value, 250000);
 	assert_int_equal(tree->nodes[none].value, 4096);
 	seep_tree_free(tree);
 }
 
 WITH_SAMPLE(the_deepest_recursion_stands_at_the_node)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
-	const uint32_t descend = child(f, tree, child(f, tree, 0, S_MAIN), S_DESCEND);
+	struct seep_tree *tree = seep_tree_new(sites, false, SEEP_BY_ALLOCS, 0);
+	const uint32_t descend = child(tree, child(tree, 0, S_MAIN), S_DESCEND);
 
 	assert_int_equal(tree->nodes[descend].entry.period, 2);
 	assert_int_equal(tree->nodes[descend].entry.repeats, 65535);
@@ -428,8 +398,7 @@ static uint32_t child_count(const struct seep_tree *tree)
 
 WITH_SAMPLE(children_come_largest_first)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 0);
+	struct seep_tree *tree = seep_tree_new(sites, false, SEEP_BY_LIVE, 0);
 
 	assert_int_equal(child_count(tree), 4);
 	for (uint32_t i = tree->nodes[0].first_child, next; i != 0; i = next) {
@@ -441,8 +410,7 @@ WITH_SAMPLE(children_come_largest_first)
 
 WITH_SAMPLE(small_branches_are_left_out_and_summed)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 250000);
+	struct seep_tree *tree = seep_tree_new(sites, false, SEEP_BY_LIVE, 250000);
 
 	assert_int_equal(child_count(tree), 3);
 	for (uint32_t i = 0; i < tree->count; i++)
@@ -451,25 +419,24 @@ WITH_SAMPLE(small_branches_are_left_out_and_summed)
 	assert_int_equal(tree->pruned_value, 4096 + 50000 + 120000);
 	assert_int_equal(tree->pruned_count, 3);
 	seep_tree_free(tree);
-	tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, INT64_MAX);
+	tree = seep_tree_new(sites, false, SEEP_BY_LIVE, INT64_MAX);
 	assert_int_equal(tree->count, 1);
 	seep_tree_free(tree);
 }
 
 WITH_SAMPLE(order_of_contexts_does_not_change_the_tree)
 {
-	const struct fixture *f = *state;
-	struct seep_tree *before = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
-	struct seep_profile_context *c = f->profile->contexts;
+	struct seep_tree *before = seep_tree_new(sites, false, SEEP_BY_ALLOCS, 0);
+	struct seep_profile_context *c = profile->contexts;
 	struct seep_tree *after;
 
-	for (uint32_t i = 0, j = f->profile->context_count - 1; i < j; i++, j--) {
+	for (uint32_t i = 0, j = profile->context_count - 1; i < j; i++, j--) {
 		const struct seep_profile_context kept = c[i];
 
 		c[i] = c[j];
 		c[j] = kept;
 	}
-	after = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
+	after = seep_tree_new(sites, false, SEEP_BY_ALLOCS, 0);
 	assert_int_equal(before->count, after->count);
 	assert_int_equal(before->nodes[0].value, after->nodes[0].value);
 	seep_tree_free(before);

@@ -113,7 +113,7 @@ static enum cfi_result with_patch(size_t at, uint64_t value, size_t count)
 	cfi_rule rule;
 
 	memcpy(b.block + at, &value, count);
-	result = cfi_compile(&b.module, b.code, true, &(struct cfi_work){ 0 }, &rule);
+	result = built_compile(&b, b.code, true, &rule);
 	built_free(&b);
 	return result;
 }
@@ -160,7 +160,6 @@ TEST(an_endless_program_is_given_up)
 	enum { PROGRAM_BYTES = 16 << 20 };
 	struct built_spec spec = built_default;
 	uint8_t *program = calloc(1, PROGRAM_BYTES);
-	enum cfi_result result;
 	struct built b;
 	uint64_t from;
 	cfi_rule rule;
@@ -169,8 +168,7 @@ TEST(an_endless_program_is_given_up)
 	spec.fde_encoding = 0x00; /* the code's address lies within the block here: no matter */
 	b = built_new(&spec);
 	from = now_ns();
-	result = cfi_compile(&b.module, b.code, true, &(struct cfi_work){ 0 }, &rule);
-	assert_int_equal(result, CFI_MISS_LIMIT);
+	assert_int_equal(built_compile(&b, b.code, true, &rule), CFI_MISS_LIMIT);
 	assert_in_range(now_ns() - from, 0, UINT64_C(1000000000));
 	built_free(&b);
 	free(program);
@@ -179,18 +177,13 @@ TEST(an_endless_program_is_given_up)
 TEST(an_endless_scan_is_given_up)
 {
 	struct built_spec spec = built_default;
-	enum cfi_result result;
 	struct built b;
 	cfi_rule rule;
 
 	spec.functions = 20000;
 	spec.table_encoding = CFI_PE_OMIT;
 	b = built_new(&spec);
-	result = cfi_compile(&b.module, built_function(&b, 16382), true, &(struct cfi_work){ 0 },
-			     &rule);
-	assert_int_equal(result, CFI_FOUND);
-	result = cfi_compile(&b.module, built_function(&b, 16383), true, &(struct cfi_work){ 0 },
-			     &rule);
-	assert_int_equal(result, CFI_MISS_LIMIT);
+	assert_int_equal(built_compile(&b, built_function(&b, 16382), true, &rule), CFI_FOUND);
+	assert_int_equal(built_compile(&b, built_function(&b, 16383), true, &rule), CFI_MISS_LIMIT);
 	built_free(&b);
 }

@@ -174,7 +174,7 @@ static bool holds(const struct opcode_case *c)
 
 	spec.program = c->program;
 	b = built_new(&spec);
-	result = cfi_compile(&b.module, b.code + c->at, true, &(struct cfi_work){ 0 }, &rule);
+	result = built_compile(&b, b.code + c->at, true, &rule);
 	built_free(&b);
 	if (result == c->result && rule == cfi_rule_make(c->kind, c->cfa_offset, c->fp_offset))
 		return true;

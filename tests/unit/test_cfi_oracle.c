@@ -366,28 +366,28 @@ TEST(scan_equals_table)
 	assert_in_range(missed, 1, SCANNED_PCS);
 }
 
+static void compare_if(bool is_here, struct image *image, const char *name)
+{
+	if (!is_here) {
+		print_message("skipped: %s is not here\n", name);
+		image_close(image);
+		skip();
+	}
+	compare_image(image);
+}
+
 static void compare_loaded(void **state)
 {
 	struct image image;
 
-	if (!image_load(&image, *state)) {
-		print_message("skipped: %s is not here\n", (char *)*state);
-		image_close(&image);
-		skip();
-	}
-	compare_image(&image);
+	compare_if(image_load(&image, *state), &image, *state);
 }
 
 static void compare_mapped(void **state)
 {
 	struct image image;
 
-	if (!image_map(&image, *state)) {
-		print_message("skipped: %s is not here\n", (char *)*state);
-		image_close(&image);
-		skip();
-	}
-	compare_image(&image);
+	compare_if(image_map(&image, *state), &image, *state);
 }
 
 #define LOADED(name, file) TEST_OF(agrees_with_libdw_on_##name, compare_loaded, file)

@@ -13,7 +13,7 @@ static enum cfi_result compile(const struct built *b, uintptr_t pc, bool exact)
 	enum cfi_result result;
 	cfi_rule rule;
 
-	result = cfi_compile(&b->module, pc, exact, &(struct cfi_work){ 0 }, &rule);
+	result = built_compile(b, pc, exact, &rule);
 	assert_int_equal(rule, result == CFI_FOUND ? plain_rule : 0);
 	return result;
 }
@@ -63,11 +63,9 @@ TEST(the_return_address_selects_the_row_of_the_call)
 
 	spec.program = BYTES(0x45, 0x0e, 16);
 	b = built_new(&spec);
-	assert_int_equal(cfi_compile(&b.module, b.code + 5, false, &(struct cfi_work){ 0 }, &rule),
-			 CFI_FOUND);
+	assert_int_equal(built_compile(&b, b.code + 5, false, &rule), CFI_FOUND);
 	assert_int_equal(cfi_rule_cfa_offset(rule), 8);
-	assert_int_equal(cfi_compile(&b.module, b.code + 5, true, &(struct cfi_work){ 0 }, &rule),
-			 CFI_FOUND);
+	assert_int_equal(built_compile(&b, b.code + 5, true, &rule), CFI_FOUND);
 	assert_int_equal(cfi_rule_cfa_offset(rule), 16);
 	built_free(&b);
 }
@@ -219,11 +217,9 @@ TEST(cie_parameters_are_used)
 	spec.initial = BYTES(0x0c, 7, 8, 0x2f, 16, 1);
 	spec.program = BYTES(0x43, 0x2f, 6, 2);
 	b = built_new(&spec);
-	assert_int_equal(cfi_compile(&b.module, b.code + 11, true, &(struct cfi_work){ 0 }, &rule),
-			 CFI_FOUND);
+	assert_int_equal(built_compile(&b, b.code + 11, true, &rule), CFI_FOUND);
 	assert_int_equal(rule, cfi_rule_make(CFI_SP, 8, 0));
-	assert_int_equal(cfi_compile(&b.module, b.code + 12, true, &(struct cfi_work){ 0 }, &rule),
-			 CFI_FOUND);
+	assert_int_equal(built_compile(&b, b.code + 12, true, &rule), CFI_FOUND);
 	assert_int_equal(rule, cfi_rule_make(CFI_SP, 8, -16));
 	built_free(&b);
 
@@ -248,13 +244,11 @@ TEST(set_loc_moves_forward_only)
 		int32_t value = (int32_t)(b.code + offset - (uintptr_t)b.block - operand_at);
 
 		memcpy(b.block + operand_at, &value, 4);
-		assert_int_equal(
-			cfi_compile(&b.module, b.code + 4, true, &(struct cfi_work){ 0 }, &rule),
-			offset < 0 ? CFI_MISS_CORRUPT : CFI_FOUND);
+		assert_int_equal(built_compile(&b, b.code + 4, true, &rule),
+				 offset < 0 ? CFI_MISS_CORRUPT : CFI_FOUND);
 		assert_int_equal(cfi_rule_cfa_offset(rule), offset < 0 ? 0 : 32);
 	}
-	assert_int_equal(cfi_compile(&b.module, b.code + 3, true, &(struct cfi_work){ 0 }, &rule),
-			 CFI_FOUND);
+	assert_int_equal(built_compile(&b, b.code + 3, true, &rule), CFI_FOUND);
 	assert_int_equal(cfi_rule_cfa_offset(rule), 16);
 	built_free(&b);
 }
@@ -279,7 +273,7 @@ TEST(only_the_kernels_signal_frame_is_a_signal_frame)
 		spec.augmentation = cases[i].augmentation;
 		spec.program = BYTES(0x0f, 4, cases[i].register_op, cases[i].offset_low, 1, 0x06);
 		b = built_new(&spec);
-		(void)cfi_compile(&b.module, b.code, true, &(struct cfi_work){ 0 }, &rule);
+		(void)built_compile(&b, b.code, true, &rule);
 		assert_int_equal(rule, cases[i].kind);
 		built_free(&b);
 	}

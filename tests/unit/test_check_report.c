@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "golden.h"
 #include "profile/verdict.h"
 #include "report/check.h"
 #include "sample_leaks.h"
@@ -68,11 +68,8 @@ static int end(void **state)
 
 static void compare(const char *name, void (*write)(FILE *, const struct seep_check *))
 {
-	const char *source = getenv("SEEP_SOURCE");
-	struct seep_error err = { 0 };
-	char *text = NULL, *expected;
+	char *text = NULL;
 	size_t bytes = 0;
-	char path[4096];
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
@@ -81,17 +78,7 @@ static void compare(const char *name, void (*write)(FILE *, const struct seep_ch
 	/* Whatever the format: nothing that steers a terminal. */
 	for (size_t i = 0; i < bytes; i++)
 		assert_false((unsigned char)text[i] < ' ' && text[i] != '\n');
-	(void)snprintf(path, sizeof(path), "%s/tests/unit/golden/%s", source ? source : "..", name);
-	if (getenv("SEEP_UPDATE")) {
-		out = fopen(path, "w");
-		assert_non_null(out);
-		assert_int_equal(fwrite(text, 1, bytes, out), bytes);
-		assert_int_equal(fclose(out), 0);
-	} else {
-		assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);
-		assert_string_equal(text, expected);
-		free(expected);
-	}
+	expect_golden(name, text);
 	free(text);
 }
 

@@ -4,6 +4,7 @@
  * the sample profile, and of profiles that no program makes.
  */
 #include "export_case.h"
+#include "golden.h"
 #include "sample_profile.h"
 #include "unit.h"
 

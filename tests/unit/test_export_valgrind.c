@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The three formats of valgrind: whole files, and profiles at the edges of what there can be. */
 #include "export_case.h"
+#include "golden.h"
 #include "sample_profile.h"
 #include "unit.h"
 

@@ -9,32 +9,19 @@
 
 #include <stdlib.h>
 
-static char folder[64];
 static char output[96];
-static int folder_fd;
 static struct ledger_fake fake;
 
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(folder, "/tmp/seep-finish-XXXXXX");
-	if (!mkdtemp(folder) || seep_ledgerdir_open(folder, false, &folder_fd, NULL) < 0)
+	if (make_folder() < 0)
 		return -1;
 	(void)snprintf(output, sizeof(output), "%s/x.seep", folder);
 	fake = (struct ledger_fake){
 		.exe = "/bin/prog", .pid = 4194301, .start_ticks = 1, .allocs = 9, .frees = 2
 	};
 	return ledger_fake_write(&fake, folder_fd) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)close(folder_fd);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
 }
 
 static const struct seep_recorder_plan plan = {
@@ -70,7 +57,7 @@ static struct seep_finish_job finish_with(struct seep_profile_sample *samples, u
 	return job;
 }
 
-#define FINISH_TEST(name) TEST_WITH(set_up, name, tear_down)
+#define FINISH_TEST(name) TEST_WITH(set_up, name, remove_folder)
 
 FINISH_TEST(a_recording_replaces_its_ledger)
 {

@@ -194,160 +194,154 @@ TEST(readings_far_apart_do_no_harm)
 }
 
 /* A profile of one context, with a mark at each of the ages 1, 2, 4 ... s, as a recorder sets. */
-struct fake {
-	struct seep_profile *profile;
-	struct seep_profile_context *context;
-	struct seep_profile_epoch *epochs;
-	uint64_t second;
-};
+static struct seep_profile *profile;
+static struct seep_profile_context *context;
+static struct seep_profile_epoch *epochs;
+static uint64_t second;
+static struct seep_growth *growth;
+static struct seep_profile_growth one; /* what seep_growth_of() said last */
 
-static struct fake fake_new(void)
+static int set_up(void **state)
 {
-	struct fake fake = { .profile = seep_profile_new() };
-
-	fake.profile->process.start_ns = SEEP_NS_PER_S;
-	fake.context = seep_profile_add(fake.profile, SEEP_ARRAY_CONTEXTS);
-	fake.context->id = 7;
-	((uint32_t *)seep_profile_add_items(fake.profile, SEEP_ARRAY_PLACES, 7))[6] = 1;
-	fake.context->first_ns = SEEP_NS_PER_S;
-	fake.epochs = seep_profile_calloc(fake.profile, 64, sizeof(*fake.epochs));
-	fake.context->epochs = fake.epochs;
-	return fake;
+	(void)state;
+	profile = seep_profile_new();
+	profile->process.start_ns = SEEP_NS_PER_S;
+	context = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+	context->id = 7;
+	((uint32_t *)seep_profile_add_items(profile, SEEP_ARRAY_PLACES, 7))[6] = 1;
+	context->first_ns = SEEP_NS_PER_S;
+	epochs = seep_profile_calloc(profile, 64, sizeof(*epochs));
+	context->epochs = epochs;
+	second = 0;
+	growth = seep_growth_new(AFTER_NS);
+	return 0;
 }
 
-static uint64_t now_of(const struct fake *fake)
+static int tear_down(void **state)
 {
-	return (fake->second + 1) * SEEP_NS_PER_S;
+	(void)state;
+	seep_growth_free(growth);
+	seep_profile_free(profile);
+	return 0;
+}
+
+#define GROWTH_TEST(name) TEST_WITH(set_up, name, tear_down)
+
+static uint64_t now(void)
+{
+	return (second + 1) * SEEP_NS_PER_S;
 }
 
 /* One second later; its epoch is a new one at each doubling of the age. */
-static void tick(struct fake *fake)
+static void tick(void)
 {
-	fake->second++;
-	if ((fake->second & (fake->second - 1)) == 0) {
-		struct seep_profile_mark *mark = seep_profile_add(fake->profile, SEEP_ARRAY_MARKS);
+	second++;
+	if ((second & (second - 1)) == 0) {
+		struct seep_profile_mark *mark = seep_profile_add(profile, SEEP_ARRAY_MARKS);
 
-		mark->epoch = fake->profile->mark_count;
-		mark->at_ns = now_of(fake);
+		mark->epoch = profile->mark_count;
+		mark->at_ns = now();
 	}
 }
 
-static void allocate(struct fake *fake, uint64_t blocks, uint64_t each)
+static void allocate(uint64_t blocks, uint64_t each)
 {
-	struct seep_profile_context *context = fake->context;
-	const uint32_t epoch = fake->profile->mark_count;
+	const uint32_t epoch = profile->mark_count;
 
-	if (context->epoch_count == 0 || fake->epochs[context->epoch_count - 1].epoch != epoch)
-		fake->epochs[context->epoch_count++] =
-			(struct seep_profile_epoch){ .epoch = epoch };
-	fake->epochs[context->epoch_count - 1].blocks += blocks;
-	fake->epochs[context->epoch_count - 1].bytes += blocks * each;
+	if (context->epoch_count == 0 || epochs[context->epoch_count - 1].epoch != epoch)
+		epochs[context->epoch_count++] = (struct seep_profile_epoch){ .epoch = epoch };
+	epochs[context->epoch_count - 1].blocks += blocks;
+	epochs[context->epoch_count - 1].bytes += blocks * each;
 	context->allocs += blocks;
 	context->live_blocks += blocks;
 	context->live_bytes += blocks * each;
 }
 
-static void release_from(struct fake *fake, uint32_t place, uint64_t blocks, uint64_t each)
+static void release_from(uint32_t place, uint64_t blocks, uint64_t each)
 {
-	struct seep_profile_context *context = fake->context;
-
-	fake->epochs[place].blocks -= blocks;
-	fake->epochs[place].bytes -= blocks * each;
+	epochs[place].blocks -= blocks;
+	epochs[place].bytes -= blocks * each;
 	context->frees += blocks;
 	context->live_blocks -= blocks;
 	context->live_bytes -= blocks * each;
 }
 
-/* Ten blocks that live for less than a second. */
-static void churn(struct fake *fake)
+static void observe(void)
 {
-	allocate(fake, 10, 1000);
-	release_from(fake, fake->context->epoch_count - 1, 10, 1000);
+	seep_growth_observe(growth, profile, now());
+}
+
+/* Each second ten blocks that live for less, and a reading. */
+static void churn_until(uint64_t end)
+{
+	while (second < end) {
+		tick();
+		allocate(10, 1000);
+		release_from(context->epoch_count - 1, 10, 1000);
+		observe();
+	}
 }
 
 /* Nobody watched for 1,000 s; what was never freed tells it all the same. */
-TEST(a_late_viewer_learns_the_past)
+GROWTH_TEST(a_late_viewer_learns_the_past)
 {
-	struct fake fake = fake_new();
-	struct seep_growth *growth = seep_growth_new(AFTER_NS);
-	struct seep_profile_growth one;
-
-	while (fake.second < 1000) {
-		tick(&fake);
-		allocate(&fake, 2, 100);
+	while (second < 1000) {
+		tick();
+		allocate(2, 100);
 	}
 	for (int i = 0; i < 3; i++) {
-		tick(&fake);
-		allocate(&fake, 2, 100);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
+		tick();
+		allocate(2, 100);
+		observe();
 	}
 	assert_true(seep_growth_of(growth, 7, &one));
 	assert_int_equal(one.verdict, SEEP_GROWTH_GROWING);
 	assert_in_range((one.until_ns - one.since_ns) / SEEP_NS_PER_S, 880, 1003);
 	assert_in_range(seep_growth_bytes_per_hour(&one), 200 * 3600 * 95 / 100, 200 * 3600);
-	seep_growth_free(growth);
-	seep_profile_free(fake.profile);
 }
 
-TEST(stale_blocks_are_counted_and_told_when_freed)
+GROWTH_TEST(stale_blocks_are_counted_and_told_when_freed)
 {
-	struct fake fake = fake_new();
-	struct seep_growth *growth = seep_growth_new(AFTER_NS);
-	struct seep_profile_growth one;
 	struct seep_growth_list list;
 
-	tick(&fake);
-	tick(&fake);
-	allocate(&fake, 5, 1000); /* these five stay */
-	while (fake.second < 1200) {
-		tick(&fake);
-		churn(&fake);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
-	}
+	tick();
+	tick();
+	allocate(5, 1000); /* these five stay */
+	churn_until(1200);
 	assert_true(seep_growth_of(growth, 7, &one));
 	assert_int_equal(one.verdict, SEEP_GROWTH_STALE);
 	assert_int_equal(one.blocks, 5);
 	assert_int_equal(one.bytes, 5000);
 	list = seep_growth_list(growth);
-	seep_profile_add_unseen(fake.profile, SEEP_UNSEEN_DAMAGED, "it was");
-	seep_growth_fill(&list, fake.profile);
-	assert_null(fake.context->growth);
-	fake.profile->unseen_count = 0;
-	fake.context->id = 9; /* that reading met its equal in the ledger first */
-	seep_growth_fill(&list, fake.profile);
-	fake.context->id = 7;
+	seep_profile_add_unseen(profile, SEEP_UNSEEN_DAMAGED, "it was");
+	seep_growth_fill(&list, profile);
+	assert_null(context->growth);
+	profile->unseen_count = 0;
+	context->id = 9; /* that reading met its equal in the ledger first */
+	seep_growth_fill(&list, profile);
+	context->id = 7;
 	assert_string_equal(
-		fake.context->growth->evidence,
+		context->growth->evidence,
 		"5 blocks (4.9 KB) older than 19 min 56 s, 11,980 of 11,985 blocks freed");
 	seep_growth_list_done(&list);
 
 	/* Three of them are freed after all: two are left, and stale only at twice that age. */
-	release_from(&fake, 0, 3, 1000);
-	for (int i = 0; i < 10; i++) {
-		tick(&fake);
-		churn(&fake);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
-	}
+	release_from(0, 3, 1000);
+	churn_until(1210);
 	assert_true(seep_growth_of(growth, 7, &one));
 	assert_int_equal(one.verdict, SEEP_GROWTH_NONE);
 	assert_int_equal(one.freed_late, 3);
-	while (fake.second < 2500) {
-		tick(&fake);
-		churn(&fake);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
-	}
+	churn_until(2500);
 	assert_true(seep_growth_of(growth, 7, &one));
 	assert_int_equal(one.verdict, SEEP_GROWTH_STALE);
 	assert_int_equal(one.blocks, 2);
 	assert_int_equal(one.freed_late, 3);
 	/* Of a ledger that was damaged nothing is concluded any more. */
-	tick(&fake);
-	seep_profile_add_unseen(fake.profile, SEEP_UNSEEN_DAMAGED, "it was");
-	seep_growth_observe(growth, fake.profile, now_of(&fake));
+	tick();
+	seep_profile_add_unseen(profile, SEEP_UNSEEN_DAMAGED, "it was");
+	observe();
 	assert_false(seep_growth_of(growth, 7, &one));
 	assert_false(seep_growth_sum(growth).known);
-	seep_growth_free(growth);
-	seep_profile_free(fake.profile);
 }
 
 TEST(a_rate_is_in_the_unit_that_suits)
@@ -359,86 +353,66 @@ TEST(a_rate_is_in_the_unit_that_suits)
 }
 
 /* What a program has in hand while it is stopped is no older than its rest. */
-TEST(blocks_of_a_stopped_program_are_not_stale)
+GROWTH_TEST(blocks_of_a_stopped_program_are_not_stale)
 {
-	struct fake fake = fake_new();
-	struct seep_growth *growth = seep_growth_new(AFTER_NS);
-	struct seep_profile_growth one;
-
-	for (int i = 0; i < 100; i++) {
-		tick(&fake);
-		churn(&fake);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
-	}
-	allocate(&fake, 5, 1000);
-	while (fake.second < 5000) {
-		tick(&fake);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	churn_until(100);
+	allocate(5, 1000);
+	while (second < 5000) {
+		tick();
+		observe();
 	}
 	assert_false(seep_growth_of(growth, 7, &one));
-	seep_growth_free(growth);
-	seep_profile_free(fake.profile);
 }
 
 /* One of a thousand blocks a second stays, among others whose number wobbles far more. */
-TEST(cohorts_tell_a_leak_that_the_load_hides)
+GROWTH_TEST(cohorts_tell_a_leak_that_the_load_hides)
 {
-	struct fake fake = fake_new();
-	struct seep_growth *growth = seep_growth_new(AFTER_NS);
-	struct seep_profile_growth one;
 	uint64_t in_use = 0;
 
-	while (fake.second < 1000) {
-		const uint32_t last = fake.context->epoch_count;
+	while (second < 1000) {
+		const uint32_t last = context->epoch_count;
 
-		tick(&fake);
+		tick();
 		if (in_use && last > 0)
-			release_from(&fake, last - 1, in_use, 100);
+			release_from(last - 1, in_use, 100);
 		in_use = 100 + random_below(5000);
-		allocate(&fake, in_use + 1, 100);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
+		allocate(in_use + 1, 100);
+		observe();
 	}
 	assert_true(seep_growth_of(growth, 7, &one));
 	assert_int_equal(one.verdict, SEEP_GROWTH_GROWING);
 	/* 100 bytes a second. */
 	assert_in_range(seep_growth_bytes_per_hour(&one), 3600 * 90, 3600 * 130);
-	seep_growth_free(growth);
-	seep_profile_free(fake.profile);
 }
 
 /* What one caller allocates takes the place of another's: none grows. */
-TEST(a_family_that_keeps_its_size_does_not_grow)
+GROWTH_TEST(a_family_that_keeps_its_size_does_not_grow)
 {
-	struct fake fake = fake_new();
-	struct seep_growth *growth = seep_growth_new(AFTER_NS);
-	struct seep_profile_stack_entry entry = { 0 };
+	static struct seep_profile_stack_entry entry;
 	struct seep_profile_context *other;
-	struct seep_profile_growth one;
 
-	(void)seep_profile_add(fake.profile, SEEP_ARRAY_FRAMES);
-	other = seep_profile_add(fake.profile, SEEP_ARRAY_CONTEXTS);
-	fake.context = &fake.profile->contexts[0];
+	(void)seep_profile_add(profile, SEEP_ARRAY_FRAMES);
+	other = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+	context = &profile->contexts[0];
 	other->id = 8;
-	fake.context->stack = other->stack = &entry;
-	fake.context->stack_count = other->stack_count = 1;
+	context->stack = other->stack = &entry;
+	context->stack_count = other->stack_count = 1;
 	other->allocs = other->live_blocks = 5000;
 	other->live_bytes = 500000;
 	for (int i = 0; i < 300; i++) {
-		tick(&fake);
-		allocate(&fake, 10, 100);
+		tick();
+		allocate(10, 100);
 		other->frees += 10;
 		other->live_blocks -= 10;
 		other->live_bytes -= 1000;
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
+		observe();
 	}
 	assert_false(seep_growth_of(growth, 7, &one));
 	/* The other one keeps what it has from here on: now it is growth. */
 	for (int i = 0; i < 300; i++) {
-		tick(&fake);
-		allocate(&fake, 10, 100);
-		seep_growth_observe(growth, fake.profile, now_of(&fake));
+		tick();
+		allocate(10, 100);
+		observe();
 	}
 	assert_true(seep_growth_of(growth, 7, &one));
-	seep_growth_free(growth);
-	seep_profile_free(fake.profile);
 }

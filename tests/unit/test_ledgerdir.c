@@ -12,26 +12,10 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
-static char folder[64];
-static int folder_fd;
-
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(folder, "/tmp/seep-ledgerdir-XXXXXX");
-	if (!mkdtemp(folder) || setenv("SEEP_DIR", folder, 1) != 0)
-		return -1;
-	return seep_ledgerdir_open(folder, false, &folder_fd, NULL);
-}
-
-static int tear_down(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)close(folder_fd);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
+	return make_folder() < 0 ? -1 : setenv("SEEP_DIR", folder, 1);
 }
 
 static uint64_t own_start_ticks(void)
@@ -108,7 +92,7 @@ TEST(other_names_are_none)
 	}
 }
 
-#define LEDGERDIR_TEST(name) TEST_WITH(set_up, name, tear_down)
+#define LEDGERDIR_TEST(name) TEST_WITH(set_up, name, remove_folder)
 
 LEDGERDIR_TEST(folders_of_others_are_refused)
 {

@@ -66,22 +66,20 @@ PROFILE_TEST(a_flush_may_end_at_any_store)
 }
 
 /* The flush is over, only the flag still stands; the row has been changed since. */
-PROFILE_TEST(a_redo_record_of_a_finished_flush_is_not_repeated)
+SIMPLE_TEST(a_redo_record_of_a_finished_flush_is_not_repeated)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 	struct ledger_redo *redo = &ledger.caches[cache].redo;
 
 	redo->active = 1;
-	redo->row = id;
+	redo->row = simple_row;
 	redo->slot = 0;
 	redo->values.allocs = 5;
 	redo->values.alloc_bytes = 50;
-	set_row(id, 9, 90, 0, 0);
-	built_row_at(&ledger, id)->sequence = 2ull << LEDGER_SEQ_COUNT_SHIFT;
+	set_row(simple_row, 9, 90, 0, 0);
+	built_row_at(&ledger, simple_row)->sequence = 2ull << LEDGER_SEQ_COUNT_SHIFT;
 	load();
-	assert_int_equal(context_of(context)->allocs, 9);
+	assert_int_equal(context_of(simple)->allocs, 9);
 }
 
 static void enter_row(uint32_t id, uint64_t count, uint32_t cache)
@@ -91,62 +89,51 @@ static void enter_row(uint32_t id, uint64_t count, uint32_t cache)
 					      LEDGER_SEQ_ODD;
 }
 
-PROFILE_TEST(the_flush_of_another_cache_is_not_repeated)
+SIMPLE_TEST(the_flush_of_another_cache_is_not_repeated)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 	uint32_t other = built_cache(&ledger, 6);
 	struct ledger_redo *redo = &ledger.caches[cache].redo;
 
 	redo->active = 1;
-	redo->row = id;
+	redo->row = simple_row;
 	redo->values.allocs = 5;
-	ledger.caches[other].redo.row = id;
-	set_row(id, 9, 90, 0, 0);
-	enter_row(id, 2, other);
+	ledger.caches[other].redo.row = simple_row;
+	set_row(simple_row, 9, 90, 0, 0);
+	enter_row(simple_row, 2, other);
 	load();
-	assert_int_equal(context_of(context)->allocs, 9);
-	assert_false(context_of(context)->in_doubt);
+	assert_int_equal(context_of(simple)->allocs, 9);
+	assert_false(context_of(simple)->in_doubt);
 }
 
-PROFILE_TEST(a_row_entered_without_a_redo_record_is_in_doubt)
+SIMPLE_TEST(a_row_entered_without_a_redo_record_is_in_doubt)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 
-	ledger.caches[cache].redo.row = id + 1;
-	set_row(id, 9, 90, 0, 0);
-	enter_row(id, 0, cache);
+	ledger.caches[cache].redo.row = simple_row + 1;
+	set_row(simple_row, 9, 90, 0, 0);
+	enter_row(simple_row, 0, cache);
 	load();
-	assert_true(context_of(context)->in_doubt);
+	assert_true(context_of(simple)->in_doubt);
 }
 
-PROFILE_TEST(hostile_redo_records_are_harmless)
+SIMPLE_TEST(hostile_redo_records_are_harmless)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 	struct ledger_redo *redo = &ledger.caches[cache].redo;
 
-	set_row(id, 9, 90, 0, 0);
+	set_row(simple_row, 9, 90, 0, 0);
 	redo->active = 1;
 	redo->row = UINT32_MAX;
 	redo->slot = UINT64_MAX;
-	built_row_at(&ledger, id)->sequence = UINT64_MAX;
+	built_row_at(&ledger, simple_row)->sequence = UINT64_MAX;
 	load();
-	assert_int_equal(context_of(context)->allocs, 9);
-	assert_true(context_of(context)->in_doubt);
-	redo->row = id;
-	enter_row(id, 0, cache);
+	assert_int_equal(context_of(simple)->allocs, 9);
+	assert_true(context_of(simple)->in_doubt);
+	redo->row = simple_row;
+	enter_row(simple_row, 0, cache);
 	redo->values.allocs = 11;
 	redo->values.alloc_bytes = 11;
 	load();
-	assert_int_equal(context_of(context)->allocs, 11);
-}
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
+	assert_int_equal(context_of(simple)->allocs, 11);
 }

@@ -7,6 +7,25 @@
 #include "profile/profile_check.h"
 #include "profile/total_fields.h"
 
+static char directory[] = "/tmp/seep_test_XXXXXX";
+static char path[64];
+
+static int make_directory(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/ledger", directory);
+	return 0;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	return rmdir(directory);
+}
+
 static int load_file(struct seep_error *err)
 {
 	seep_profile_free(profile);
@@ -14,51 +33,44 @@ static int load_file(struct seep_error *err)
 	return seep_profile_load_ledger(path, false, &profile, err);
 }
 
-PROFILE_TEST(a_loop_of_nodes_is_cut)
+SIMPLE_TEST(a_loop_of_nodes_is_cut)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-
-	set_row(id, 1, 1, 0, 0);
+	set_row(simple_row, 1, 1, 0, 0);
 	ledger.nodes[1].parent_ready = 3 + 1; /* the root's parent is the leaf */
 	load();
-	assert_int_equal(context_of(context)->stack_count, 3);
-	assert_true(context_of(context)->in_doubt);
+	assert_int_equal(context_of(simple)->stack_count, 3);
+	assert_true(context_of(simple)->in_doubt);
 	ledger.nodes[3].parent_ready = 3 + 1; /* its own parent */
 	load();
-	assert_int_equal(context_of(context)->stack_count, 1);
+	assert_int_equal(context_of(simple)->stack_count, 1);
 }
 
-PROFILE_TEST(nodes_out_of_bounds_end_the_stack)
+SIMPLE_TEST(nodes_out_of_bounds_end_the_stack)
 {
 	static const uint32_t parents[] = { 5, 513, 0x7fffffff, UINT32_MAX };
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 
-	set_row(id, 1, 1, 0, 0);
+	set_row(simple_row, 1, 1, 0, 0);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
 		ledger.nodes[2].parent_ready = parents[i];
 		load();
-		assert_int_equal(context_of(context)->stack_count, 2);
-		assert_true(context_of(context)->truncated);
+		assert_int_equal(context_of(simple)->stack_count, 2);
+		assert_true(context_of(simple)->truncated);
 	}
 	ledger.nodes[2].parent_ready = 0; /* it says nothing yet, not even its address */
 	load();
-	assert_int_equal(context_of(context)->stack_count, 1);
-	assert_true(context_of(context)->truncated);
-	ledger.contexts[context].leaf = UINT32_MAX;
+	assert_int_equal(context_of(simple)->stack_count, 1);
+	assert_true(context_of(simple)->truncated);
+	ledger.contexts[simple].leaf = UINT32_MAX;
 	load();
-	assert_int_equal(context_of(context)->stack_count, 0);
-	assert_true(context_of(context)->in_doubt);
+	assert_int_equal(context_of(simple)->stack_count, 0);
+	assert_true(context_of(simple)->in_doubt);
 }
 
-PROFILE_TEST(rows_of_no_context_are_kept_without_a_stack)
+SIMPLE_TEST(rows_of_no_context_are_kept_without_a_stack)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-	struct ledger_row *row = built_row_at(&ledger, id);
+	struct ledger_row *row = built_row_at(&ledger, simple_row);
 
-	set_row(id, 3, 30, 0, 0);
+	set_row(simple_row, 3, 30, 0, 0);
 	row->context_ready = 0;
 	load();
 	assert_int_equal(profile->totals.live_bytes, 30);
@@ -69,27 +81,24 @@ PROFILE_TEST(rows_of_no_context_are_kept_without_a_stack)
 	assert_int_equal(profile->totals.live_bytes, 30);
 }
 
-PROFILE_TEST(hostile_items_are_replaced)
+SIMPLE_TEST(hostile_items_are_replaced)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-
-	set_row(id, 3, 30, 0, 0);
-	ledger.contexts[context].kind = 200;
-	ledger.contexts[context].align_log2 = 255;
-	ledger.contexts[context].thread.offset = 5;
-	ledger.contexts[context].thread.bytes = UINT32_MAX;
+	set_row(simple_row, 3, 30, 0, 0);
+	ledger.contexts[simple].kind = 200;
+	ledger.contexts[simple].align_log2 = 255;
+	ledger.contexts[simple].thread.offset = 5;
+	ledger.contexts[simple].thread.bytes = UINT32_MAX;
 	ledger.modules[0].build_id_bytes = UINT32_MAX;
 	ledger.modules[0].path.offset = UINT32_MAX;
 	ledger.nodes[1].module = UINT16_MAX;
 	load();
-	assert_int_equal(context_of(context)->kind, 200);
+	assert_int_equal(context_of(simple)->kind, 200);
 	assert_string_equal(seep_profile_kind_name(200), "unknown kind 200");
-	assert_int_equal(context_of(context)->align_log2, 0);
-	assert_null(context_of(context)->thread);
+	assert_int_equal(context_of(simple)->align_log2, 0);
+	assert_null(context_of(simple)->thread);
 	assert_int_equal(profile->modules[0].build_id_bytes, 0);
 	assert_string_equal(profile->modules[0].path, "");
-	assert_int_equal(profile->frames[context_of(context)->stack[2].frame].module, 0);
+	assert_int_equal(profile->frames[context_of(simple)->stack[2].frame].module, 0);
 }
 
 /* The profile agrees with itself, whatever the ledger says. */
@@ -104,17 +113,17 @@ static void load_and_check(void)
 		assert_true(seep_total_get(&profile->totals, &seep_total_fields[i]) <= INT64_MAX);
 }
 
-PROFILE_TEST(more_freed_than_allocated_is_lifted_and_in_doubt)
+SIMPLE_TEST(more_freed_than_allocated_is_lifted_and_in_doubt)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-
-	set_row(id, 3, 10, 5, 40);
+	set_row(simple_row, 3, 10, 5, 40);
 	load_and_check();
 	assert_int_equal(profile->totals.allocs, 5);
 	assert_int_equal(profile->totals.alloc_bytes, 40);
 	assert_int_equal(profile->totals.live_blocks, 0);
-	assert_true(context_of(context)->in_doubt);
+	assert_int_equal(context_of(simple)->live_blocks, 0);
+	assert_int_equal(context_of(simple)->live_bytes, 0);
+	assert_int_equal(context_of(simple)->peak_bytes, 0);
+	assert_true(context_of(simple)->in_doubt);
 	assert_null(unseen("ledger-damaged"));
 }
 
@@ -128,7 +137,7 @@ PROFILE_TEST(names_chosen_against_the_hash_do_not_share_one)
 }
 
 /* A death explains that operations are half done, as many as there were threads, and few more. */
-PROFILE_TEST(what_contradicts_itself_was_damaged)
+SIMPLE_TEST(what_contradicts_itself_was_damaged)
 {
 	const struct {
 		uint64_t allocs, frees, walks;
@@ -143,16 +152,14 @@ PROFILE_TEST(what_contradicts_itself_was_damaged)
 		{ 200, 70, 200, 77, 0, "call stacks that are not there" },
 		{ 200, 70, 200, 0, 400, "call stacks that lead nowhere" },
 	};
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	uint32_t cache = built_cache(&ledger, 6);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		set_row(id, cases[i].allocs, cases[i].allocs * 10, cases[i].frees,
+		set_row(simple_row, cases[i].allocs, cases[i].allocs * 10, cases[i].frees,
 			cases[i].frees * 10);
-		built_row_at(&ledger, id)->context_ready = cases[i].context_ready
-								   ? cases[i].context_ready
-								   : context + 1;
+		built_row_at(&ledger, simple_row)->context_ready = cases[i].context_ready
+									   ? cases[i].context_ready
+									   : simple + 1;
 		ledger.nodes[2].parent_ready = cases[i].parent_ready ? cases[i].parent_ready : 2;
 		ledger.caches[cache].histogram[5] = cases[i].walks;
 		ledger.state->live_bytes = (int64_t)(cases[i].allocs - cases[i].frees) * 10;
@@ -165,14 +172,12 @@ PROFILE_TEST(what_contradicts_itself_was_damaged)
 	}
 }
 
-PROFILE_TEST(figures_that_no_program_reaches_count_as_nothing)
+SIMPLE_TEST(figures_that_no_program_reaches_count_as_nothing)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-	uint32_t other = built_row(&ledger, context, 1);
+	uint32_t other = built_row(&ledger, simple, 1);
 	uint32_t cache = built_cache(&ledger, 8);
 
-	set_row(id, 3, 30, 1, 10);
+	set_row(simple_row, 3, 30, 1, 10);
 	set_row(other, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
 	load_and_check();
 	assert_int_equal(profile->totals.allocs, 3);
@@ -185,8 +190,8 @@ PROFILE_TEST(figures_that_no_program_reaches_count_as_nothing)
 	set_row(other, 0, 0, 0, 0);
 	load_and_check();
 	assert_null(unseen("ledger-damaged"));
-	built_row_at(&ledger, id)->temporaries = UINT64_MAX;
-	built_row_at(&ledger, id)->at_bytes = INT64_MAX;
+	built_row_at(&ledger, simple_row)->temporaries = UINT64_MAX;
+	built_row_at(&ledger, simple_row)->at_bytes = INT64_MAX;
 	ledger.caches[cache].temporary_bytes = 1000;
 	ledger.caches[cache].usable_freed_bytes = 1000;
 	ledger.caches[cache].walks_truncated = 1000;
@@ -199,17 +204,15 @@ PROFILE_TEST(figures_that_no_program_reaches_count_as_nothing)
 	assert_non_null(unseen("ledger-damaged"));
 }
 
-PROFILE_TEST(a_file_is_read_like_memory)
+SIMPLE_TEST(a_file_is_read_like_memory)
 {
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	struct seep_error err = { 0 };
 
-	set_row(id, 3, 30, 0, 0);
+	set_row(simple_row, 3, 30, 0, 0);
 	built_save(&ledger, path, ledger.bytes);
 	assert_int_equal(load_file(&err), 0);
-	assert_int_equal(context_of(context)->live_bytes, 30);
-	assert_int_equal(context_of(context)->stack_count, 3);
+	assert_int_equal(context_of(simple)->live_bytes, 30);
+	assert_int_equal(context_of(simple)->stack_count, 3);
 	assert_int_equal(profile->process.ended, SEEP_ENDED_KILLED);
 }
 
@@ -227,14 +230,12 @@ PROFILE_TEST(a_sparse_giant_is_read_in_its_real_parts)
 	};
 	struct seep_error err = { 0 };
 	struct ledger_header header;
-	uint32_t context;
-	uint32_t id;
 	int fd;
 
 	built_done(&ledger);
 	built_init(&ledger, &giant);
-	id = add_simple(&context);
-	set_row(id, 3, 30, 0, 0);
+	add_simple();
+	set_row(simple_row, 3, 30, 0, 0);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)ledger.header->file_bytes), 0);
@@ -249,31 +250,21 @@ PROFILE_TEST(a_sparse_giant_is_read_in_its_real_parts)
 	assert_int_equal(profile->totals.live_bytes, 30);
 }
 
-static bool is_unseen(const char *code)
-{
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		if (strcmp(profile->unseen[i].code, code) == 0)
-			return true;
-	return false;
-}
-
-PROFILE_TEST(of_a_cut_file_what_is_there_is_read)
+SIMPLE_TEST(of_a_cut_file_what_is_there_is_read)
 {
 	struct seep_error err = { 0 };
-	uint32_t context;
-	uint32_t id = add_simple(&context);
 	uint64_t contexts_at = ledger.header->table[LEDGER_TABLE_CONTEXTS].offset;
 	uint64_t marks_at = ledger.header->table[LEDGER_TABLE_MARKS].offset;
 
-	set_row(id, 3, 30, 0, 0);
+	set_row(simple_row, 3, 30, 0, 0);
 	built_save(&ledger, path, marks_at);
 	assert_int_equal(load_file(&err), 0);
-	assert_false(is_unseen("ledger-cut"));
-	assert_int_equal(context_of(context)->live_bytes, 30);
+	assert_null(unseen("ledger-cut"));
+	assert_int_equal(context_of(simple)->live_bytes, 30);
 	/* The rows are there, who they are of is not. */
 	built_save(&ledger, path, contexts_at);
 	assert_int_equal(load_file(&err), 0);
-	assert_true(is_unseen("ledger-cut"));
+	assert_non_null(unseen("ledger-cut"));
 	assert_int_equal(profile->totals.live_bytes, 30);
 	assert_true(profile->contexts[0].in_doubt);
 	for (uint64_t bytes = LEDGER_FIXED_BYTES; bytes < ledger.bytes; bytes += 509) {

@@ -13,19 +13,8 @@
 #include <string.h>
 
 static struct seep_symbols *symbols;
-
-static int setup(void **state)
-{
-	(void)state;
-	return seep_symbols_new(NULL, &symbols, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	seep_symbols_free(symbols);
-	return 0;
-}
+/* One context of three entries: the inlined place, an address of no module, one out of range. */
+static struct seep_profile *profile;
 
 /* Compiled into outer() at one address; the return address after the call is in both. */
 static __attribute__((noinline)) uintptr_t return_address(void)
@@ -59,47 +48,66 @@ static int find_bias(struct dl_phdr_info *info, size_t bytes, void *ret)
 	return 1; /* the program itself comes first */
 }
 
-/* One context of three entries: the inlined place, an address of no module, one out of range. */
-static struct seep_profile *make_profile(void)
+/* Where in its file the program has outer(). */
+static uint64_t place_of_outer(void)
 {
-	struct seep_profile *profile = seep_profile_new();
 	uintptr_t bias = 0;
 
 	(void)dl_iterate_phdr(find_bias, &bias);
+	return outer() - bias;
+}
+
+static int setup(void **state)
+{
+	struct seep_profile_context *context;
+
+	(void)state;
+	profile = seep_profile_new();
 	(void)seep_profile_add(profile, SEEP_ARRAY_MODULES);
 	profile->modules[0].path = seep_profile_strdup(profile, "/proc/self/exe");
 	(void)seep_profile_add_items(profile, SEEP_ARRAY_FRAMES, 3);
 	profile->frames[0].module = 1;
-	profile->frames[0].address = outer() - bias;
+	profile->frames[0].address = place_of_outer();
 	profile->frames[1].address = 0x1234;
 	profile->frames[2].module = 1;
 	profile->frames[2].address = 1;
-	(void)seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
-	profile->contexts[0].id = 9;
-	profile->contexts[0].stack_count = 3;
-	profile->contexts[0].stack = seep_profile_calloc(profile, 3,
-							 sizeof(*profile->contexts[0].stack));
+	context = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+	context->id = 9;
+	context->stack_count = 3;
+	context->stack = seep_profile_calloc(profile, 3, sizeof(*context->stack));
 	for (uint32_t i = 0; i < 3; i++)
-		profile->contexts[0].stack[i].frame = i;
-	profile->contexts[0].stack[0].period = 1;
-	profile->contexts[0].stack[0].repeats = 5;
-	return profile;
+		context->stack[i].frame = i;
+	context->stack[0].period = 1;
+	context->stack[0].repeats = 5;
+	return seep_symbols_new(NULL, &symbols, NULL);
 }
 
-static const struct seep_profile_frame *frame_at(const struct seep_profile *profile, uint32_t i)
+static int teardown(void **state)
 {
-	return &profile->frames[profile->contexts[0].stack[i].frame];
+	(void)state;
+	seep_profile_free(profile);
+	seep_symbols_free(symbols);
+	return 0;
+}
+
+static void add_names(struct seep_profile *p)
+{
+	assert_int_equal(seep_profile_symbolise(p, symbols, false, NULL, NULL, NULL), 0);
+}
+
+static const struct seep_profile_frame *frame_at(const struct seep_profile *p, uint32_t i)
+{
+	return &p->frames[p->contexts[0].stack[i].frame];
 }
 
 #define PROFILE_NAMES_TEST(name) TEST_WITH(setup, name, teardown)
 
 PROFILE_NAMES_TEST(inlined_calls_become_entries)
 {
-	struct seep_profile *profile = make_profile();
 	const struct seep_profile_stack_entry *stack;
 	uint64_t address = profile->frames[0].address;
 
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
+	add_names(profile);
 	assert_true(profile->symbolised);
 	assert_int_equal(profile->contexts[0].stack_count, 4);
 	stack = profile->contexts[0].stack;
@@ -117,33 +125,27 @@ PROFILE_NAMES_TEST(inlined_calls_become_entries)
 	assert_null(frame_at(profile, 2)->function);
 	assert_int_equal(frame_at(profile, 2)->address, 0x1234);
 	assert_null(frame_at(profile, 3)->function);
-	seep_profile_free(profile);
 }
 
 PROFILE_NAMES_TEST(a_second_time_changes_nothing)
 {
-	struct seep_profile *profile = make_profile();
 	uint64_t hash;
 
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
+	add_names(profile);
 	seep_profile_hash_contexts(profile);
 	hash = profile->contexts[0].hash;
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
+	add_names(profile);
 	assert_int_equal(profile->contexts[0].stack_count, 4);
 	assert_int_not_equal(hash, 0);
 	assert_int_equal(profile->contexts[0].hash, hash);
-	seep_profile_free(profile);
 }
 
 PROFILE_NAMES_TEST(a_module_that_cannot_be_read_says_why)
 {
-	struct seep_profile *profile = make_profile();
-
 	profile->modules[0].path = seep_profile_strdup(profile, "/nonexistent/lib.so");
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
+	add_names(profile);
 	assert_non_null(profile->modules[0].problem);
 	assert_int_equal(profile->contexts[0].stack_count, 3);
-	seep_profile_free(profile);
 }
 
 static uint32_t add_context(struct built_ledger *ledger, uint64_t address, uint8_t kind)
@@ -158,96 +160,93 @@ static uint32_t add_context(struct built_ledger *ledger, uint64_t address, uint8
 
 PROFILE_NAMES_TEST(names_are_added_to_a_profile_that_is_refreshed)
 {
-	struct seep_profile *profile = make_profile();
-	const uint64_t address = profile->frames[0].address;
+	const uint64_t address = place_of_outer();
+	struct seep_profile *p;
 	struct built_ledger ledger;
 	struct seep_ledger_live *live;
 	uint64_t hash;
 
-	seep_profile_free(profile);
 	built_init(&ledger, &built_small);
 	(void)built_module(&ledger, "/proc/self/exe", 0);
 	(void)add_context(&ledger, address, 0);
 	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
-	profile = seep_ledger_live_profile(live);
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
-	assert_int_equal(profile->contexts[0].stack_count, 3);
-	assert_string_equal(frame_at(profile, 0)->function, "inner");
-	hash = profile->contexts[0].hash;
+	p = seep_ledger_live_profile(live);
+	add_names(p);
+	assert_int_equal(p->contexts[0].stack_count, 3);
+	assert_string_equal(frame_at(p, 0)->function, "inner");
+	hash = p->contexts[0].hash;
 	(void)add_context(&ledger, address, 1);
 	(void)add_context(&ledger, 1, 0);
 	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
-	assert_int_equal(profile->contexts[1].stack_count, 2);
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
-	assert_int_equal(profile->context_count, 3);
-	assert_int_equal(profile->contexts[0].stack_count, 3);
-	assert_int_equal(profile->contexts[1].stack_count, 3);
-	assert_int_equal(profile->contexts[2].stack_count, 2);
-	assert_int_equal(profile->contexts[0].hash, hash);
-	assert_int_equal(profile->contexts[1].hash, hash);
+	assert_int_equal(p->contexts[1].stack_count, 2);
+	add_names(p);
+	assert_int_equal(p->context_count, 3);
+	assert_int_equal(p->contexts[0].stack_count, 3);
+	assert_int_equal(p->contexts[1].stack_count, 3);
+	assert_int_equal(p->contexts[2].stack_count, 2);
+	assert_int_equal(p->contexts[0].hash, hash);
+	assert_int_equal(p->contexts[1].hash, hash);
 	seep_ledger_live_close(live);
 	built_done(&ledger);
 }
 
 PROFILE_NAMES_TEST(leaks_stay_with_their_contexts_through_names_and_refreshes)
 {
-	struct seep_profile *profile = make_profile();
-	const uint64_t address = profile->frames[0].address;
+	const uint64_t address = place_of_outer();
+	struct seep_profile *p;
 	struct built_ledger ledger;
 	struct seep_ledger_live *live;
 	struct seep_profile_leak *leak;
 	uint64_t without_names;
 
-	seep_profile_free(profile);
 	built_init(&ledger, &built_small);
 	(void)built_module(&ledger, "/proc/self/exe", 0);
 	(void)add_context(&ledger, 1, 0);
 	(void)add_context(&ledger, address, 0);
 	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
-	profile = seep_ledger_live_profile(live);
-	leak = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+	p = seep_ledger_live_profile(live);
+	leak = seep_profile_add(p, SEEP_ARRAY_LEAKS);
 	leak->context = 2;
-	leak = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+	leak = seep_profile_add(p, SEEP_ARRAY_LEAKS);
 	leak->hash = 77; /* of no context that is here */
-	seep_profile_hash_contexts(profile);
-	without_names = profile->leaks[0].hash;
-	assert_int_equal(without_names, profile->contexts[1].hash);
+	seep_profile_hash_contexts(p);
+	without_names = p->leaks[0].hash;
+	assert_int_equal(without_names, p->contexts[1].hash);
 	for (int i = 0; i < 100; i++)
 		(void)add_context(&ledger, address, (uint8_t)i);
 	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
-	seep_profile_hash_contexts(profile);
-	assert_int_equal(profile->leak_count, 2);
-	assert_int_equal(profile->leaks[0].context, 2);
-	assert_string_equal(profile->frames[profile->contexts[1].stack[0].frame].function, "inner");
-	assert_int_equal(profile->leaks[0].hash, profile->contexts[1].hash);
-	assert_int_not_equal(profile->leaks[0].hash, without_names);
-	assert_int_equal(profile->leaks[1].hash, 77);
+	add_names(p);
+	seep_profile_hash_contexts(p);
+	assert_int_equal(p->leak_count, 2);
+	assert_int_equal(p->leaks[0].context, 2);
+	assert_string_equal(p->frames[p->contexts[1].stack[0].frame].function, "inner");
+	assert_int_equal(p->leaks[0].hash, p->contexts[1].hash);
+	assert_int_not_equal(p->leaks[0].hash, without_names);
+	assert_int_equal(p->leaks[1].hash, 77);
 	seep_ledger_live_close(live);
 	built_done(&ledger);
 }
 
 PROFILE_NAMES_TEST(an_empty_profile_is_symbolised)
 {
-	struct seep_profile *profile = seep_profile_new();
+	struct seep_profile *one = seep_profile_new();
 
-	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
-	assert_true(profile->symbolised);
-	seep_profile_free(profile);
+	add_names(one);
+	assert_true(one->symbolised);
+	seep_profile_free(one);
 }
 
 /* ---- hashes -------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(struct seep_profile *profile)
+static uint64_t hash_of(struct seep_profile *p)
 {
-	profile->contexts[0].hash = 0;
-	seep_profile_hash_contexts(profile);
-	return profile->contexts[0].hash;
+	p->contexts[0].hash = 0;
+	seep_profile_hash_contexts(p);
+	return p->contexts[0].hash;
 }
 
 PROFILE_NAMES_TEST(hashes_ignore_line_address_and_alignment_of_named_frames)
 {
-	struct seep_profile *profile = make_profile();
 	uint64_t hash;
 
 	for (uint32_t i = 0; i < 3; i++)
@@ -265,12 +264,10 @@ PROFILE_NAMES_TEST(hashes_ignore_line_address_and_alignment_of_named_frames)
 	profile->contexts[0].kind = 0;
 	profile->frames[0].function = "g";
 	assert_true(hash_of(profile) != hash);
-	seep_profile_free(profile);
 }
 
 PROFILE_NAMES_TEST(unnamed_frames_hash_by_build_id_or_file_name)
 {
-	struct seep_profile *profile = make_profile();
 	uint64_t hash;
 
 	profile->modules[0].path = seep_profile_strdup(profile, "/usr/lib/a.so");
@@ -288,21 +285,20 @@ PROFILE_NAMES_TEST(unnamed_frames_hash_by_build_id_or_file_name)
 	profile->frames[2].address--;
 	profile->frames[1].address++; /* of no module: means nothing in another run */
 	assert_true(hash_of(profile) == hash);
-	seep_profile_free(profile);
 }
 
 /* The bytes are documented: this number may change only with a new schema. */
 PROFILE_NAMES_TEST(the_hash_is_the_documented_one)
 {
-	struct seep_profile *profile = seep_profile_new();
+	struct seep_profile *one = seep_profile_new();
 	struct seep_profile_stack_entry entry = { 0 };
 	struct seep_profile_frame frame = { .function = "main" };
 	struct seep_profile_context context = { .kind = 4, .stack = &entry, .stack_count = 1 };
 
-	profile->frames = &frame;
-	profile->frame_count = 1;
-	profile->contexts = &context;
-	profile->context_count = 1;
-	assert_true(hash_of(profile) == 0xcfc6f0e7f2e0f4a3ull);
-	seep_profile_free(profile);
+	one->frames = &frame;
+	one->frame_count = 1;
+	one->contexts = &context;
+	one->context_count = 1;
+	assert_true(hash_of(one) == 0xcfc6f0e7f2e0f4a3ull);
+	seep_profile_free(one);
 }

@@ -2,22 +2,6 @@
 /* Recordings: everything that was written comes back. */
 #include "recording_case.h"
 
-static int count_rows(void *count, int columns, char **values, char **names)
-{
-	(void)columns;
-	(void)values;
-	(void)names;
-	++*(int *)count;
-	return 0;
-}
-
-static int query(struct sqlite3 *db, const char *sql)
-{
-	int count = 0;
-
-	return sqlite3_exec(db, sql, count_rows, &count, NULL) == SQLITE_OK ? count : -1;
-}
-
 static int match_stack(void *ret, int columns, char **values, char **names)
 {
 	(void)columns;
@@ -262,9 +246,4 @@ RECORDING_TEST(views_answer_with_names)
 			 SQLITE_OK);
 	assert_int_equal(matched, 1);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
 }

@@ -130,8 +130,3 @@ RECORDING_TEST(what_could_not_be_read_is_not_written)
 	}
 	round_trip();
 }
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
-}

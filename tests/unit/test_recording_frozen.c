@@ -182,6 +182,7 @@ RECORDING_TEST(frozen_recordings_say_what_they_said)
 		assert_string_equal(said.text, wanted);
 		free(wanted);
 	}
+	seep_strbuf_done(&said);
 }
 
 RECORDING_TEST(what_a_later_schema_adds_changes_no_figure)
@@ -198,6 +199,7 @@ RECORDING_TEST(what_a_later_schema_adds_changes_no_figure)
 	say_all();
 	assert_string_equal(said.text, before);
 	free(before);
+	seep_strbuf_done(&said);
 }
 
 RECORDING_TEST(what_was_written_now_is_read_without_what_was_added)
@@ -217,6 +219,7 @@ RECORDING_TEST(what_was_written_now_is_read_without_what_was_added)
 	assert_null(loaded->scan.why_not);
 	assert_int_equal(loaded->leak_count, 0);
 	free(before);
+	seep_strbuf_done(&said);
 }
 
 RECORDING_TEST(what_the_file_s_own_schema_has_must_be_there)
@@ -254,12 +257,4 @@ RECORDING_TEST(a_column_that_is_missing_reads_as_its_default)
 	seep_sql_select(&table, 7, &sql);
 	assert_string_equal(sql.text, "SELECT id, leaks, verdict FROM scan ORDER BY 1");
 	seep_strbuf_done(&sql);
-}
-
-int main(void)
-{
-	int failed = unit_run(make_directory, remove_directory);
-
-	seep_strbuf_done(&said);
-	return failed;
 }

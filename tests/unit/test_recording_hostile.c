@@ -5,22 +5,6 @@
 
 #include <sys/stat.h>
 
-static int count_rows(void *count, int columns, char **values, char **names)
-{
-	(void)columns;
-	(void)values;
-	(void)names;
-	++*(int *)count;
-	return 0;
-}
-
-static int query(struct sqlite3 *db, const char *sql)
-{
-	int count = 0;
-
-	return sqlite3_exec(db, sql, count_rows, &count, NULL) == SQLITE_OK ? count : -1;
-}
-
 RECORDING_TEST(other_files_are_refused_in_words)
 {
 	FILE *file = fopen(path, "w");
@@ -357,9 +341,4 @@ RECORDING_TEST(the_opened_database_cannot_be_changed)
 	assert_int_equal(
 		query(db, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = ''"), -1);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
 }

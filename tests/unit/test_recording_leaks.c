@@ -222,8 +222,3 @@ RECORDING_LEAKS_TEST(flipped_bytes_do_no_harm)
 }
 
 #undef TEST
-
-int main(void)
-{
-	return unit_run(make_directory, remove_directory);
-}

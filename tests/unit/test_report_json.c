@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/json_writer.h"
+#include "golden.h"
 #include "report/report.h"
 #include "sample_leaks.h"
 #include "unit.h"
@@ -140,63 +140,33 @@ static void hide_version(void)
 	end = strchr(version, '"');
 	memcpy(version, hidden, strlen(hidden));
 	memmove(version + strlen(hidden), end, strlen(end) + 1);
-	text_bytes = strlen(text);
 }
 
 static void check_document(const char *name, struct seep_profile *profile,
 			   const struct seep_view_options *options, bool strings)
 {
-	const char *source = getenv("SEEP_SOURCE");
-	struct seep_error err = { 0 };
-	char *expected = NULL;
-	char path[4096];
-
 	out = open_memstream(&text, &text_bytes);
 	seep_report_json(out, profile, options, strings);
 	assert_int_equal(fclose(out), 0);
 	hide_version();
-	(void)snprintf(path, sizeof(path), "%s/tests/unit/golden/%s.json", source ? source : "..",
-		       name);
-	if (getenv("SEEP_UPDATE")) {
-		FILE *golden = fopen(path, "w");
-
-		assert_non_null(golden);
-		assert_int_equal(fwrite(text, 1, text_bytes, golden), text_bytes);
-		assert_int_equal(fclose(golden), 0);
-	} else {
-		assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);
-		assert_string_equal(text, expected);
-		free(expected);
-	}
+	expect_golden(name, text);
 	free(text);
 	seep_profile_free(profile);
 }
 
-TEST(a_document_is_as_agreed)
+TEST(documents_are_as_agreed)
 {
-	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
+	static const struct seep_view_options plain = { .by = SEEP_BY_CHOICE };
+	static const struct seep_view_options peak = { .by = SEEP_BY_PEAK, .top = 2 };
+	static const struct seep_view_options two = { .by = SEEP_BY_CHOICE, .top = 2 };
+	static const struct seep_view_options all = { .by = SEEP_BY_CHOICE,
+						      .leak_kinds = UINT32_MAX };
 
-	check_document("report", sample_profile(), &options, false);
-}
-
-TEST(a_document_with_strings_and_top_is_as_agreed)
-{
-	const struct seep_view_options options = {
-		.by = SEEP_BY_PEAK,
-		.top = 2,
-	};
-
-	check_document("report_strings_top", sample_profile(), &options, true);
-}
-
-TEST(a_document_with_leaks_is_as_agreed)
-{
+	check_document("report.json", sample_profile(), &plain, false);
+	check_document("report_strings_top.json", sample_profile(), &peak, true);
 	/* Frames of leaks are there, though only two contexts are. */
-	const struct seep_view_options options = { .by = SEEP_BY_CHOICE, .top = 2 };
-	const struct seep_view_options all = { .by = SEEP_BY_CHOICE, .leak_kinds = UINT32_MAX };
-
-	check_document("report_leaks", sample_profile_with_leaks(), &options, false);
-	check_document("report_leaks_all", sample_profile_with_leaks(), &all, true);
+	check_document("report_leaks.json", sample_profile_with_leaks(), &two, false);
+	check_document("report_leaks_all.json", sample_profile_with_leaks(), &all, true);
 }
 
 /* What was written, without the line breaks. */

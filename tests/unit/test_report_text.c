@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "analysis/keep.h"
-#include "base/file.h"
 #include "base/terminal.h"
+#include "golden.h"
 #include "report/report.h"
 #include "sample_leaks.h"
 #include "unit.h"
@@ -60,32 +60,7 @@ static int make_plain(void **state)
 	return 0;
 }
 
-static void golden_path(char *path, size_t bytes, const char *name)
-{
-	const char *source = getenv("SEEP_SOURCE");
-
-	(void)snprintf(path, bytes, "%s/tests/unit/golden/%s.txt", source ? source : "..", name);
-}
-
-static void compare_with_golden(const char *name, const char *text)
-{
-	char path[4096];
-	char *expected = NULL;
-	struct seep_error err = { 0 };
-
-	golden_path(path, sizeof(path), name);
-	if (getenv("SEEP_UPDATE")) {
-		FILE *golden = fopen(path, "w");
-
-		assert_non_null(golden);
-		assert_int_equal(fwrite(text, 1, strlen(text), golden), strlen(text));
-		assert_int_equal(fclose(golden), 0);
-		return;
-	}
-	assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);
-	assert_string_equal(text, expected);
-	free(expected);
-}
+#define TEXT_TEST(name) TEST_WITH(make_plain, name, NULL)
 
 static void assert_fits(const char *text, size_t width)
 {
@@ -109,79 +84,74 @@ static unsigned lines_of(const char *text)
 	return lines;
 }
 
-static const struct seep_view_options plain = {
-	.path = "server.4242.seep",
-	.by = SEEP_BY_CHOICE,
-};
+#define PATH .path = "server.4242.seep"
+#define PLAIN PATH, .by = SEEP_BY_CHOICE
 
-static void check_view(const char *name, report_function *report,
-		       const struct seep_view_options *options)
+static const struct seep_view_options plain = { PLAIN };
+
+/* On a terminal of @width columns, 0: none. */
+TEXT_TEST(views_look_as_agreed)
 {
-	struct seep_profile *profile = sample_profile();
-	char *text = render(report, profile, options);
+	static const struct {
+		const char *name;
+		report_function *report;
+		struct seep_profile *(*sample)(void);
+		size_t width;
+		struct seep_view_options options;
+	} cases[] = {
+		{ "report_stacks.txt", seep_report_stacks, sample_profile, 80, { PLAIN } },
+		{ "report_stacks_allocs.txt",
+		  seep_report_stacks,
+		  sample_profile,
+		  80,
+		  { PATH, .by = SEEP_BY_ALLOCS, .top = 3 } },
+		{ "report_stacks_full.txt",
+		  seep_report_stacks,
+		  sample_profile,
+		  80,
+		  { PATH, .by = SEEP_BY_PEAK, .full = true } },
+		{ "report_stacks_narrow.txt", seep_report_stacks, sample_profile, 60, { PLAIN } },
+		{ "report_stacks_leaks.txt",
+		  seep_report_stacks,
+		  sample_profile_with_leaks,
+		  80,
+		  { PLAIN } },
+		{ "report_leaks.txt", seep_report_leaks, sample_profile_with_leaks, 80, { PLAIN } },
+		{ "report_leaks_narrow.txt",
+		  seep_report_leaks,
+		  sample_profile_with_leaks,
+		  60,
+		  { PLAIN, .leak_blocks = 10, .why = true, .leak_kinds = UINT32_MAX } },
+		{ "report_tree.txt", seep_report_tree, sample_profile, 80, { PLAIN } },
+		/* Places stand beside the longest name. */
+		{ "report_tree_wide.txt", seep_report_tree, sample_profile, 200, { PLAIN } },
+		{ "report_flat.txt", seep_report_flat, sample_profile, 100, { PLAIN } },
+		{ "report_raw.txt", report_raw, sample_profile, 0, { .by = SEEP_BY_CHOICE } },
+		{ "report_summary.txt", report_summary, sample_profile, 80, { PLAIN } },
+		{ "report_summary_leaks.txt",
+		  report_summary,
+		  sample_profile_with_leaks,
+		  80,
+		  { PLAIN } },
+		{ "report_summary_nothing.txt", report_summary, seep_profile_new, 80, { PLAIN } },
+	};
 
-	compare_with_golden(name, text);
-	if (printer.width > 0 && !options->full)
-		assert_fits(text, printer.width);
-	assert_null(strchr(text, '\033'));
-	free(text);
-	seep_profile_free(profile);
-}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_profile *profile = cases[i].sample();
+		char *text;
 
-TEST_WITH(make_plain, stacks_look_as_agreed, NULL)
-{
-	check_view("report_stacks", seep_report_stacks, &plain);
-}
-
-TEST_WITH(make_plain, stacks_by_allocations_look_as_agreed, NULL)
-{
-	struct seep_view_options options = plain;
-
-	options.by = SEEP_BY_ALLOCS;
-	options.top = 3;
-	check_view("report_stacks_allocs", seep_report_stacks, &options);
-}
-
-TEST_WITH(make_plain, full_stacks_look_as_agreed, NULL)
-{
-	struct seep_view_options options = plain;
-
-	options.full = true;
-	options.by = SEEP_BY_PEAK;
-	check_view("report_stacks_full", seep_report_stacks, &options);
+		printer.width = cases[i].width;
+		text = render(cases[i].report, profile, &cases[i].options);
+		expect_golden(cases[i].name, text);
+		if (printer.width > 0 && !cases[i].options.full)
+			assert_fits(text, printer.width);
+		assert_null(strchr(text, '\033'));
+		free(text);
+		seep_profile_free(profile);
+	}
 }
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
-
-static void check_scanned(const char *name, report_function *report,
-			  const struct seep_view_options *options)
-{
-	struct seep_profile *profile = sample_profile_with_leaks();
-	char *text = render(report, profile, options);
-	compare_with_golden(name, text);
-	if (!options->full)
-		assert_fits(text, printer.width);
-	free(text);
-	seep_profile_free(profile);
-}
-
-TEST_WITH(make_plain, leaks_look_as_agreed, NULL)
-{
-	struct seep_view_options options = plain;
-
-	check_scanned("report_leaks", seep_report_leaks, &options);
-	printer.width = 60;
-	options.leak_blocks = 10;
-	options.why = true;
-	options.leak_kinds = UINT32_MAX;
-	check_scanned("report_leaks_narrow", seep_report_leaks, &options);
-}
-
-TEST_WITH(make_plain, a_report_and_a_summary_say_first_what_is_lost, NULL)
-{
-	check_scanned("report_stacks_leaks", seep_report_stacks, &plain);
-	check_scanned("report_summary_leaks", report_summary, &plain);
-}
 
 static void assert_answer(const struct seep_profile *profile, const char *expected)
 {
@@ -191,7 +161,7 @@ static void assert_answer(const struct seep_profile *profile, const char *expect
 	free(answer);
 }
 
-TEST_WITH(make_plain, the_answer_says_what_is_known, NULL)
+TEXT_TEST(the_answer_says_what_is_known)
 {
 	struct seep_profile *profile = sample_profile();
 
@@ -221,7 +191,7 @@ TEST_WITH(make_plain, the_answer_says_what_is_known, NULL)
 }
 
 /* What is lost through stacks that are not shown stays in the answer, but is not listed. */
-TEST_WITH(make_plain, leaks_are_chosen_with_their_contexts, NULL)
+TEXT_TEST(leaks_are_chosen_with_their_contexts)
 {
 	static const char *const globs[] = { "libstdc++*" };
 	const struct seep_keep_globs modules = { globs, 1 }, threads = { 0 };
@@ -244,7 +214,7 @@ TEST_WITH(make_plain, leaks_are_chosen_with_their_contexts, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, many_that_go_with_a_leak_are_summed_up, NULL)
+TEXT_TEST(many_that_go_with_a_leak_are_summed_up)
 {
 	struct seep_profile *profile = sample_profile_with_leaks();
 	char *text;
@@ -263,7 +233,7 @@ TEST_WITH(make_plain, many_that_go_with_a_leak_are_summed_up, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, what_is_not_there_is_said_to_be_none, NULL)
+TEXT_TEST(what_is_not_there_is_said_to_be_none)
 {
 	static report_function *const views[] = { seep_report_stacks, seep_report_tree,
 						  seep_report_flat };
@@ -279,7 +249,7 @@ TEST_WITH(make_plain, what_is_not_there_is_said_to_be_none, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, verified_walks_are_not_among_what_was_not_seen, NULL)
+TEXT_TEST(verified_walks_are_not_among_what_was_not_seen)
 {
 	struct seep_profile *profile = sample_profile();
 	char *text;
@@ -293,18 +263,6 @@ TEST_WITH(make_plain, verified_walks_are_not_among_what_was_not_seen, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, places_stand_beside_the_longest_name_of_a_wide_tree, NULL)
-{
-	printer.width = 200;
-	check_view("report_tree_wide", seep_report_tree, &plain);
-}
-
-TEST_WITH(make_plain, narrow_stacks_still_fit, NULL)
-{
-	printer.width = 60;
-	check_view("report_stacks_narrow", seep_report_stacks, &plain);
-}
-
 static void report_others(const struct seep_printer *to, const struct seep_sites *sites,
 			  const struct seep_view_options *options)
 {
@@ -312,7 +270,7 @@ static void report_others(const struct seep_printer *to, const struct seep_sites
 }
 
 /* The commands to type next are for copying: they are not folded. */
-TEST_WITH(make_plain, every_view_fits_a_terminal_of_forty_columns, NULL)
+TEXT_TEST(every_view_fits_a_terminal_of_forty_columns)
 {
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
 						    seep_report_flat,	report_summary,
@@ -352,7 +310,7 @@ TEST_WITH(make_plain, every_view_fits_a_terminal_of_forty_columns, NULL)
 }
 
 /* In a table without a limit one such name would make every row as wide. */
-TEST_WITH(make_plain, endless_names_end_where_the_width_is_unlimited, NULL)
+TEXT_TEST(endless_names_end_where_the_width_is_unlimited)
 {
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
 						    seep_report_flat };
@@ -374,31 +332,7 @@ TEST_WITH(make_plain, endless_names_end_where_the_width_is_unlimited, NULL)
 	free(name);
 }
 
-TEST_WITH(make_plain, tree_looks_as_agreed, NULL)
-{
-	check_view("report_tree", seep_report_tree, &plain);
-}
-
-TEST_WITH(make_plain, flat_looks_as_agreed, NULL)
-{
-	printer.width = 100;
-	check_view("report_flat", seep_report_flat, &plain);
-}
-
-TEST_WITH(make_plain, raw_looks_as_agreed, NULL)
-{
-	struct seep_view_options options = { .by = SEEP_BY_CHOICE };
-
-	printer.width = 0;
-	check_view("report_raw", report_raw, &options);
-}
-
-TEST_WITH(make_plain, summary_looks_as_agreed, NULL)
-{
-	check_view("report_summary", report_summary, &plain);
-}
-
-TEST_WITH(make_plain, summary_never_exceeds_24_lines, NULL)
+TEXT_TEST(summary_never_exceeds_24_lines)
 {
 	struct seep_profile *profile = sample_profile_with_leaks();
 	char *text;
@@ -424,17 +358,7 @@ TEST_WITH(make_plain, summary_never_exceeds_24_lines, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, summary_of_nothing_is_short_and_says_so, NULL)
-{
-	struct seep_profile *profile = seep_profile_new();
-	char *text = render(report_summary, profile, &plain);
-
-	compare_with_golden("report_summary_nothing", text);
-	free(text);
-	seep_profile_free(profile);
-}
-
-TEST_WITH(make_plain, every_view_of_nothing_works, NULL)
+TEXT_TEST(every_view_of_nothing_works)
 {
 	static report_function *const reports[] = {
 		seep_report_stacks, seep_report_tree, seep_report_flat, report_raw, report_json,
@@ -447,7 +371,7 @@ TEST_WITH(make_plain, every_view_of_nothing_works, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, color_only_adds_escape_sequences, NULL)
+TEXT_TEST(color_only_adds_escape_sequences)
 {
 	struct seep_profile *profile = sample_profile();
 	char *without = render(seep_report_stacks, profile, &plain);
@@ -470,7 +394,7 @@ TEST_WITH(make_plain, color_only_adds_escape_sequences, NULL)
 	seep_profile_free(profile);
 }
 
-TEST_WITH(make_plain, a_program_has_the_name_that_it_was_started_by_too, NULL)
+TEXT_TEST(a_program_has_the_name_that_it_was_started_by_too)
 {
 	static const struct {
 		const char *exe, *as, *head;

@@ -37,21 +37,18 @@ static void map_all_kinds(struct truth *truth)
 	truth->at[FILE_PRIVATE] = address_of(map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file));
 }
 
-TEST(every_mapping_that_may_hold_pointers_is_a_root)
+LOOK_TEST(every_mapping_that_may_hold_pointers_is_a_root, map_all_kinds, 1)
 {
-	struct look look = look_at(map_all_kinds, 1);
-
-	assert_kind(&look, ANONYMOUS, MAPPING);
-	assert_kind(&look, SHARED, MAPPING);
-	assert_kind(&look, MEMFD, MAPPING);
-	assert_kind(&look, SEALED, MAPPING); /* written once, then made read-only */
-	assert_kind(&look, FILE_SHARED, MAPPING);
-	assert_kind(&look, FILE_PRIVATE, MAPPING); /* an ELF file, but not as a module */
-	assert_kind(&look, FILE_READ, NONE);
-	assert_kind(&look, HOLE, NONE);
-	assert_int_equal(kind_at(&look, look.truth->at[HOLE] - 8), SCAN_ROOT_MAPPING);
-	assert_int_equal(kind_at(&look, look.truth->at[HOLE] + BYTES), SCAN_ROOT_MAPPING);
-	look_done(&look);
+	assert_kind(ANONYMOUS, MAPPING);
+	assert_kind(SHARED, MAPPING);
+	assert_kind(MEMFD, MAPPING);
+	assert_kind(SEALED, MAPPING); /* written once, then made read-only */
+	assert_kind(FILE_SHARED, MAPPING);
+	assert_kind(FILE_PRIVATE, MAPPING); /* an ELF file, but not as a module */
+	assert_kind(FILE_READ, NONE);
+	assert_kind(HOLE, NONE);
+	assert_int_equal(kind_at(look.truth->at[HOLE] - 8), SCAN_ROOT_MAPPING);
+	assert_int_equal(kind_at(look.truth->at[HOLE] + BYTES), SCAN_ROOT_MAPPING);
 }
 
 /* Names that this machine may not have; the addresses need not be there. */
@@ -110,17 +107,14 @@ static void reserve(struct truth *truth)
 	truth->at[SPARSE_UNTOUCHED] = address_of(sparse + SPARSE_BYTES / 2);
 }
 
-TEST(of_a_reservation_what_was_touched_is_a_root)
+LOOK_TEST(of_a_reservation_what_was_touched_is_a_root, reserve, 1)
 {
-	struct look look = look_at(reserve, 1);
-
-	assert_kind(&look, RESERVED_FIRST, MAPPING);
-	assert_kind(&look, RESERVED_MIDDLE, MAPPING);
-	assert_kind(&look, RESERVED_UNTOUCHED, NONE);
-	assert_kind(&look, SPARSE_FIRST, MAPPING);
-	assert_kind(&look, SPARSE_UNTOUCHED, NONE);
+	assert_kind(RESERVED_FIRST, MAPPING);
+	assert_kind(RESERVED_MIDDLE, MAPPING);
+	assert_kind(RESERVED_UNTOUCHED, NONE);
+	assert_kind(SPARSE_FIRST, MAPPING);
+	assert_kind(SPARSE_UNTOUCHED, NONE);
 	assert_int_equal(look.roots.caveats.count, 0);
-	look_done(&look);
 }
 
 enum { FIRST, LAST };
@@ -137,17 +131,14 @@ static void map_many(struct truth *truth)
 	truth->at[LAST] = address_of(at + (size_t)(MANY - 1) * BYTES);
 }
 
-TEST(many_mappings_take_time_by_their_number)
+LOOK_TEST(many_mappings_take_time_by_their_number, map_many, 1)
 {
-	struct look look = look_at(map_many, 1);
-
 	assert_true(look.maps.count > MANY);
-	assert_kind(&look, FIRST, MAPPING);
-	assert_kind(&look, LAST, MAPPING);
+	assert_kind(FIRST, MAPPING);
+	assert_kind(LAST, MAPPING);
 	print_message("%zu mappings: %.3f s\n", look.maps.count, (double)look.took_ns / 1e9);
 	/* It takes some 0.05 s; comparing each with each would take 3.6 billion steps. */
 	assert_true(look.took_ns < UINT64_C(2000000000));
-	look_done(&look);
 }
 
 enum { REGION_FIRST, REGION_HOLE, REGION_LAST, REGION_IN_HEAP, BEYOND };
@@ -175,17 +166,14 @@ static void register_regions(struct truth *truth)
 	truth->facts.regions[4].end = 8;
 }
 
-TEST(registered_regions_are_roots_where_they_can_be_read)
+LOOK_TEST(registered_regions_are_roots_where_they_can_be_read, register_regions, 1)
 {
-	struct look look = look_at(register_regions, 1);
-
-	assert_kind(&look, REGION_FIRST, REGION);
-	assert_kind(&look, REGION_HOLE, NONE);
-	assert_kind(&look, REGION_LAST, REGION);
-	assert_kind(&look, REGION_IN_HEAP, REGION);
-	assert_kind(&look, BEYOND, MAPPING);
+	assert_kind(REGION_FIRST, REGION);
+	assert_kind(REGION_HOLE, NONE);
+	assert_kind(REGION_LAST, REGION);
+	assert_kind(REGION_IN_HEAP, REGION);
+	assert_kind(BEYOND, MAPPING);
 	assert_int_equal(look.roots.caveats.count, 1);
-	look_done(&look);
 }
 
 TEST(vtables_lie_in_what_is_mapped_of_files_and_not_written)

@@ -27,16 +27,13 @@ static void take_from_brk(struct truth *truth)
 		truth->at[SMALL_LATER] = address_of(malloc(20000));
 }
 
-TEST(what_the_program_took_by_sbrk_is_its_own)
+LOOK_TEST(what_the_program_took_by_sbrk_is_its_own, take_from_brk, 1)
 {
-	struct look look = look_at(take_from_brk, 1);
-
-	assert_kind(&look, SMALL, NONE);
-	assert_kind(&look, TAKEN, MAPPING);
-	assert_kind(&look, TAKEN_LAST, MAPPING);
+	assert_kind(SMALL, NONE);
+	assert_kind(TAKEN, MAPPING);
+	assert_kind(TAKEN_LAST, MAPPING);
 	assert_true(look.truth->at[SMALL_LATER] > look.truth->at[TAKEN]);
-	assert_kind(&look, SMALL_LATER, NONE);
-	look_done(&look);
+	assert_kind(SMALL_LATER, NONE);
 }
 
 enum { ABOVE, BELOW, LARGE, LARGE_HEADER, LARGE_LAST, ALIGNED, ALIGNED_PADDING, ALIGNED_LAST };
@@ -57,16 +54,13 @@ static void map_around_chunks(struct truth *truth)
 	truth->at[ALIGNED_LAST] = address_of(aligned + malloc_usable_size(aligned) - 8);
 }
 
-TEST(mapped_chunks_are_told_from_mappings_beside_them)
+LOOK_TEST(mapped_chunks_are_told_from_mappings_beside_them, map_around_chunks, 1)
 {
-	struct look look = look_at(map_around_chunks, 1);
-
 	assert_true(look.truth->at[ALIGNED_PADDING] + 16 < look.truth->at[ALIGNED]);
 	for (int i = LARGE; i <= ALIGNED_LAST; i++)
-		assert_int_equal(kind_at(&look, look.truth->at[i]), SCAN_ROOT_NONE);
-	assert_kind(&look, ABOVE, MAPPING);
-	assert_kind(&look, BELOW, MAPPING);
-	look_done(&look);
+		assert_int_equal(kind_at(look.truth->at[i]), SCAN_ROOT_NONE);
+	assert_kind(ABOVE, MAPPING);
+	assert_kind(BELOW, MAPPING);
 }
 
 static void forge_chunk(struct truth *truth)
@@ -82,14 +76,11 @@ static void forge_chunk(struct truth *truth)
 	truth->at[ABOVE] = address_of(area + BYTES / 8);
 }
 
-TEST(a_chunk_that_makes_no_sense_hides_nothing_but_its_block)
+LOOK_TEST(a_chunk_that_makes_no_sense_hides_nothing_but_its_block, forge_chunk, 1)
 {
-	struct look look = look_at(forge_chunk, 1);
-
-	assert_kind(&look, LARGE, NONE);
-	assert_kind(&look, BELOW, MAPPING);
-	assert_kind(&look, ABOVE, MAPPING);
-	look_done(&look);
+	assert_kind(LARGE, NONE);
+	assert_kind(BELOW, MAPPING);
+	assert_kind(ABOVE, MAPPING);
 }
 
 enum { IN_ARENA, ARENA_FIRST, EMPTY_ARENA, LOCAL };
@@ -128,16 +119,13 @@ static void make_arenas(struct truth *truth)
 		_exit(1);
 }
 
-TEST(arenas_are_not_roots_even_with_nothing_alive_in_them)
+LOOK_TEST(arenas_are_not_roots_even_with_nothing_alive_in_them, make_arenas, 3)
 {
-	struct look look = look_at(make_arenas, 3);
-
 	assert_int_not_equal(look.truth->at[IN_ARENA] >> 26, look.truth->at[EMPTY_ARENA] >> 26);
-	assert_kind(&look, IN_ARENA, NONE);
-	assert_kind(&look, ARENA_FIRST, NONE);
-	assert_kind(&look, EMPTY_ARENA, NONE);
-	assert_kind(&look, LOCAL, STACK);
-	look_done(&look);
+	assert_kind(IN_ARENA, NONE);
+	assert_kind(ARENA_FIRST, NONE);
+	assert_kind(EMPTY_ARENA, NONE);
+	assert_kind(LOCAL, STACK);
 }
 
 enum { BIN, TOP, STDOUT_BUFFER };
@@ -156,14 +144,11 @@ static void fill_a_bin(struct truth *truth)
 	truth->at[STDOUT_BUFFER] = address_of(stdout);
 }
 
-TEST(the_main_arena_is_not_a_root_and_the_rest_of_libc_is)
+LOOK_TEST(the_main_arena_is_not_a_root_and_the_rest_of_libc_is, fill_a_bin, 1)
 {
-	struct look look = look_at(fill_a_bin, 1);
-
-	assert_kind(&look, BIN, NONE);
-	assert_kind(&look, STDOUT_BUFFER, GLOBAL);
+	assert_kind(BIN, NONE);
+	assert_kind(STDOUT_BUFFER, GLOBAL);
 	assert_int_equal(look.roots.caveats.count, 0);
-	look_done(&look);
 }
 
 enum { IN_BLOCK, BLOCKS_PAGE, NEXT_PAGE };
@@ -179,14 +164,11 @@ static void carve(struct truth *truth)
 	truth->at[NEXT_PAGE] = address_of(area + 3 * BYTES);
 }
 
-TEST(under_another_allocator_pages_with_blocks_are_the_heap)
+LOOK_TEST(under_another_allocator_pages_with_blocks_are_the_heap, carve, 1)
 {
-	struct look look = look_at(carve, 1);
-
-	assert_kind(&look, IN_BLOCK, NONE);
-	assert_kind(&look, BLOCKS_PAGE, NONE);
-	assert_kind(&look, NEXT_PAGE, MAPPING);
-	look_done(&look);
+	assert_kind(IN_BLOCK, NONE);
+	assert_kind(BLOCKS_PAGE, NONE);
+	assert_kind(NEXT_PAGE, MAPPING);
 }
 
 enum { OWN, NOT_OWN };
@@ -202,11 +184,8 @@ static void say_what_is_own(struct truth *truth)
 	truth->at[NOT_OWN] = address_of(area + BYTES);
 }
 
-TEST(what_is_libseeps_own_is_no_root)
+LOOK_TEST(what_is_libseeps_own_is_no_root, say_what_is_own, 1)
 {
-	struct look look = look_at(say_what_is_own, 1);
-
-	assert_kind(&look, OWN, NONE);
-	assert_kind(&look, NOT_OWN, MAPPING);
-	look_done(&look);
+	assert_kind(OWN, NONE);
+	assert_kind(NOT_OWN, MAPPING);
 }

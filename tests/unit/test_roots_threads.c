@@ -78,34 +78,28 @@ static void stand_in_two_threads(struct truth *truth)
 	stand(truth);
 }
 
-TEST(stacks_are_roots_from_their_pointers_outward)
+LOOK_TEST(stacks_are_roots_from_their_pointers_outward, stand_in_two_threads, 2)
 {
-	struct look look = look_at(stand_in_two_threads, 2);
-
-	assert_kind(&look, MAIN_LOCAL, STACK);
-	assert_kind(&look, MAIN_BELOW, NONE);
-	assert_kind(&look, MAIN_TLS, TLS);
-	assert_kind(&look, KEY, TLS);
-	assert_kind(&look, LOCAL, STACK);
-	assert_kind(&look, BELOW, NONE);
-	assert_kind(&look, THREAD_TLS, TLS);
-	assert_kind(&look, DATA, GLOBAL);
-	assert_kind(&look, BSS, GLOBAL);
-	assert_kind(&look, CONST, NONE);
+	assert_kind(MAIN_LOCAL, STACK);
+	assert_kind(MAIN_BELOW, NONE);
+	assert_kind(MAIN_TLS, TLS);
+	assert_kind(KEY, TLS);
+	assert_kind(LOCAL, STACK);
+	assert_kind(BELOW, NONE);
+	assert_kind(THREAD_TLS, TLS);
+	assert_kind(DATA, GLOBAL);
+	assert_kind(BSS, GLOBAL);
+	assert_kind(CONST, NONE);
 	assert_int_equal(look.roots.caveats.count, 0);
-	look_done(&look);
 }
 
-TEST(roots_are_sorted_by_how_strong_they_are)
+LOOK_TEST(roots_are_sorted_by_how_strong_they_are, stand_in_two_threads, 2)
 {
-	struct look look = look_at(stand_in_two_threads, 2);
-
 	assert_true(look.roots.count > 10);
 	for (size_t i = 1; i < look.roots.count; i++)
 		assert_true(look.roots.items[i - 1].kind <= look.roots.items[i].kind);
 	for (size_t i = 0; i < look.roots.count; i++)
 		assert_true(look.roots.items[i].begin < look.roots.items[i].end);
-	look_done(&look);
 }
 
 static void keep_in_registers(struct truth *truth)
@@ -122,15 +116,12 @@ static void keep_in_registers(struct truth *truth)
 			 : "rbx", "xmm9", "r15");
 }
 
-TEST(registers_are_roots_by_value)
+LOOK_TEST(registers_are_roots_by_value, keep_in_registers, 1)
 {
-	struct look look = look_at(keep_in_registers, 1);
-
-	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
-	assert_true(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
-	assert_false(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_REGISTER,
+	assert_true(has_word(MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	assert_true(has_word(OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	assert_false(has_word(look.stopped->threads[0].registers.rsp, SCAN_ROOT_REGISTER,
 			      SCAN_RULE_NONE));
-	look_done(&look);
 }
 
 /* MAGIC goes into a vector register, and stands in no other; rax, which had its complement, is 0. */
@@ -152,12 +143,9 @@ static void run_with_vector(struct truth *truth)
 			 : "xmm9");
 }
 
-TEST(vector_registers_of_a_thread_that_runs_are_roots)
+LOOK_TEST(vector_registers_of_a_thread_that_runs_are_roots, run_with_vector, 1)
 {
-	struct look look = look_at(run_with_vector, 1);
-
-	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
-	look_done(&look);
+	assert_true(has_word(MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 }
 
 static void *stand_once_the_first_waits(void *argument)
@@ -189,13 +177,10 @@ static void read_with_vector(struct truth *truth)
 }
 
 /* No function expects them to survive a call: what stands there may be the starting thread's. */
-TEST(vector_registers_of_a_thread_that_waits_in_a_call_are_no_roots)
+LOOK_TEST(vector_registers_of_a_thread_that_waits_in_a_call_are_no_roots, read_with_vector, 1)
 {
-	struct look look = look_at(read_with_vector, 1);
-
 	assert_true((long long)look.stopped->threads[0].registers.orig_rax == SYS_read);
-	assert_false(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
-	look_done(&look);
+	assert_false(has_word(MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 }
 
 enum { RED, BELOW_RED };
@@ -212,13 +197,10 @@ static void keep_below_the_stack_pointer(struct truth *truth)
 	__asm__ volatile("1:\tincq %0\n\tjmp 1b" : "+m"(truth->spins));
 }
 
-TEST(what_a_function_keeps_below_its_stack_pointer_counts)
+LOOK_TEST(what_a_function_keeps_below_its_stack_pointer_counts, keep_below_the_stack_pointer, 1)
 {
-	struct look look = look_at(keep_below_the_stack_pointer, 1);
-
-	assert_kind(&look, RED, STACK);
-	assert_kind(&look, BELOW_RED, NONE);
-	look_done(&look);
+	assert_kind(RED, STACK);
+	assert_kind(BELOW_RED, NONE);
 }
 
 enum { ENDED_LOCAL, ENDED_TLS, SECOND_LOCAL };
@@ -256,14 +238,11 @@ static void end_threads(struct truth *truth)
 		;
 }
 
-TEST(stacks_of_threads_that_ended_are_no_roots)
+LOOK_TEST(stacks_of_threads_that_ended_are_no_roots, end_threads, 1)
 {
-	struct look look = look_at(end_threads, 1);
-
-	assert_kind(&look, ENDED_LOCAL, NONE);
-	assert_kind(&look, ENDED_TLS, NONE);
-	assert_kind(&look, SECOND_LOCAL, NONE);
-	look_done(&look);
+	assert_kind(ENDED_LOCAL, NONE);
+	assert_kind(ENDED_TLS, NONE);
+	assert_kind(SECOND_LOCAL, NONE);
 }
 
 static void end_one_without_guard(struct truth *truth)
@@ -278,12 +257,9 @@ static void end_one_without_guard(struct truth *truth)
 	(void)pthread_join(thread, NULL);
 }
 
-TEST(an_ended_thread_is_found_without_a_guard_below_it)
+LOOK_TEST(an_ended_thread_is_found_without_a_guard_below_it, end_one_without_guard, 1)
 {
-	struct look look = look_at(end_one_without_guard, 1);
-
-	assert_kind(&look, ENDED_LOCAL, NONE);
-	look_done(&look);
+	assert_kind(ENDED_LOCAL, NONE);
 }
 
 enum { FIRSTS_LOCAL, ENVIRONMENT };
@@ -312,13 +288,10 @@ static void leave_to_others(struct truth *truth)
 	pthread_exit(NULL);
 }
 
-TEST(the_first_threads_stack_is_dead_once_it_has_ended)
+LOOK_TEST(the_first_threads_stack_is_dead_once_it_has_ended, leave_to_others, 1)
 {
-	struct look look = look_at(leave_to_others, 1);
-
-	assert_kind(&look, FIRSTS_LOCAL, NONE);
-	assert_kind(&look, ENVIRONMENT, MAPPING);
-	look_done(&look);
+	assert_kind(FIRSTS_LOCAL, NONE);
+	assert_kind(ENVIRONMENT, MAPPING);
 }
 
 enum { PARENTS_LOCAL, FORKERS_LOCAL, IDLERS_LOCAL };
@@ -363,15 +336,12 @@ static void fork_from_a_thread(struct truth *truth)
 	(void)pthread_join(forker, NULL);
 }
 
-TEST(in_a_forked_child_only_the_thread_that_forked_has_a_stack)
+LOOK_TEST(in_a_forked_child_only_the_thread_that_forked_has_a_stack, fork_from_a_thread, 1)
 {
-	struct look look = look_at(fork_from_a_thread, 1);
-
 	assert_int_equal(look.stopped->thread_count, 1);
-	assert_kind(&look, FORKERS_LOCAL, STACK);
-	assert_kind(&look, IDLERS_LOCAL, NONE);
-	assert_kind(&look, PARENTS_LOCAL, NONE);
-	look_done(&look);
+	assert_kind(FORKERS_LOCAL, STACK);
+	assert_kind(IDLERS_LOCAL, NONE);
+	assert_kind(PARENTS_LOCAL, NONE);
 }
 
 static void stand_on(struct truth *truth, char *stack)
@@ -390,14 +360,11 @@ static void stand_on_mapped_memory(struct truth *truth)
 	stand_on(truth, map_private(STACK_BYTES));
 }
 
-TEST(a_stack_of_the_programs_own_is_one)
+LOOK_TEST(a_stack_of_the_programs_own_is_one, stand_on_mapped_memory, 2)
 {
-	struct look look = look_at(stand_on_mapped_memory, 2);
-
-	assert_kind(&look, LOCAL, STACK);
-	assert_kind(&look, BELOW, NONE);
-	assert_kind(&look, THREAD_TLS, TLS);
-	look_done(&look);
+	assert_kind(LOCAL, STACK);
+	assert_kind(BELOW, NONE);
+	assert_kind(THREAD_TLS, TLS);
 }
 
 static void stand_on_a_block(struct truth *truth)
@@ -405,16 +372,14 @@ static void stand_on_a_block(struct truth *truth)
 	stand_on(truth, add_block(truth, memalign(BYTES, STACK_BYTES), STACK_BYTES));
 }
 
-TEST(a_stack_in_a_block_keeps_the_block)
+LOOK_TEST(a_stack_in_a_block_keeps_the_block, stand_on_a_block, 2)
 {
-	struct look look = look_at(stand_on_a_block, 2);
 	const struct user_regs_struct *registers = &look.stopped->threads[1].registers;
 
 	assert_true(registers->rsp - look.truth->blocks[0].address < STACK_BYTES);
-	assert_true(has_word(&look, registers->rsp, SCAN_ROOT_STACK, SCAN_RULE_STACK_POINTER));
-	assert_true(has_word(&look, registers->fs_base, SCAN_ROOT_TLS, SCAN_RULE_STACK_POINTER));
-	assert_kind(&look, LOCAL, NONE); /* as part of the block */
-	look_done(&look);
+	assert_true(has_word(registers->rsp, SCAN_ROOT_STACK, SCAN_RULE_STACK_POINTER));
+	assert_true(has_word(registers->fs_base, SCAN_ROOT_TLS, SCAN_RULE_STACK_POINTER));
+	assert_kind(LOCAL, NONE); /* as part of the block */
 }
 
 static struct truth *truth_of_handler;
@@ -444,15 +409,12 @@ static void handle_on_mapped_memory(struct truth *truth)
 	handle_on(truth, map_private(STACK_BYTES));
 }
 
-TEST(a_handler_on_its_own_stack_leaves_all_of_the_threads_alive)
+LOOK_TEST(a_handler_on_its_own_stack_leaves_all_of_the_threads_alive, handle_on_mapped_memory, 1)
 {
-	struct look look = look_at(handle_on_mapped_memory, 1);
-
-	assert_kind(&look, MAIN_LOCAL, STACK);
-	assert_kind(&look, MAIN_BELOW, STACK);
-	assert_kind(&look, LOCAL, MAPPING);
-	assert_kind(&look, BELOW, MAPPING); /* there is no guard: it may be anything */
-	look_done(&look);
+	assert_kind(MAIN_LOCAL, STACK);
+	assert_kind(MAIN_BELOW, STACK);
+	assert_kind(LOCAL, MAPPING);
+	assert_kind(BELOW, MAPPING); /* there is no guard: it may be anything */
 }
 
 static void handle_on_a_block(struct truth *truth)
@@ -460,15 +422,12 @@ static void handle_on_a_block(struct truth *truth)
 	handle_on(truth, add_block(truth, malloc(STACK_BYTES), STACK_BYTES));
 }
 
-TEST(a_handlers_stack_in_a_block_keeps_the_block)
+LOOK_TEST(a_handlers_stack_in_a_block_keeps_the_block, handle_on_a_block, 1)
 {
-	struct look look = look_at(handle_on_a_block, 1);
-
-	assert_true(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_STACK,
+	assert_true(has_word(look.stopped->threads[0].registers.rsp, SCAN_ROOT_STACK,
 			     SCAN_RULE_STACK_POINTER));
-	assert_kind(&look, MAIN_BELOW, STACK);
-	assert_kind(&look, LOCAL, NONE);
-	look_done(&look);
+	assert_kind(MAIN_BELOW, STACK);
+	assert_kind(LOCAL, NONE);
 }
 
 static void stand_in_coroutine(void)
@@ -492,14 +451,11 @@ static void switch_to_guarded_memory(struct truth *truth)
 	(void)swapcontext(&here, &there);
 }
 
-TEST(a_coroutines_stack_with_a_guard_is_dead_below_the_pointer)
+LOOK_TEST(a_coroutines_stack_with_a_guard_is_dead_below_the_pointer, switch_to_guarded_memory, 1)
 {
-	struct look look = look_at(switch_to_guarded_memory, 1);
-
-	assert_kind(&look, MAIN_LOCAL, STACK);
-	assert_kind(&look, LOCAL, STACK);
-	assert_kind(&look, BELOW, NONE);
-	look_done(&look);
+	assert_kind(MAIN_LOCAL, STACK);
+	assert_kind(LOCAL, STACK);
+	assert_kind(BELOW, NONE);
 }
 
 enum { BETWEEN = 20 };
@@ -519,12 +475,9 @@ static void handle_above_a_thread(struct truth *truth)
 	handle_on(truth, area + BYTES + STACK_BYTES + BYTES);
 }
 
-TEST(a_guard_may_be_that_of_a_threads_stack_below)
+LOOK_TEST(a_guard_may_be_that_of_a_threads_stack_below, handle_above_a_thread, 2)
 {
-	struct look look = look_at(handle_above_a_thread, 2);
-
-	assert_kind(&look, BETWEEN, MAPPING);
-	look_done(&look);
+	assert_kind(BETWEEN, MAPPING);
 }
 
 static int stand_in_clone(void *argument)
@@ -552,15 +505,12 @@ static void clone_barely(struct truth *truth)
 		_exit(1);
 }
 
-TEST(a_thread_without_storage_of_its_own_has_its_stack)
+LOOK_TEST(a_thread_without_storage_of_its_own_has_its_stack, clone_barely, 2)
 {
-	struct look look = look_at(clone_barely, 2);
-
 	assert_int_equal(look.stopped->thread_count, 2);
-	assert_kind(&look, LOCAL, MAPPING);
-	assert_kind(&look, MAIN_LOCAL, STACK);
-	assert_kind(&look, MAIN_BELOW, NONE);
-	look_done(&look);
+	assert_kind(LOCAL, MAPPING);
+	assert_kind(MAIN_LOCAL, STACK);
+	assert_kind(MAIN_BELOW, NONE);
 }
 
 enum { EXIT_CALLER, EXIT_FRAME };
@@ -593,22 +543,20 @@ static void call_exit(struct truth *truth)
 	local = 2;
 }
 
-TEST(what_exit_itself_has_on_the_stack_is_dead)
+LOOK_TEST(what_exit_itself_has_on_the_stack_is_dead, call_exit, 1)
 {
-	struct look look = look_at(call_exit, 1);
 	uint64_t at;
 
-	assert_kind(&look, EXIT_CALLER, STACK);
-	assert_kind(&look, EXIT_FRAME, NONE);
+	assert_kind(EXIT_CALLER, STACK);
+	assert_kind(EXIT_FRAME, NONE);
 	at = look.truth->facts.exit_stack;
 	for (unsigned i = 0; i < 3; i++) {
-		const struct scan_root *root = root_at(&look, at + i * 8);
+		const struct scan_root *root = root_at(at + i * 8);
 
 		assert_true(root && root->kind == SCAN_ROOT_STACK && root->rule == SCAN_RULE_NONE);
 	}
-	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
-	assert_false(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
-	look_done(&look);
+	assert_true(has_word(MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	assert_false(has_word(OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 }
 
 static void ruin_control_block(struct truth *truth)
@@ -625,10 +573,7 @@ static void ruin_control_block(struct truth *truth)
 		(void)syscall(SYS_pause);
 }
 
-TEST(a_ruined_control_block_loses_no_stack)
+LOOK_TEST(a_ruined_control_block_loses_no_stack, ruin_control_block, 1)
 {
-	struct look look = look_at(ruin_control_block, 1);
-
-	assert_int_not_equal(kind_at(&look, look.truth->at[MAIN_LOCAL]), SCAN_ROOT_NONE);
-	look_done(&look);
+	assert_int_not_equal(kind_at(look.truth->at[MAIN_LOCAL]), SCAN_ROOT_NONE);
 }

@@ -8,25 +8,13 @@
 
 #define A(pointer) fake_address(pointer)
 
-static int set_up(void **state)
-{
-	*state = fake_new();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_free(*state);
-	return 0;
-}
-
 static int read_blocks(struct fake *f)
 {
 	fake_forget(f);
 	return scan_read_blocks(&f->scan, &f->memory, &f->options, &f->blocks);
 }
 
-TEST_WITH(set_up, blocks_come_by_address, tear_down)
+FAKE_TEST(blocks_come_by_address)
 {
 	enum { COUNT = 20000 };
 	static const uint32_t sizes[] = { 0, 24, 4095, 4096, 70, 100000, 5000, 4096, 16, 9000000 };
@@ -64,7 +52,7 @@ TEST_WITH(set_up, blocks_come_by_address, tear_down)
 	assert_null(scan_find(&f->scan, UINT64_MAX));
 }
 
-TEST_WITH(set_up, no_blocks_are_no_error, tear_down)
+FAKE_TEST(no_blocks_are_no_error)
 {
 	struct fake *f = *state;
 
@@ -77,7 +65,7 @@ TEST_WITH(set_up, no_blocks_are_no_error, tear_down)
 	assert_null(scan_find(&f->scan, A(f->arena)));
 }
 
-TEST_WITH(set_up, cells_that_make_no_sense_are_passed_over, tear_down)
+FAKE_TEST(cells_that_make_no_sense_are_passed_over)
 {
 	struct fake *f = *state;
 	uint64_t base = A(f->arena);
@@ -98,7 +86,7 @@ TEST_WITH(set_up, cells_that_make_no_sense_are_passed_over, tear_down)
 	assert_int_equal(f->scan.strange, 3);
 }
 
-TEST_WITH(set_up, a_cell_of_16_bytes_is_of_one_address, tear_down)
+FAKE_TEST(a_cell_of_16_bytes_is_of_one_address)
 {
 	struct fake *f = fake_new_with(LEDGER_GRANULE_SHIFT_OTHER);
 	uint64_t base = A(f->arena);
@@ -112,7 +100,7 @@ TEST_WITH(set_up, a_cell_of_16_bytes_is_of_one_address, tear_down)
 	fake_free(f);
 }
 
-TEST_WITH(set_up, leaves_to_nowhere_are_passed_over, tear_down)
+FAKE_TEST(leaves_to_nowhere_are_passed_over)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 100, 1, 0);
@@ -131,7 +119,7 @@ TEST_WITH(set_up, leaves_to_nowhere_are_passed_over, tear_down)
 	assert_int_equal(f->scan.strange, 3);
 }
 
-TEST_WITH(set_up, a_leaf_is_of_one_place, tear_down)
+FAKE_TEST(a_leaf_is_of_one_place)
 {
 	struct fake *f = *state;
 
@@ -143,7 +131,7 @@ TEST_WITH(set_up, a_leaf_is_of_one_place, tear_down)
 	assert_int_equal(f->scan.strange, LEDGER_LEAVES - 1);
 }
 
-TEST_WITH(set_up, no_more_is_read_than_the_bound, tear_down)
+FAKE_TEST(no_more_is_read_than_the_bound)
 {
 	struct fake *f = *state;
 	const uint64_t bound = (LEDGER_LEAVES_PAGES + 4) * (uint64_t)LEDGER_PAGE_BYTES;
@@ -156,7 +144,7 @@ TEST_WITH(set_up, no_more_is_read_than_the_bound, tear_down)
 	assert_int_equal(read_blocks(f), 0);
 }
 
-TEST_WITH(set_up, a_page_map_that_cannot_be_is_refused, tear_down)
+FAKE_TEST(a_page_map_that_cannot_be_is_refused)
 {
 	struct fake *f = *state;
 
@@ -171,7 +159,7 @@ TEST_WITH(set_up, a_page_map_that_cannot_be_is_refused, tear_down)
 }
 
 /* Sizes that would take for ever to look through, where almost nothing can be read. */
-TEST_WITH(set_up, huge_blocks_of_nothing_come_to_an_end, tear_down)
+FAKE_TEST(huge_blocks_of_nothing_come_to_an_end)
 {
 	struct fake *f = *state;
 	uint64_t *held = fake_block(f, 64, 1, 0);
@@ -194,7 +182,7 @@ struct overlap {
 };
 
 /* The second begins in the first; which stays is told by the chunks, else the larger one. */
-TEST_WITH(set_up, of_blocks_that_overlap_one_stays, tear_down)
+FAKE_TEST(of_blocks_that_overlap_one_stays)
 {
 	static const struct overlap tries[][2] = {
 		{ { 0, 1000, true, true }, { 512, 64, false, false } },
@@ -234,7 +222,7 @@ TEST_WITH(set_up, of_blocks_that_overlap_one_stays, tear_down)
 }
 
 /* Any bits at all: nothing is read outside, the blocks are in order, and the marker ends. */
-TEST_WITH(set_up, random_page_maps_do_no_harm, tear_down)
+FAKE_TEST(random_page_maps_do_no_harm)
 {
 	uint32_t random = 1;
 

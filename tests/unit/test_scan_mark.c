@@ -5,19 +5,7 @@
 
 #define A(pointer) fake_address(pointer)
 
-static int set_up(void **state)
-{
-	*state = fake_new();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_free(*state);
-	return 0;
-}
-
-TEST_WITH(set_up, a_dropped_block_is_lost, tear_down)
+FAKE_TEST(a_dropped_block_is_lost)
 {
 	struct fake *f = *state;
 	uint64_t *lost = fake_block(f, 1001, 7, 0), *held = fake_block(f, 1002, 8, 0);
@@ -45,7 +33,7 @@ static uint64_t link_to(char link, const uint64_t *block)
 	return link == '>' ? A(block) : link == '?' ? A(block) + 24 : 0;
 }
 
-TEST_WITH(set_up, the_nine_chains_of_two_blocks, tear_down)
+FAKE_TEST(the_nine_chains_of_two_blocks)
 {
 	static const struct chain chains[] = {
 		{ "->-", SCAN_LOST, SCAN_REACHABLE },	   /* 1 */
@@ -86,7 +74,7 @@ TEST_WITH(set_up, the_nine_chains_of_two_blocks, tear_down)
 	}
 }
 
-TEST_WITH(set_up, a_pointer_to_itself_saves_nothing, tear_down)
+FAKE_TEST(a_pointer_to_itself_saves_nothing)
 {
 	struct fake *f = *state;
 	uint64_t *self = fake_block(f, 64, 1, 0), *inner = fake_block(f, 64, 1, 0);
@@ -99,7 +87,7 @@ TEST_WITH(set_up, a_pointer_to_itself_saves_nothing, tear_down)
 	assert_int_equal(f->result.first_edge[f->result.block_count], 0);
 }
 
-TEST_WITH(set_up, ignored_blocks_lead_to_ignored_ones, tear_down)
+FAKE_TEST(ignored_blocks_lead_to_ignored_ones)
 {
 	struct fake *f = *state;
 	uint64_t *ignored = fake_block(f, 64, 1, 0), *child = fake_block(f, 64, 2, 0),
@@ -126,7 +114,7 @@ TEST_WITH(set_up, ignored_blocks_lead_to_ignored_ones, tear_down)
 	assert_int_equal(fake_state(f, also), SCAN_LOST);
 }
 
-TEST_WITH(set_up, a_block_of_no_bytes_has_its_begin, tear_down)
+FAKE_TEST(a_block_of_no_bytes_has_its_begin)
 {
 	struct fake *f = *state;
 	uint64_t *held = fake_block(f, 0, 1, 0), *lost = fake_block(f, 0, 1, 0);
@@ -141,7 +129,7 @@ TEST_WITH(set_up, a_block_of_no_bytes_has_its_begin, tear_down)
 }
 
 /* The first reason wins: roots in the order given, whatever else leads there. */
-TEST_WITH(set_up, reasons_win_in_order, tear_down)
+FAKE_TEST(reasons_win_in_order)
 {
 	struct fake *f = *state;
 	uint64_t *head = fake_block(f, 64, 1, 0), *next = fake_block(f, 64, 1, 0),
@@ -160,7 +148,7 @@ TEST_WITH(set_up, reasons_win_in_order, tear_down)
 	assert_int_equal(fake_state(f, own), SCAN_REACHABLE);
 }
 
-TEST_WITH(set_up, a_root_may_say_what_its_inner_pointers_are, tear_down)
+FAKE_TEST(a_root_may_say_what_its_inner_pointers_are)
 {
 	struct fake *f = *state;
 	uint64_t *stack = fake_block(f, 8192, 1, 0), *on_it = fake_block(f, 64, 2, 0);
@@ -175,7 +163,7 @@ TEST_WITH(set_up, a_root_may_say_what_its_inner_pointers_are, tear_down)
 	assert_int_equal(fake_rule(f, on_it), SCAN_RULE_START);
 }
 
-TEST_WITH(set_up, large_blocks_are_found_from_anywhere_in_them, tear_down)
+FAKE_TEST(large_blocks_are_found_from_anywhere_in_them)
 {
 	struct fake *f = *state;
 	const uint64_t bytes = UINT64_C(300) << 20;
@@ -194,7 +182,7 @@ TEST_WITH(set_up, large_blocks_are_found_from_anywhere_in_them, tear_down)
 	assert_int_equal(fake_state(f, last), SCAN_REACHABLE);
 }
 
-TEST_WITH(set_up, holes_are_skipped_and_noted, tear_down)
+FAKE_TEST(holes_are_skipped_and_noted)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 4096 * 4, 1, 0), *before = fake_block(f, 64, 1, 0),
@@ -219,7 +207,7 @@ TEST_WITH(set_up, holes_are_skipped_and_noted, tear_down)
 }
 
 /* 4 GB of which the begin and the end were ever written. */
-TEST_WITH(set_up, what_was_never_touched_is_not_looked_at, tear_down)
+FAKE_TEST(what_was_never_touched_is_not_looked_at)
 {
 	struct fake *f = *state;
 	const uint64_t bytes = UINT64_C(4) << 30;
@@ -242,7 +230,7 @@ TEST_WITH(set_up, what_was_never_touched_is_not_looked_at, tear_down)
 }
 
 /* Whatever pieces memory comes in, down to a byte. */
-TEST_WITH(set_up, pieces_do_not_matter, tear_down)
+FAKE_TEST(pieces_do_not_matter)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 600, 1, 0), *held = fake_block(f, 64, 1, 0);
@@ -255,7 +243,7 @@ TEST_WITH(set_up, pieces_do_not_matter, tear_down)
 	}
 }
 
-TEST_WITH(set_up, a_list_of_a_million_is_followed, tear_down)
+FAKE_TEST(a_list_of_a_million_is_followed)
 {
 	enum { NODES = 1000000 };
 	struct fake *f = *state;
@@ -276,7 +264,7 @@ TEST_WITH(set_up, a_list_of_a_million_is_followed, tear_down)
 	assert_int_equal(f->result.all_count, NODES);
 }
 
-TEST_WITH(set_up, chains_lead_from_a_block_to_its_root, tear_down)
+FAKE_TEST(chains_lead_from_a_block_to_its_root)
 {
 	struct fake *f = *state;
 	uint64_t *head = fake_block(f, 64, 1, 0), *middle = fake_block(f, 64, 1, 0),
@@ -305,7 +293,7 @@ TEST_WITH(set_up, chains_lead_from_a_block_to_its_root, tear_down)
 	assert_int_equal(scan_result_from(&f->result, 1), 0);
 }
 
-TEST_WITH(set_up, without_memory_a_scan_says_so, tear_down)
+FAKE_TEST(without_memory_a_scan_says_so)
 {
 	struct fake *f = *state;
 	uint64_t *block = fake_block(f, 64, 1, 0);

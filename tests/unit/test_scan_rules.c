@@ -82,18 +82,6 @@ static const struct rule_case cases[] = {
 	{ 508, MALLOC, { 500, 492 }, 16, SCAN_RULE_INTERIOR },
 };
 
-static int set_up(void **state)
-{
-	*state = fake_new();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_free(*state);
-	return 0;
-}
-
 static void check(struct fake *f, const struct rule_case *c)
 {
 	uint64_t *block, *child = fake_block(f, 48, 2, 0);
@@ -122,7 +110,7 @@ static void check(struct fake *f, const struct rule_case *c)
 	*fake_small_cell(f, A(block)) = *fake_small_cell(f, A(child)) = 0;
 }
 
-TEST_WITH(set_up, pointers_are_told_by_what_the_block_holds, tear_down)
+FAKE_TEST(pointers_are_told_by_what_the_block_holds)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(*state, &cases[i]);
@@ -131,7 +119,7 @@ TEST_WITH(set_up, pointers_are_told_by_what_the_block_holds, tear_down)
 /*
  * A program with its own operator new[] has blocks of malloc's instead; cells of 16 bytes say so.
  */
-TEST_WITH(set_up, arrays_of_a_replaced_new_are_known, tear_down)
+FAKE_TEST(arrays_of_a_replaced_new_are_known)
 {
 	static const struct rule_case replaced[] = {
 		{ 88, MALLOC, { 5 }, 8, SCAN_RULE_NEW_ARRAY },
@@ -146,7 +134,7 @@ TEST_WITH(set_up, arrays_of_a_replaced_new_are_known, tear_down)
 }
 
 /* The end of a page is as good a place for a block as any. */
-TEST_WITH(set_up, an_empty_array_at_a_pages_end, tear_down)
+FAKE_TEST(an_empty_array_at_a_pages_end)
 {
 	struct fake *f = *state;
 	uint64_t page = A(f->arena) + 4096, *block = (uint64_t *)(uintptr_t)(page - 16);
@@ -160,7 +148,7 @@ TEST_WITH(set_up, an_empty_array_at_a_pages_end, tear_down)
 /* Vtables: how far their part of the object is from its begin, type, functions. */
 static uint64_t vtables[4][4];
 
-TEST_WITH(set_up, a_second_base_is_known_by_its_vtable, tear_down)
+FAKE_TEST(a_second_base_is_known_by_its_vtable)
 {
 	static const struct {
 		unsigned at, word0; /* which vtables; 4: none */
@@ -193,7 +181,7 @@ TEST_WITH(set_up, a_second_base_is_known_by_its_vtable, tear_down)
 }
 
 /* What is lost may have left a trace: in a root, or in a block that is reached. */
-TEST_WITH(set_up, lost_blocks_get_hints, tear_down)
+FAKE_TEST(lost_blocks_get_hints)
 {
 	struct fake *f = *state;
 	uint64_t *holder = fake_block(f, 64, 1, 0), *tagged = fake_block(f, 64, 2, 0),
@@ -222,7 +210,7 @@ TEST_WITH(set_up, lost_blocks_get_hints, tear_down)
 	assert_int_equal(scan_result_from(&f->result, 0), A(&f->words[1]));
 }
 
-TEST_WITH(set_up, a_hint_may_lie_at_any_byte, tear_down)
+FAKE_TEST(a_hint_may_lie_at_any_byte)
 {
 	struct fake *f = *state;
 	uint64_t *holder = fake_block(f, 200, 1, 0), *lost = fake_block(f, 64, 2, 0);

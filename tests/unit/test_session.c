@@ -16,8 +16,6 @@
 
 enum { SESSION = 77, MAIN_PID = 4194301, CHILD_PID = 4194302, ORPHAN_PID = 4194303 };
 
-static char folder[64];
-static int folder_fd;
 static struct seep_recorder_plan plan;
 static struct seep_session session;
 static struct seep_texts problems;
@@ -25,8 +23,7 @@ static struct seep_texts problems;
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(folder, "/tmp/seep-session-XXXXXX");
-	if (!mkdtemp(folder) || seep_ledgerdir_open(folder, false, &folder_fd, NULL) < 0)
+	if (make_folder() < 0)
 		return -1;
 	plan = (struct seep_recorder_plan){
 		.ledger_dir_fd = folder_fd,
@@ -44,13 +41,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	char command[128];
-
-	(void)state;
 	seep_session_done(&session);
-	(void)close(folder_fd);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
+	return remove_folder(state);
 }
 
 /* The ledger of a process that is gone; no pid on this machine is as high as these. */

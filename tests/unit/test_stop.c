@@ -53,17 +53,15 @@ static size_t unanswered(const struct seep_stopped *stopped)
 	return count;
 }
 
-TEST(all_threads_stop_and_go_on)
+TARGET_TEST(all_threads_stop_and_go_on, run_spinners)
 {
-	pid_t pid = start_target(run_spinners);
-
 	for (int turn = 0; turn < 10; turn++) {
-		struct seep_stopped *stopped = stop_target(pid);
+		struct seep_stopped *stopped = stop_target(target);
 		uint64_t before = sum();
 
 		assert_int_equal(stopped->thread_count, THREADS + 1);
 		assert_int_equal(unanswered(stopped), 0);
-		assert_int_equal(stopped->threads[0].tid, pid);
+		assert_int_equal(stopped->threads[0].tid, target);
 		for (size_t i = 0; i < stopped->thread_count; i++) {
 			assert_true(stopped->threads[i].stopped);
 			assert_true(stopped->threads[i].registers.rsp != 0);
@@ -78,7 +76,6 @@ TEST(all_threads_stop_and_go_on)
 		seep_stop_release(stopped);
 		WAIT_FOR(sum() > before);
 	}
-	end_target(pid);
 }
 
 /* Each thread starts its successor and ends. */
@@ -104,12 +101,10 @@ static void run_relays(void)
 		(void)pause();
 }
 
-TEST(threads_that_come_and_go_are_all_met)
+TARGET_TEST(threads_that_come_and_go_are_all_met, run_relays)
 {
-	pid_t pid = start_target(run_relays);
-
 	for (int turn = 0; turn < 100; turn++) {
-		struct seep_stopped *stopped = stop_target(pid);
+		struct seep_stopped *stopped = stop_target(target);
 		uint64_t before = sum();
 
 		assert_int_equal(unanswered(stopped), 0);
@@ -119,7 +114,6 @@ TEST(threads_that_come_and_go_are_all_met)
 		seep_stop_release(stopped);
 		WAIT_FOR(sum() > before + 100);
 	}
-	end_target(pid);
 }
 
 static void *wait_for_ever(void *argument)
@@ -140,19 +134,17 @@ static void run_without_first_thread(void)
 	pthread_exit(NULL);
 }
 
-TEST(a_process_whose_first_thread_ended_is_stopped)
+TARGET_TEST(a_process_whose_first_thread_ended_is_stopped, run_without_first_thread)
 {
-	pid_t pid = start_target(run_without_first_thread);
 	struct seep_stopped *stopped;
 
-	WAIT_FOR(state_of(pid) == 'Z');
-	stopped = stop_target(pid);
+	WAIT_FOR(state_of(target) == 'Z');
+	stopped = stop_target(target);
 	assert_int_equal(stopped->thread_count, 1);
-	assert_true(stopped->threads[0].tid != pid);
+	assert_true(stopped->threads[0].tid != target);
 	assert_true(stopped->threads[0].stopped);
 	seep_stop_release(stopped);
 	WAIT_FOR(shared->count[0] > 1000);
-	end_target(pid);
 }
 
 static void run_vfork(void)
@@ -181,18 +173,16 @@ static void *stop_a_vfork(void *argument)
 }
 
 /* In a thread of its own, at whose end the kernel lets go. */
-TEST(a_thread_that_cannot_stop_is_left_and_goes_on_later)
+TARGET_TEST(a_thread_that_cannot_stop_is_left_and_goes_on_later, run_vfork)
 {
-	pid_t pid = start_target(run_vfork);
 	pthread_t tracer;
 
-	WAIT_FOR(state_of(pid) == 'D' || state_of(pid) == 'S');
-	assert_int_equal(pthread_create(&tracer, NULL, stop_a_vfork, &pid), 0);
+	WAIT_FOR(state_of(target) == 'D' || state_of(target) == 'S');
+	assert_int_equal(pthread_create(&tracer, NULL, stop_a_vfork, &target), 0);
 	assert_int_equal(pthread_join(tracer, NULL), 0);
 	assert_int_equal(shared->count[1], 0);
 	shared->stop = 1;
 	WAIT_FOR(shared->count[1]);
-	end_target(pid);
 }
 
 /* ---- stop signals ------------------------------------------------------------------------- */
@@ -202,41 +192,37 @@ static void run_one_spinner(void)
 	(void)spin(&shared->count[0]);
 }
 
-TEST(a_process_that_was_stopped_stays_so)
+TARGET_TEST(a_process_that_was_stopped_stays_so, run_one_spinner)
 {
-	pid_t pid = start_target(run_one_spinner);
 	struct seep_stopped *stopped;
 	uint64_t before;
 	int status;
 
-	assert_int_equal(kill(pid, SIGSTOP), 0);
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	stopped = stop_target(pid);
+	assert_int_equal(kill(target, SIGSTOP), 0);
+	assert_int_equal(waitpid(target, &status, WUNTRACED), target);
+	stopped = stop_target(target);
 	assert_int_equal(unanswered(stopped), 0);
 	seep_stop_release(stopped);
-	WAIT_FOR(state_of(pid) == 'T');
+	WAIT_FOR(state_of(target) == 'T');
 	before = shared->count[0];
 	nap();
 	assert_int_equal(shared->count[0], before);
-	assert_int_equal(state_of(pid), 'T');
-	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(state_of(target), 'T');
+	assert_int_equal(kill(target, SIGCONT), 0);
 	WAIT_FOR(shared->count[0] > before);
-	end_target(pid);
 }
 
-TEST(a_stop_signal_that_comes_meanwhile_has_its_effect)
+TARGET_TEST(a_stop_signal_that_comes_meanwhile_has_its_effect, run_one_spinner)
 {
-	pid_t pid = start_target(run_one_spinner);
-	struct seep_stopped *stopped = stop_target(pid);
+	struct seep_stopped *stopped = stop_target(target);
 
-	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(kill(target, SIGSTOP), 0);
 	seep_stop_release(stopped);
-	WAIT_FOR(state_of(pid) == 'T');
-	stopped = stop_target(pid);
-	assert_int_equal(kill(pid, SIGCONT), 0);
+	WAIT_FOR(state_of(target) == 'T');
+	stopped = stop_target(target);
+	assert_int_equal(kill(target, SIGCONT), 0);
 	seep_stop_release(stopped);
-	WAIT_FOR(state_of(pid) == 'R');
-	end_target(pid);
+	WAIT_FOR(state_of(target) == 'R');
 }
 
 /* ---- signals ------------------------------------------------------------------------------ */
@@ -257,9 +243,8 @@ static void run_counter(void)
 		shared->count[0]++;
 }
 
-TEST(every_signal_arrives_once)
+TARGET_TEST(every_signal_arrives_once, run_counter)
 {
-	pid_t pid = start_target(run_counter);
 	int sent = 0;
 
 	for (int turn = 0; turn < 300; turn++) {
@@ -267,19 +252,18 @@ TEST(every_signal_arrives_once)
 
 		/* In time before the stop, within, and after: of these none may be merged. */
 		for (int i = turn % 3; i > 0; i--, sent++)
-			assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
-		stopped = stop_target(pid);
-		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
+			assert_int_equal(sigqueue(target, SIGRTMIN, (union sigval){ 0 }), 0);
+		stopped = stop_target(target);
+		assert_int_equal(sigqueue(target, SIGRTMIN, (union sigval){ 0 }), 0);
 		sent++;
 		if (turn % 5 == 0)
 			seep_stop_let(stopped, &stopped->threads[0], 100000);
-		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
+		assert_int_equal(sigqueue(target, SIGRTMIN, (union sigval){ 0 }), 0);
 		sent++;
 		seep_stop_release(stopped);
 	}
 	WAIT_FOR(shared->signals >= sent);
 	assert_int_equal(shared->signals, sent);
-	end_target(pid);
 }
 
 TEST(a_process_that_is_killed_meanwhile_ends)
@@ -304,10 +288,9 @@ TEST(a_process_that_is_killed_meanwhile_ends)
 
 /* ---- one thread alone --------------------------------------------------------------------- */
 
-TEST(one_thread_is_let_run_alone)
+TARGET_TEST(one_thread_is_let_run_alone, run_spinners)
 {
-	pid_t pid = start_target(run_spinners);
-	struct seep_stopped *stopped = stop_target(pid);
+	struct seep_stopped *stopped = stop_target(target);
 	uint64_t before[THREADS];
 	int moved = 0;
 
@@ -323,5 +306,4 @@ TEST(one_thread_is_let_run_alone)
 	assert_int_equal(moved, 1);
 	assert_int_equal(unanswered(stopped), 0);
 	seep_stop_release(stopped);
-	end_target(pid);
 }

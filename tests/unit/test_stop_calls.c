@@ -429,11 +429,6 @@ static void check_calls(void (*disturb)(pid_t pid))
 	}
 }
 
-static void not_at_all(pid_t pid)
-{
-	(void)pid;
-}
-
 static void just_stop(pid_t pid)
 {
 	seep_stop_release(stop_target(pid));
@@ -456,7 +451,7 @@ static void stop_and_call(pid_t pid)
 
 TEST(the_cases_are_right)
 {
-	check_calls(not_at_all);
+	check_calls(nothing);
 }
 
 TEST(calls_go_on_after_a_stop)

@@ -86,12 +86,10 @@ static void check_numbers(pid_t copy, uint64_t ret_edges[2])
 	ret_edges[1] = read[NUMBERS - 1];
 }
 
-TEST(a_copy_stands_still_while_the_process_goes_on)
+TARGET_TEST(a_copy_stands_still_while_the_process_goes_on, run_writer)
 {
-	pid_t pid = start_target(run_writer);
-
 	for (int turn = 0; turn < 5; turn++) {
-		struct seep_stopped *stopped = stop_target(pid);
+		struct seep_stopped *stopped = stop_target(target);
 		uint64_t round = shared->count[0], edges[2], again[2];
 		pid_t copy;
 
@@ -105,12 +103,11 @@ TEST(a_copy_stands_still_while_the_process_goes_on)
 		check_numbers(copy, again);
 		assert_memory_equal(edges, again, sizeof(edges));
 		assert_int_equal(state_of(copy), 't');
-		assert_true(parent_of(copy) != pid);
+		assert_true(parent_of(copy) != target);
 		seep_copy_end(copy);
 		WAIT_FOR(state_of(copy) == 0);
-		assert_int_equal(child_of(pid), 0);
+		assert_int_equal(child_of(target), 0);
 	}
-	end_target(pid);
 }
 
 enum { FORKED, REAPED, WRONG, HANDLED };
@@ -182,20 +179,17 @@ static void run_family(void)
 		(void)pause();
 }
 
-TEST(a_parent_counts_its_own_children_only)
+TARGET_TEST(a_parent_counts_its_own_children_only, run_family)
 {
-	pid_t pid = start_target(run_family);
-
 	for (int i = 0; i < CYCLES; i++)
-		copy_target(pid);
+		copy_target(target);
 	assert_true(shared->count[FORKED] > CYCLES);
 	shared->stop = 1;
 	WAIT_FOR(shared->done);
 	assert_int_equal(shared->count[WRONG], 0);
 	assert_int_equal(shared->count[REAPED], shared->count[FORKED]);
 	assert_in_range(shared->count[HANDLED], 1, shared->count[FORKED]);
-	assert_int_equal(child_of(pid), 0);
-	end_target(pid);
+	assert_int_equal(child_of(target), 0);
 }
 
 /* Without children every wait() fails, and SIGCHLD never comes. */
@@ -228,21 +222,19 @@ static void read_child_faults(pid_t pid, unsigned long faults[2])
 			 2);
 }
 
-TEST(a_process_without_children_sees_none)
+TARGET_TEST(a_process_without_children_sees_none, run_childless)
 {
-	pid_t pid = start_target(run_childless);
 	unsigned long faults[2];
 
 	for (int i = 0; i < CYCLES; i++)
-		copy_target(pid);
+		copy_target(target);
 	shared->stop = 1;
 	WAIT_FOR(shared->done);
 	assert_int_equal(shared->count[WRONG], 0);
 	assert_int_equal(shared->count[HANDLED], 0);
-	read_child_faults(pid, faults);
+	read_child_faults(target, faults);
 	assert_int_equal(faults[0], 0);
 	assert_int_equal(faults[1], 0);
-	end_target(pid);
 }
 
 static void note_number(int number, siginfo_t *info, void *context)
@@ -273,9 +265,8 @@ static void run_in_storm(void)
 		free(malloc(shared->count[0]++ % 5000));
 }
 
-TEST(signals_come_in_order_and_once)
+TARGET_TEST(signals_come_in_order_and_once, run_in_storm)
 {
-	pid_t pid = start_target(run_in_storm);
 	int sent = 0;
 
 	for (int i = 0; i < CYCLES; i++) {
@@ -283,12 +274,12 @@ TEST(signals_come_in_order_and_once)
 		struct seep_stopped *stopped;
 		pid_t copy;
 
-		assert_int_equal(sigqueue(pid, SIGRTMIN, first), 0);
-		stopped = stop_target(pid);
+		assert_int_equal(sigqueue(target, SIGRTMIN, first), 0);
+		stopped = stop_target(target);
 		for (int j = 0; j < 3; j++) {
 			const union sigval next = { .sival_int = ++sent };
 
-			assert_int_equal(sigqueue(pid, SIGRTMIN, next), 0);
+			assert_int_equal(sigqueue(target, SIGRTMIN, next), 0);
 		}
 		copy = copy_and_release(stopped);
 		seep_copy_end(copy);
@@ -297,28 +288,25 @@ TEST(signals_come_in_order_and_once)
 	assert_int_equal(shared->signals, sent);
 	assert_int_equal(shared->count[WRONG], 0);
 	assert_true(shared->count[HANDLED] > 0);
-	end_target(pid);
 }
 
-TEST(a_stop_signal_amid_a_copy_stops)
+TARGET_TEST(a_stop_signal_amid_a_copy_stops, run_in_storm)
 {
-	pid_t pid = start_target(run_in_storm);
-	struct seep_stopped *stopped = stop_target(pid);
+	struct seep_stopped *stopped = stop_target(target);
 	uint64_t before;
 	pid_t copy;
 
 	/* It is taken by the thread that makes the calls, and cannot be blocked. */
-	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(kill(target, SIGSTOP), 0);
 	copy = copy_and_release(stopped);
-	WAIT_FOR(state_of(pid) == 'T');
+	WAIT_FOR(state_of(target) == 'T');
 	before = shared->count[0];
-	copy_target(pid); /* and one that stood still before */
-	WAIT_FOR(state_of(pid) == 'T');
+	copy_target(target); /* and one that stood still before */
+	WAIT_FOR(state_of(target) == 'T');
 	assert_int_equal(shared->count[0], before);
-	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(kill(target, SIGCONT), 0);
 	WAIT_FOR(shared->count[0] > before);
 	seep_copy_end(copy);
-	end_target(pid);
 }
 
 static _Atomic bool waits;
@@ -339,18 +327,16 @@ static void *wait_for_all(void *argument)
 	return NULL;
 }
 
-TEST(another_thread_that_waits_does_not_disturb)
+TARGET_TEST(another_thread_that_waits_does_not_disturb, run_in_storm)
 {
-	pid_t pid = start_target(run_in_storm);
 	pthread_t thread;
 
 	waits = true;
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_all, NULL), 0);
 	for (int i = 0; i < CYCLES || !waited; i++)
-		copy_target(pid);
+		copy_target(target);
 	waits = false;
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	end_target(pid);
 }
 
 #if __has_include(<sys/rseq.h>)
@@ -391,15 +377,8 @@ static void run_in_sequence(void)
 /* It must not go on in the middle of a sequence, after another processor may have been its. */
 TEST(a_restartable_sequence_is_begun_anew)
 {
-	pid_t pid;
+	pid_t pid = fork_target(run_in_sequence);
 
-	memset((void *)shared, 0, sizeof(*shared));
-	pid = fork();
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		run_in_sequence();
-		_exit(0);
-	}
 	/* Until it is interrupted by something it says nothing. */
 	for (int i = 0; i < CYCLES; i++) {
 		uint64_t before = shared->count[0];
@@ -519,29 +498,20 @@ TEST(who_would_notice_is_not_copied)
 	}
 }
 
-TEST(who_has_locked_its_memory_is_not_copied)
+TARGET_TEST(who_has_locked_its_memory_is_not_copied, run_locked)
 {
-	pid_t pid = start_target(run_locked);
-
-	if (shared->result == 0)
-		check_not_copied(pid, "locked");
-	end_target(pid);
 	if (shared->result < 0)
 		skip();
+	check_not_copied(target, "locked");
 }
 
-TEST(the_first_of_a_namespace_is_not_copied)
+TARGET_TEST(the_first_of_a_namespace_is_not_copied, run_first)
 {
-	pid_t pid = start_target(run_first);
-
-	if (shared->result < 0) {
-		end_target(pid);
+	if (shared->result < 0)
 		skip();
-	}
 	WAIT_FOR(shared->result > 0);
 	check_not_copied((pid_t)shared->result, "PID namespace");
 	(void)kill((pid_t)shared->result, SIGKILL);
-	end_target(pid);
 }
 
 /* As a user without rights, who has as many processes as allowed. */
@@ -554,31 +524,28 @@ static void run_limited(void)
 	count_on();
 }
 
-TEST(a_refused_fork_changes_nothing)
+TARGET_TEST(a_refused_fork_changes_nothing, run_limited)
 {
-	pid_t pid = start_target(run_limited), copy = 0;
+	pid_t copy = 0;
 	struct seep_error err = { 0 };
 	struct seep_stopped *stopped;
 	struct user_regs_struct before, after;
 
-	if (shared->result < 0) {
-		end_target(pid);
+	if (shared->result < 0)
 		skip();
-	}
-	stopped = stop_target(pid);
+	stopped = stop_target(target);
 	before = stopped->threads[0].registers;
 	assert_true(seep_stop_may_copy(stopped, &err));
 	assert_int_equal(seep_stop_copy(stopped, &copy, &err), -SEEP_ESYS);
 	assert_non_null(strstr(err.text, strerror(EAGAIN)));
 	assert_int_equal(copy, 0);
-	assert_int_equal(ptrace(PTRACE_GETREGS, pid, NULL, &after), 0);
+	assert_int_equal(ptrace(PTRACE_GETREGS, target, NULL, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
 	seep_stop_release(stopped);
 	uint64_t count = shared->count[0];
 
 	WAIT_FOR(shared->count[0] > count);
-	assert_int_equal(child_of(pid), 0);
-	end_target(pid);
+	assert_int_equal(child_of(target), 0);
 }
 
 TEST(a_process_that_is_killed_amid_a_copy_leaves_nothing)
@@ -605,25 +572,24 @@ TEST(a_process_that_is_killed_amid_a_copy_leaves_nothing)
 }
 
 /* The copy's tracer is a process of its own here. */
-TEST(a_tracer_that_is_killed_takes_its_copy_along)
+TARGET_TEST(a_tracer_that_is_killed_takes_its_copy_along, count_on)
 {
-	pid_t pid = start_target(count_on), tracer = fork();
+	pid_t tracer = fork();
 	uint64_t before;
 	pid_t copy;
 
 	if (tracer == 0) {
-		shared->result = copy_and_release(stop_target(pid));
+		shared->result = copy_and_release(stop_target(target));
 		for (;;)
 			(void)pause();
 	}
 	WAIT_FOR(shared->result);
 	copy = (pid_t)shared->result;
-	WAIT_FOR(state_of(copy) == 't' && state_of(pid) == 'R');
+	WAIT_FOR(state_of(copy) == 't' && state_of(target) == 'R');
 	end_target(tracer);
 	assert_int_equal(waitpid(copy, NULL, 0), copy); /* we are the subreaper */
 	before = shared->count[0];
 	WAIT_FOR(shared->count[0] > before);
-	end_target(pid);
 }
 
 static void run_second(void)
@@ -648,22 +614,19 @@ static void run_second(void)
 }
 
 /* It has other pids there, and init of its own. */
-TEST(a_process_in_another_namespace_is_copied)
+TARGET_TEST(a_process_in_another_namespace_is_copied, run_second)
 {
-	pid_t pid = start_target(run_second), first, second;
+	pid_t first, second;
 
-	if (shared->result < 0) {
-		end_target(pid);
+	if (shared->result < 0)
 		skip();
-	}
-	WAIT_FOR((first = child_of(pid)) && (second = child_of(first)));
+	WAIT_FOR((first = child_of(target)) && (second = child_of(first)));
 	for (uint64_t i = 1; i <= 10; i++) {
 		copy_target(second);
 		WAIT_FOR(shared->count[1] == i); /* its init has buried the copy */
 		assert_int_equal(child_of(second), 0);
 	}
 	(void)kill(first, SIGKILL);
-	end_target(pid);
 }
 
 int main(void)

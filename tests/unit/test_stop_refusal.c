@@ -86,48 +86,33 @@ TEST(what_is_not_there_is_not_found)
 	check_told(pid, as_we_are, SEEP_ENOTFOUND, "no process");
 }
 
-TEST(another_tracer_is_named)
+TARGET_TEST(another_tracer_is_named, run_traced)
 {
-	pid_t pid = start_target(run_traced);
 	char said[64];
 
 	(void)snprintf(said, sizeof(said), "test_stop_refus (pid %d) traces it already", getpid());
-	check_told(pid, as_we_are, SEEP_EREFUSED, said);
-	end_target(pid);
+	check_told(target, as_we_are, SEEP_EREFUSED, said);
 }
 
-TEST(a_filter_on_ptrace_is_told)
+TARGET_TEST(a_filter_on_ptrace_is_told, run_on)
 {
-	pid_t pid = start_target(run_on);
-
-	check_told(pid, under_filter, SEEP_EREFUSED, "seccomp");
-	end_target(pid);
+	check_told(target, under_filter, SEEP_EREFUSED, "seccomp");
 }
 
-TEST(another_user_is_told)
+TARGET_TEST(another_user_is_told, run_on)
 {
-	pid_t pid = start_target(run_on);
-
-	if (getuid() != 0) {
-		end_target(pid);
+	if (getuid() != 0)
 		skip();
-	}
-	check_told(pid, as_nobody, SEEP_EREFUSED, "another user");
-	end_target(pid);
+	check_told(target, as_nobody, SEEP_EREFUSED, "another user");
 }
 
-TEST(one_that_is_not_dumpable_is_told)
+TARGET_TEST(one_that_is_not_dumpable_is_told, run_guarded)
 {
-	pid_t pid = start_target(run_guarded);
-
-	if (getuid() != 0 || shared->result < 0) {
-		end_target(pid);
+	if (getuid() != 0 || shared->result < 0)
 		skip();
-	}
-	check_told(pid, as_nobody, SEEP_EREFUSED, "not dumpable");
+	check_told(target, as_nobody, SEEP_EREFUSED, "not dumpable");
 	/* With the right to trace anything it is no hindrance. */
-	seep_stop_release(stop_target(pid));
-	end_target(pid);
+	seep_stop_release(stop_target(target));
 }
 
 TEST(a_thread_of_the_kernel_is_told)

@@ -11,36 +11,16 @@
 #include "profile/context_hash.h"
 #include "profile/verdict.h"
 #include "sample_profile.h"
+#include "stack_text.h"
 #include "unit.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { MAX_FRAMES = 20 };
-
-/*
- * A profile whose stacks are written as "function@module", innermost first; no function: a place.
- */
-static struct seep_profile *profile_of(uint8_t kind, const char *const *frames)
+static struct seep_profile *profile_of(uint8_t kind, const char *stack)
 {
 	struct seep_profile *p = seep_profile_new();
-	struct seep_profile_context *context = seep_profile_add(p, SEEP_ARRAY_CONTEXTS);
 
-	context->id = 1;
-	context->kind = kind;
-	context->stack = seep_profile_calloc(p, MAX_FRAMES, sizeof(*context->stack));
-	for (; frames[context->stack_count]; context->stack_count++) {
-		const char *text = frames[context->stack_count];
-		const char *at = strrchr(text, '@');
-		struct seep_profile_frame *frame = seep_profile_add(p, SEEP_ARRAY_FRAMES);
-		struct seep_profile_module *module = seep_profile_add(p, SEEP_ARRAY_MODULES);
-
-		module->path = seep_profile_strdup(p, at + 1);
-		frame->module = p->module_count;
-		frame->address = p->frame_count;
-		if (at > text)
-			frame->function = seep_profile_strndup(p, text, (size_t)(at - text));
-		context->stack[context->stack_count].frame = p->frame_count - 1;
-	}
+	add_stack_text(p, stack)->kind = kind;
 	seep_profile_hash_contexts(p);
 	return p;
 }
@@ -125,7 +105,6 @@ TEST(each_allocation_function_is_of_one_kind)
 #define CORE_OPERATOR(symbol, ...) #symbol,
 #include "core/allocation.def"
 	};
-	static const char *const frames[] = { "f@/program", NULL };
 
 	for (size_t i = 0; i < COUNT_OF(symbols); i++) {
 		const bool frees = strncmp(symbols[i], "free", 4) == 0 ||
@@ -134,7 +113,7 @@ TEST(each_allocation_function_is_of_one_kind)
 		unsigned kinds = 0;
 
 		for (uint8_t kind = 0; kind < LEDGER_KIND_COUNT; kind++) {
-			struct seep_profile *p = profile_of(kind, frames);
+			struct seep_profile *p = profile_of(kind, "f@/program");
 
 			kinds += effect_of(rule, p, 0, SEEP_VERDICT_LOST) == SEEP_IS_SUPPRESSED;
 			seep_profile_free(p);
@@ -251,106 +230,69 @@ TEST(only_what_the_runtime_keeps_is_its_own)
 		uint8_t kind;
 		unsigned verdict;
 		bool runtime;
-		const char *frames[MAX_FRAMES];
+		const char *stack;
 	} cases[] = {
-		{ 0,
-		  SEEP_VERDICT_REACHABLE,
-		  true,
-		  { "_IO_file_doallocate@/lib/libc.so.6", "_IO_puts@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_LOST_WITH,
-		  false,
-		  { "_IO_file_doallocate@/lib/libc.so.6", "__getdelim@/lib/libc.so.6",
-		    "main@/a" } },
-		{ 1,
-		  SEEP_VERDICT_LOST,
-		  true,
-		  { "@/lib64/ld-linux-x86-64.so.2", "_dl_allocate_tls@/lib64/ld-linux-x86-64.so.2",
-		    "pthread_create@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_LOST,
-		  true,
-		  { "@/lib/libc.so.6", "@/lib/libc.so.6", "setlocale@/lib/libc.so.6", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { "__newlocale@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_LOST,
-		  true,
-		  { "@/lib/libc.so.6", "__newlocale@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_REACHABLE, true,
+		  "_IO_file_doallocate@/lib/libc.so.6 < _IO_puts@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST_WITH, false,
+		  "_IO_file_doallocate@/lib/libc.so.6 < __getdelim@/lib/libc.so.6 < main@/a" },
+		{ 1, SEEP_VERDICT_LOST, true,
+		  "@/lib64/ld-linux-x86-64.so.2 < _dl_allocate_tls@/lib64/ld-linux-x86-64.so.2 < "
+		  "pthread_create@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, true,
+		  "@/lib/libc.so.6 < @/lib/libc.so.6 < setlocale@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "__newlocale@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, true,
+		  "@/lib/libc.so.6 < __newlocale@/lib/libc.so.6 < main@/a" },
 		/* Lost with a descriptor of iconv_open() they are the program's. */
-		{ 0,
-		  SEEP_VERDICT_LOST_WITH,
-		  false,
-		  { "__gconv_lookup_cache@/lib/libc.so.6", "iconv_open@/lib/libc.so.6",
-		    "main@/a" } },
-		{ 0, SEEP_VERDICT_REACHABLE, true, { "getpwnam@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_REACHABLE,
-		  true,
-		  { "@/lib/libc.so.6", "__nss_passwd_lookup2@/lib/libc.so.6",
-		    "getpwnam_r@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_REACHABLE,
-		  true,
-		  { "@/lib/libstdc++.so.6", "@/lib/ld-linux-x86-64.so.2",
-		    "@/lib/ld-linux-x86-64.so.2" } },
-		{ 0,
-		  SEEP_VERDICT_REACHABLE,
-		  true,
-		  { "@/lib/libstdc++.so.6", "call_init@/lib/ld-2.31.so",
-		    "_dl_init@/lib/ld-2.31.so" } },
-		{ 0,
-		  SEEP_VERDICT_REACHABLE,
-		  true,
-		  { "_GLOBAL__sub_I_eh_alloc.cc@/a", "__libc_start_main@/lib/libc.so.6" } },
-		{ 5,
-		  SEEP_VERDICT_REACHABLE,
-		  true,
-		  { "std::basic_filebuf<wchar_t, std::char_traits<wchar_t> >::_M_allocate_internal_buffer()@/lib/libstdc++.so.6",
-		    "std::ios_base::sync_with_stdio(bool)@/lib/libstdc++.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST_WITH, false,
+		  "__gconv_lookup_cache@/lib/libc.so.6 < iconv_open@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_REACHABLE, true, "getpwnam@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_REACHABLE, true,
+		  "@/lib/libc.so.6 < __nss_passwd_lookup2@/lib/libc.so.6 < "
+		  "getpwnam_r@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_REACHABLE, true,
+		  "@/lib/libstdc++.so.6 < @/lib/ld-linux-x86-64.so.2 < "
+		  "@/lib/ld-linux-x86-64.so.2" },
+		{ 0, SEEP_VERDICT_REACHABLE, true,
+		  "@/lib/libstdc++.so.6 < call_init@/lib/ld-2.31.so < _dl_init@/lib/ld-2.31.so" },
+		{ 0, SEEP_VERDICT_REACHABLE, true,
+		  "_GLOBAL__sub_I_eh_alloc.cc@/a < __libc_start_main@/lib/libc.so.6" },
+		{ 5, SEEP_VERDICT_REACHABLE, true,
+		  "std::basic_filebuf<wchar_t, std::char_traits<wchar_t> >::_M_allocate_internal_buffer()@/lib/libstdc++.so.6 < "
+		  "std::ios_base::sync_with_stdio(bool)@/lib/libstdc++.so.6 < main@/a" },
 		/* What the program asked for is the program's. */
-		{ 0, SEEP_VERDICT_LOST, false, { "__strdup@/lib/libc.so.6", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { "__asprintf@/lib/libc.so.6", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { "__getdelim@/lib/libc.so.6", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { "__fopen_internal@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_LOST,
-		  false,
-		  { "__alloc_dir@/lib/libc.so.6", "opendir_tail@/lib/libc.so.6", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { "getaddrinfo@/lib/libc.so.6", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_LOST,
-		  false,
-		  { "__strdup@/lib/libc.so.6", "start_thread@/lib/libc.so.6",
-		    "clone3@/lib/libc.so.6" } },
-		{ 4,
-		  SEEP_VERDICT_LOST,
-		  false,
-		  { "std::string::_Rep::_S_create(unsigned long)@/lib/libstdc++.so.6",
-		    "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, "__strdup@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "__asprintf@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "__getdelim@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "__fopen_internal@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false,
+		  "__alloc_dir@/lib/libc.so.6 < opendir_tail@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "getaddrinfo@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false,
+		  "__strdup@/lib/libc.so.6 < start_thread@/lib/libc.so.6 < clone3@/lib/libc.so.6" },
+		{ 4, SEEP_VERDICT_LOST, false,
+		  "std::string::_Rep::_S_create(unsigned long)@/lib/libstdc++.so.6 < main@/a" },
 		/*
 		 * A constructor below dlopen(), a callback below qsort(), a function of the same
 		 * name.
 		 */
-		{ 0,
-		  SEEP_VERDICT_LOST,
-		  false,
-		  { "construct@/plugin.so", "call_init@/lib/ld-linux-x86-64.so.2",
-		    "dlopen@/lib/libc.so.6", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { "setlocale@/a", "main@/a" } },
-		{ 0,
-		  SEEP_VERDICT_LOST,
-		  false,
-		  { "__strdup@/lib/libc.so.6", "compare@/a", "setlocale@/lib/libc.so.6" } },
+		{ 0, SEEP_VERDICT_LOST, false,
+		  "construct@/plugin.so < call_init@/lib/ld-linux-x86-64.so.2 < "
+		  "dlopen@/lib/libc.so.6 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "setlocale@/a < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false,
+		  "__strdup@/lib/libc.so.6 < compare@/a < setlocale@/lib/libc.so.6" },
 		/* musl's loader is its C library. */
-		{ 0, SEEP_VERDICT_LOST, false, { "strdup@/lib/ld-musl-x86_64.so.1", "main@/a" } },
-		{ 0, SEEP_VERDICT_LOST, false, { NULL } },
+		{ 0, SEEP_VERDICT_LOST, false, "strdup@/lib/ld-musl-x86_64.so.1 < main@/a" },
+		{ 0, SEEP_VERDICT_LOST, false, "" },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct seep_profile *p = profile_of(cases[i].kind, cases[i].frames);
+		struct seep_profile *p = profile_of(cases[i].kind, cases[i].stack);
 
 		if ((effect_of("", p, 0, cases[i].verdict) == SEEP_IS_RUNTIME) != cases[i].runtime)
-			fail_msg("%zu: %s: should be the %s's", i, cases[i].frames[0],
+			fail_msg("%zu: %s: should be the %s's", i, cases[i].stack,
 				 cases[i].runtime ? "runtime" : "program");
 		seep_profile_free(p);
 	}
@@ -424,12 +366,12 @@ TEST(a_generated_rule_matches_its_leak_and_no_other)
  */
 TEST(a_generated_rule_bears_other_names_of_the_same)
 {
-	static const char *const frames[] = { "__strdup@/lib/libc.so.6", "dup@/a", "main@/a",
-					      "__libc_start_call_main@/lib/libc.so.6", NULL };
-	static const char *const others[] = { "strdup@/lib/libc.so.6", "dup@/a", "main@/a",
-					      "@/lib/libc.so.6", NULL };
-	struct seep_profile *p = profile_of(LEDGER_KIND_MALLOC, frames);
-	struct seep_profile *other = profile_of(LEDGER_KIND_MALLOC, others);
+	struct seep_profile *p = profile_of(LEDGER_KIND_MALLOC,
+					    "__strdup@/lib/libc.so.6 < dup@/a < main@/a < "
+					    "__libc_start_call_main@/lib/libc.so.6");
+	struct seep_profile *other = profile_of(LEDGER_KIND_MALLOC,
+						"strdup@/lib/libc.so.6 < dup@/a < main@/a < "
+						"@/lib/libc.so.6");
 	char *rule = seep_suppressions_generate(p, &(struct seep_profile_leak){ .context = 1 });
 
 	assert_string_equal(rule, "{\n   seep-0000000000000000\n   Memcheck:Leak\n"
