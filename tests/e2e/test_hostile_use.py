@@ -159,17 +159,6 @@ def test_files_beside_a_recording_change_nothing(seep):
 # ---- words ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words, said", [
-    (["run", "--mode", "some", "true"], b"must be one of all, off"),
-    (["report", "--by", "size", "x"], b"must be one of live, peak, allocs, temporary"),
-    (["run", "--depth", "99999999999999999999", "true"], b"too large"),
-    (["-x"], b"-x is not an option of seep itself"),
-])
-def test_wrong_words_are_answered_with_the_right_ones(seep, words, said):
-    made = seep.command(*words, cwd=seep.directory)
-    assert made.status == 2 and said in made.stderr
-
-
 @pytest.mark.parametrize("word", ["help", "--help", "-h"])
 def test_help_about_help_is_help(seep, word):
     assert seep.command("help", word).stdout == seep.command("help").stdout

@@ -246,20 +246,6 @@ def test_a_dead_process_cannot_be_scanned(seep):
     assert "192 B" in text, "live blocks by call stack, as a hint"
 
 
-@pytest.mark.parametrize("words", [
-    ["--leak-kinds=lots", "x.seep"],
-    ["--why=there", "x.seep"],
-    ["--error-exitcode=0", "x.seep"],
-    ["--error-exitcode=256", "x.seep"],
-    ["--suppressions=missing.supp", "x.seep"],
-    ["missing.seep"],
-], ids=" ".join)
-def test_wrong_use_is_refused(seep, words):
-    done = leaks(seep, *words)
-    assert (done.status, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"seep leaks: ")
-
-
 @pytest.mark.parametrize("options", [[], ["--size-min", "100"]], ids=["all", "filtered"])
 def test_a_block_that_was_not_recorded_keeps_what_it_points_to(seep, options):
     done = seep.command("run", "-q", *options, "-o", "run.seep", "--", program("holds_unrecorded"),

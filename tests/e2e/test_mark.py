@@ -216,12 +216,6 @@ def test_reaping_removes_the_dead_that_nobody_needs(seep):
     assert last.splitlines()[-1].startswith("2 ledgers removed")
 
 
-@pytest.mark.fast
-def test_reaping_is_no_document(seep):
-    done = seep.command("ps", "--reap", "--json")
-    assert done.status == 2 and b"--reap cannot be used with --json" in done.stderr
-
-
 def test_marks_survive_a_sudden_death(seep, steps):
     steps.mark("one")
     assert seep.command("mark", str(steps.pid), "two").status == 0

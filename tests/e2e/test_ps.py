@@ -114,8 +114,6 @@ def test_numbers_can_be_strings(seep):
     (entry,) = [p for p in processes if p["ledger"].startswith(f"{seep.ledger_dir}/")]
     assert isinstance(entry["live_bytes"], str)
     assert isinstance(entry["pid"], int)
-    assert seep.command("ps", "--json=odd").status == 2
-    assert seep.command("ps", "one", "two").status == 2
 
 
 def left_out(seep, text):

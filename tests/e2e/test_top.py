@@ -405,18 +405,3 @@ def test_another_users_ledger_can_be_watched_by_root(seep, tmp_path):
         document = top_json(seep, path, "--interval", "50ms")
         assert sum(c["live_blocks"] for c in blamed(document, "keep")) == 4000
         assert document["processes"][0]["pid"] == pid
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize("words, said", [
-    (["--json"], "--json needs --once"),
-    (["--once", "--csv"], "exclude each other"),
-    (["--wait", "x", "1"], "names the process already"),
-    (["--interval", "1ms", "--once"], "--interval"),
-    (["--once", "0"], "no ledger of process 0"),
-    (["--once", "/no/such"], "no process that is recorded is called /no/such"),
-    (["--once", "nosuch"], "no process that is recorded is called nosuch"),
-])
-def test_wrong_usage_is_explained(seep, words, said):
-    done = seep.command("top", *words)
-    assert done.status == 2 and said in done.stderr.decode()
