@@ -45,16 +45,7 @@ FIELDS = {
 }
 
 # Sums over the contexts that the totals repeat.
-SUMMED = [
-    "allocs",
-    "alloc_bytes",
-    "frees",
-    "freed_bytes",
-    "live_blocks",
-    "live_bytes",
-    "peak_bytes",
-    "temporary",
-]
+SUMMED = list(FIELDS.values())
 
 
 def program(name):
@@ -150,6 +141,18 @@ class Seep:
         result = run_plain(words, cwd=cwd, env=self.environment(env), stdin=stdin)
         return result, Recordings(self, folder)
 
+    def record(self, command, options=(), **how):
+        """As run(), of what ends with status 0; the Recordings."""
+        result, recordings = self.run(command, options, **how)
+        assert result.status == 0, result.stderr
+        return recordings
+
+    def load(self, path, *options, cwd=None):
+        """The report of a recording or a ledger."""
+        done = self.command("report", path, "--json", *options, cwd=cwd)
+        assert done.status == 0, done.stderr.decode(errors="replace")
+        return read_report(done.stdout)
+
     def ledgers(self):
         return sorted(p.name for p in self.ledger_dir.rglob("*.ledger*"))
 
@@ -163,9 +166,7 @@ class Recordings:
         self.path = folder / "run.seep"
 
     def load(self, path, *options):
-        done = self.seep.command("report", path, "--json", *options)
-        assert done.status == 0, done.stderr.decode(errors="replace")
-        return read_report(done.stdout)
+        return self.seep.load(path, *options)
 
     def main(self):
         assert self.path.exists(), f"no recording among {os.listdir(self.folder)}"

@@ -60,6 +60,15 @@ def start(seep, command, *options, env=None, **how):
     )
 
 
+def launch(seep, *command, env=None, **how):
+    """Begin a program with the library and without a recorder; the caller waits for it."""
+    return subprocess.Popen(
+        [os.fspath(word) for word in command],
+        env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME), **(env or {})})},
+        **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **how},
+    )
+
+
 def finish(process):
     out, err = process.communicate(timeout=LIMIT_S)
     return process.returncode, out, err
@@ -148,11 +157,7 @@ class Steps:
     """tests/programs/mark_steps, which does what it is told and knows what it holds."""
 
     def __init__(self, seep, env=None):
-        self.process = subprocess.Popen(
-            [program("mark_steps")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ,
-                 **seep.environment({"LD_PRELOAD": str(RUNTIME), **(env or {})})},
-        )
+        self.process = launch(seep, program("mark_steps"), env=env, text=True)
         self.pid = self.process.pid
         self.do("- keep_a 0")  # It has begun, and has a ledger.
 

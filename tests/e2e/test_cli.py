@@ -51,19 +51,6 @@ def test_help_fits_a_plain_terminal():
             assert len(line) <= 80, line
 
 
-def test_unknown_command_names_the_nearest():
-    result = seep("qurey")
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert 'did you mean "seep query"' in result.stderr
-
-
-def test_unknown_option_names_the_nearest():
-    result = seep("query", "--jsno", "a", "b")
-    assert result.returncode == 2
-    assert "did you mean --json" in result.stderr
-
-
 def test_control_bytes_of_arguments_never_reach_the_terminal_raw():
     for words in [["\x1b[31mred"], ["query", "--\x1b[31m"], ["query", "\x1b]0;x\a", "SELECT 1"]]:
         result = seep(*words)

@@ -248,8 +248,3 @@ def test_a_tab_in_bash_completes_the_line(tmp_path):
         screen.wait(line.rstrip())
         assert line in screen.text("-J").replace("\n", " ")
     screen.close()
-
-
-def test_a_shell_that_is_not_known_is_refused():
-    done = run_plain([SEEP, "completion", "csh"])
-    assert done.status == 2 and b"csh" in done.stderr

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, SCHEMA, SEEP, parse_truth, program
+from harness import LIMIT_S, SCHEMA, SEEP, parse_truth, program
 from json_schema import Validator
-from running import Steps, Terminal, ledger_of, wait_until, watched
+from running import Steps, Terminal, launch, ledger_of, wait_until, watched
 
 
 def diff(seep, *words):
@@ -166,9 +166,7 @@ def test_the_blocks_that_are_held_are_listed(seep, steps):
 
 def test_blocks_that_change_while_they_are_read_are_left_out(seep):
     """Two threads allocate and free all the while; a third of the blocks lives briefly."""
-    process = subprocess.Popen([program("busy_until")], stdin=subprocess.PIPE,
-                               stdout=subprocess.DEVNULL,
-                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+    process = launch(seep, program("busy_until"), stdout=subprocess.DEVNULL)
     wait_until(lambda: watched(seep, "running"), "its ledger")
     assert seep.command("mark", str(process.pid), "m").status == 0
     for _ in range(20):

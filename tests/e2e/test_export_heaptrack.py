@@ -3,7 +3,6 @@
 stack, and heaptrack_gui opens the same file."""
 
 import gzip
-import re
 
 import pytest
 

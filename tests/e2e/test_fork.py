@@ -16,7 +16,6 @@ from harness import (
     check_truth,
     parse_truth,
     program,
-    read_report,
     record_with_truth,
     run_plain,
     site,
@@ -69,7 +68,7 @@ def test_without_a_recorder_each_child_has_its_ledger_if_asked_for(seep, kind):
         if not truth.sites:
             assert not ledgers
             continue
-        report = read_report(seep.command("report", *ledgers, "--json").stdout)
+        report = seep.load(*ledgers)
         check_totals(report)
         check_truth(report, truth)
         if kind in ("few", "handler", "threads"):
@@ -103,7 +102,7 @@ def alone(seep):
 
 def reports_of_ledgers(seep):
     paths = seep.ledger_dir.glob("*.ledger*")
-    return [read_report(seep.command("report", path, "--json").stdout) for path in paths]
+    return [seep.load(path) for path in paths]
 
 
 @pytest.mark.parametrize("kind", SMALL)

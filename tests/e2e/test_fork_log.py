@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness import RUNTIME, check_totals, parse_truth, program, read_report, run_plain, site
+from harness import RUNTIME, check_totals, parse_truth, program, run_plain, site
 
 OPERATIONS = 700
 # Of time, and of how the library worked.
@@ -24,7 +24,7 @@ def child_report(seep, seed, forks):
     command = [program("fork_mix"), str(seed), str(OPERATIONS)]
     assert run_plain(command, env=env).status == 0
     ledgers = list(seep.ledger_dir.glob("*.ledger*"))
-    reports = [read_report(seep.command("report", path, "--json").stdout) for path in ledgers]
+    reports = [seep.load(path) for path in ledgers]
     for path in ledgers:
         path.unlink()
     (child,) = (report for report in reports if report["totals"]["inherited_frees"])
@@ -54,8 +54,7 @@ def test_a_replayed_ledger_says_what_one_from_the_start_says(seep, seed):
 def test_a_child_that_gives_up_its_rights_has_its_ledger_before_that(seep, how):
     if how in ("setuid", "chroot") and os.geteuid() != 0:
         pytest.skip("needs root")
-    result, recordings = seep.run([program("fork_confined"), how])
-    assert result.status == 0
+    recordings = seep.record([program("fork_confined"), how])
     main, child = recordings.all()
     assert site(child, "allocate")["allocs"] == 3010
     assert main["totals"]["unrecorded_children"] == 0

@@ -76,13 +76,6 @@ def test_growth_is_not_looked_for_unless_there_is_time(seep):
     assert "Growth was not judged: process" in text
 
 
-def test_wrong_use_is_refused(seep):
-    for options in (("--growth-after", "1ms"), ("--growth-after", "0", "--growth-exitcode", "3")):
-        done = seep.command("run", *options, "--", "true")
-        assert done.status == 2
-        assert b"growth" in done.stderr
-
-
 def test_ps_has_the_trend_while_it_runs(seep):
     process = subprocess.Popen(
         [SEEP, "run", "-q", *AFTER, "-o", seep.directory / "x.seep", "--",

@@ -136,7 +136,7 @@ def pprof_raw(path):
         if found := re.match(r" *(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*)", line):
             at = names.setdefault(int(found[1]), [])
             line = found[2]
-        if words := line.split():
+        if line.split():
             at.append(re.sub(r" \S+:\d+ s=\d+(\(.*\))?$", "", line.strip()))
     keys = [{"alloc_objects": "allocs", "alloc_space": "alloc_bytes",
              "inuse_objects": "live_blocks", "inuse_space": "live_bytes",
@@ -334,8 +334,7 @@ def test_stacks_under_heaptrack_are_those_that_heaptrack_prints(seep):
 def test_a_recording_and_an_import_join_in_a_diff(seep):
     path, _ = heaptrack_profile(seep.directory, "foreign")
     imported(seep, path)
-    result, recordings = seep.run([program("foreign")])
-    assert result.status == 0
+    recordings = seep.record([program("foreign")])
     done = seep.command("diff", "--json", "--by", "allocs", recordings.path, f"{path}.seep")
     assert done.status == 0, done.stderr.decode()
     changes = json.loads(done.stdout)
@@ -371,8 +370,7 @@ def without_allocator(sums):
 
 @pytest.mark.parametrize("form", ["pprof", "jemalloc"])
 def test_what_is_exported_comes_back_with_the_figures_of_all_stacks(seep, form):
-    result, recordings = seep.run([program("export_cxx")], options=["--by-thread"])
-    assert result.status == 0
+    recordings = seep.record([program("export_cxx")], options=["--by-thread"])
     path = seep.directory / "exported"
     assert seep.command("export", recordings.path, "--to", form, "-o", path).status == 0
     want, have = recordings.main(), imported(seep, path)
@@ -390,8 +388,7 @@ def test_what_is_exported_comes_back_with_the_figures_of_all_stacks(seep, form):
 
 
 def test_an_export_for_heaptrack_comes_back_with_its_totals(seep):
-    result, recordings = seep.run([program("export_cxx")])
-    assert result.status == 0
+    recordings = seep.record([program("export_cxx")])
     path = seep.directory / "exported.gz"
     assert seep.command("export", recordings.path, "--to", "heaptrack", "-o", path).status == 0
     want, have = recordings.main()["totals"], imported(seep, path)["totals"]
@@ -480,8 +477,6 @@ def test_a_bomb_is_refused_soon(seep):
     done = seep.command("import", "--from=pprof", bomb.name, cwd=seep.directory)
     assert done.status == 2
     assert "it holds more than 512 MB, which is the most that is read" in done.stderr.decode()
-
-
 
 
 def assert_proper(done, folder, before):

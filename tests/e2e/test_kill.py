@@ -21,11 +21,8 @@ import time
 
 import pytest
 
-from harness import read_report
+from harness import BUILD, RUNTIME, SEEP, read_report
 
-BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", pathlib.Path(__file__).parents[2] / "build"))
-RUNTIME = BUILD / "libseep.so"
-SEEP = BUILD / "seep"
 PROGRAM = BUILD / "programs" / "busy_truth"
 
 KILLS = int(os.environ.get("SEEP_KILLS", "20"))

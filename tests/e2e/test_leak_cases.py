@@ -135,8 +135,7 @@ def test_under_a_tracer_the_verdict_is_the_same(seep, name, tracer):
         return
     # What gdb prints has addresses and names of threads in it.
     command = [*words, LEAK_DIR / "gcc-O0" / case.program, case.name]
-    result, recordings = seep.run(command, how.options)
-    assert result.status == 0, result
+    recordings = seep.record(command, how.options)
     found = [read(p, seep.environment()) for p in recordings.folder.rglob("*.seep")]
     (report,) = [r for r in found if r["process"]["exe"].endswith(case.program)]
     assert not wrong_of(report, case) + judge_wait(report, why)

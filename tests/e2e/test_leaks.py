@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, SEEP, program, read_report
-from running import start, wait_until, watched
+from harness import LIMIT_S, SEEP, program, read_report
+from running import launch, start, wait_until, watched
 
 ANSWER = "1 leak: 192 B in 3 blocks lost, and 720 B in 15 blocks with them"
 FAULTS = {"signal": (["0", "11"], -signal.SIGSEGV), "status": (["3"], 3)}
@@ -30,9 +30,9 @@ def text_of(done):
     return done.stdout.decode()
 
 
-def begin(seep, *words, options=()):
+def begin(seep, command, *options):
     """The program, followed by a recorder and waiting; and its ledger."""
-    process = start(seep, shown(*words), *options, stdin=subprocess.PIPE)
+    process = start(seep, command, *options, stdin=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
     (ledger,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
     return process, ledger
@@ -40,14 +40,14 @@ def begin(seep, *words, options=()):
 
 def record(seep, *words, options=()):
     """The status of such a run, which leaves run.seep, and its summary."""
-    process, _ = begin(seep, *words, options=["--force", *options])
+    process, _ = begin(seep, shown(*words), "--force", *options)
     _, summary = process.communicate(timeout=LIMIT_S)
     return process.returncode, summary.decode()
 
 
 @pytest.fixture
 def running(seep):
-    process, ledger = begin(seep)
+    process, ledger = begin(seep, shown())
     yield ledger
     process.stdin.close()
     assert process.wait(timeout=LIMIT_S) == 0
@@ -89,9 +89,7 @@ def test_a_running_process_is_scanned_as_often_as_one_likes(seep, running):
 def test_a_program_is_found_by_the_name_of_a_link_to_it(seep):
     alias = seep.directory / "lists_loser"
     alias.symlink_to(program("loses_lists"))
-    process = start(seep, [alias], stdin=subprocess.PIPE)
-    assert process.stdout.readline() == b"ready\n"
-    wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    process, _ = begin(seep, [alias])
     assert f"\n{ANSWER}\n" in text_of(leaks(seep, "lists_loser"))
     process.communicate(timeout=LIMIT_S)
 
@@ -220,9 +218,7 @@ def copy_that_is_read(scan):
 
 def test_what_a_killed_copy_held_is_not_called_lost(seep):
     code = "x = [b'1' * (1 << 20) for _ in range(300)]; print('ready', flush=True); input()"
-    process = start(seep, [sys.executable, "-c", code], "--no-leak-check", stdin=subprocess.PIPE)
-    assert process.stdout.readline() == b"ready\n"
-    (ledger,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    process, ledger = begin(seep, [sys.executable, "-c", code], "--no-leak-check")
     scan = subprocess.Popen([SEEP, "leaks", str(ledger["pid"])], stdout=subprocess.PIPE,
                             env={**os.environ, **seep.environment()})  # fmt: skip
     while not (copy := copy_that_is_read(scan)):
@@ -234,9 +230,7 @@ def test_what_a_killed_copy_held_is_not_called_lost(seep):
 
 
 def test_a_dead_process_cannot_be_scanned(seep):
-    environment = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
-    process = subprocess.Popen(shown(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env=environment)
+    process = launch(seep, *shown())
     assert process.stdout.readline() == b"ready\n"
     assert f"\n{ANSWER}\n" in text_of(leaks(seep, str(process.pid))), "without a recorder, too"
     process.kill()
@@ -244,20 +238,6 @@ def test_a_dead_process_cannot_be_scanned(seep):
     text = text_of(leaks(seep, str(process.pid)))
     assert "\nNot scanned for leaks: the process has ended\n" in text
     assert "192 B" in text, "live blocks by call stack, as a hint"
-
-
-@pytest.mark.parametrize("words", [
-    ["--leak-kinds=lots", "x.seep"],
-    ["--why=there", "x.seep"],
-    ["--error-exitcode=0", "x.seep"],
-    ["--error-exitcode=256", "x.seep"],
-    ["--suppressions=missing.supp", "x.seep"],
-    ["missing.seep"],
-], ids=" ".join)
-def test_wrong_use_is_refused(seep, words):
-    done = leaks(seep, *words)
-    assert (done.status, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"seep leaks: ")
 
 
 @pytest.mark.parametrize("options", [[], ["--size-min", "100"]], ids=["all", "filtered"])

@@ -92,10 +92,6 @@ def test_the_first_page_lists_the_keys_of_seep_options(page):
     assert told.endswith(" ".join(one_line(" ".join(key)) for key in keys))
 
 
-def test_a_page_of_no_command_is_refused():
-    assert run_plain([SEEP, "help", "--man", "nothing"]).status == 2
-
-
 def test_two_builds_of_one_package_have_the_same_date():
     env = {**os.environ, "SOURCE_DATE_EPOCH": "86400"}
     shown = subprocess.run([SEEP, "help", "--man", "ps"], env=env, capture_output=True, text=True,

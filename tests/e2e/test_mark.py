@@ -7,18 +7,12 @@ import subprocess
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, SEEP, program, read_report, run_plain
-from running import PYTHON, apart, ledger_of, wait_until, watched
-
-
-def report(seep, path):
-    done = seep.command("report", "--json", path, cwd=seep.directory)
-    assert done.status == 0, done.stderr.decode()
-    return read_report(done.stdout)
+from harness import LIMIT_S, RUNTIME, SEEP, program, run_plain
+from running import PYTHON, apart, launch, ledger_of, wait_until, watched
 
 
 def names(seep, path):
-    return [mark["name"] for mark in report(seep, path)["marks"]]
+    return [mark["name"] for mark in seep.load(path)["marks"]]
 
 
 @pytest.mark.fast
@@ -28,7 +22,7 @@ def test_marks_of_program_and_tool_have_epochs_of_their_own(seep, steps):
         assert (done.status, done.stderr) == (0, b"")
         assert f"mark outside {i} set in mark_steps (pid {steps.pid}) at ".encode() in done.stdout
         steps.mark(f"inside {i}")
-    marks = report(seep, ledger_of(seep, steps.pid))["marks"]
+    marks = seep.load(ledger_of(seep, steps.pid))["marks"]
     assert [m["epoch"] for m in marks] == list(range(1, 41))
     assert [m["name"] for m in marks] == [f"{w} {i}" for i in range(20) for w in ("outside", "inside")]
     assert all(m["exact"] for m in marks)
@@ -99,7 +93,7 @@ def test_a_tool_says_that_there_is_no_room_for_marks(seep, steps):
     done = seep.command("mark", str(steps.pid), "x")
     assert done.status == 2 and b"no room for more than" in done.stderr
     steps.do("+ keep_a 3 10")
-    assert report(seep, ledger_of(seep, steps.pid))["totals"]["live_bytes"] == 30
+    assert seep.load(ledger_of(seep, steps.pid))["totals"]["live_bytes"] == 30
 
 
 def test_a_mark_on_a_tree_reaches_descendants_that_are_recorded(seep):
@@ -109,9 +103,7 @@ def test_a_mark_on_a_tree_reaches_descendants_that_are_recorded(seep):
               "    more = bytearray(3_000_000)\n"
               "    print(os.getpid(), flush=True)\n"
               "sys.stdin.read()\n")
-    process = subprocess.Popen([PYTHON, "-c", script], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE,
-                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+    process = launch(seep, PYTHON, "-c", script)
     child = int(process.stdout.readline())
     wait_until(lambda: len(watched(seep, "running")) == 2, "the child's ledger")
     alone = seep.command("mark", str(process.pid), "alone")
@@ -141,13 +133,13 @@ def test_snapshots_have_names_of_their_own(seep, steps):
     for blocks in (1, 2, 3):
         done = seep.command("snapshot", "-q", str(steps.pid), cwd=seep.directory)
         assert (done.status, done.stdout, done.stderr) == (0, b"", b"")
-        found = report(seep, f"mark_steps.{steps.pid}.{blocks}.seep")
+        found = seep.load(f"mark_steps.{steps.pid}.{blocks}.seep", cwd=seep.directory)
         assert found["totals"]["live_blocks"] == blocks
         assert found["process"]["ended"] == "running"
         steps.do("+ keep_a 1 100")
     named = seep.command("snapshot", "-q", "mark_steps", "-o", "named.seep", cwd=seep.directory)
     assert named.status == 0
-    assert report(seep, "named.seep")["totals"]["live_blocks"] == 4
+    assert seep.load(seep.directory / "named.seep")["totals"]["live_blocks"] == 4
     again = seep.command("snapshot", "-q", str(steps.pid), "-o", "named.seep", cwd=seep.directory)
     assert again.status == 2 and b"--force" in again.stderr
 
@@ -216,12 +208,6 @@ def test_reaping_removes_the_dead_that_nobody_needs(seep):
     assert last.splitlines()[-1].startswith("2 ledgers removed")
 
 
-@pytest.mark.fast
-def test_reaping_is_no_document(seep):
-    done = seep.command("ps", "--reap", "--json")
-    assert done.status == 2 and b"--reap cannot be used with --json" in done.stderr
-
-
 def test_marks_survive_a_sudden_death(seep, steps):
     steps.mark("one")
     assert seep.command("mark", str(steps.pid), "two").status == 0
@@ -229,4 +215,4 @@ def test_marks_survive_a_sudden_death(seep, steps):
     steps.process.wait(timeout=LIMIT_S)
     assert names(seep, ledger_of(seep, steps.pid)) == ["one", "two"]
     assert seep.command("save", "-q", "-o", "dead.seep", str(steps.pid), cwd=seep.directory).status == 0
-    assert names(seep, "dead.seep") == ["one", "two"]
+    assert names(seep, seep.directory / "dead.seep") == ["one", "two"]

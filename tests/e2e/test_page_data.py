@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """A page holds what --json says, to the last figure; and how it is written and opened."""
-import copy
 import json
 import os
 import stat
@@ -14,7 +13,7 @@ from page_data import contexts_of, read_page
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """{name: recording} of programs whose documents have all that a document can have."""
-    seep = harness.Seep(tmp_path_factory.mktemp("recorded"))
+    made = harness.Seep(tmp_path_factory.mktemp("recorded"))
     programs = {
         "recursion": (["recursion"], []),
         "threads": (["by_thread"], ["--by-thread"]),
@@ -26,10 +25,10 @@ def recorded(tmp_path_factory):
     }
     paths = {}
     for name, (words, options) in programs.items():
-        _, recordings = seep.run([harness.program(words[0]), *words[1:]], options=options)
+        _, recordings = made.run([harness.program(words[0]), *words[1:]], options=options)
         paths[name] = recordings.path
-    yield seep, paths
-    seep.close()
+    yield paths
+    made.close()
 
 
 def page_of(seep, tmp_path, *words):
@@ -48,48 +47,32 @@ def json_of(seep, *words):
 
 def named(document, contexts):
     """With frames in place of their indexes, without what a page leaves out; in one order."""
-    contexts = copy.deepcopy(contexts)
-    for context in contexts:
-        context["frames"] = [{k: v for k, v in document["frames"][i].items() if k != "address"}
-                             for i in context["frames"]]
-    return sorted(contexts, key=json.dumps)
+    frames = [{k: v for k, v in frame.items() if k != "address"} for frame in document["frames"]]
+    whole = ({**context, "frames": [frames[i] for i in context["frames"]]} for context in contexts)
+    return sorted(json.dumps(context, sort_keys=True) for context in whole)
 
 
 def expected_contexts(document):
-    contexts = []
     for context in document["contexts"]:
-        context = {k: v for k, v in context.items() if k not in ("id", "hash", "first_ns")}
-        contexts.append(context)
-    for context, original in zip(contexts, document["contexts"]):
-        since = original["first_ns"] - document["process"]["start_ns"]
-        context["first_ms"] = max(since, 0) // 1000000
-        # The order of the keys is that of the page.
-        context_frames = context.pop("frames")
-        context["frames"] = context_frames
-    return contexts
-
-
-def in_key_order(contexts):
-    return sorted((json.dumps(context, sort_keys=True) for context in contexts))
+        since = context["first_ns"] - document["process"]["start_ns"]
+        kept = {k: v for k, v in context.items() if k not in ("id", "hash", "first_ns")}
+        yield {**kept, "first_ms": max(since, 0) // 1000000}
 
 
 @pytest.mark.parametrize("name", ["recursion", "threads", "kinds", "leaks", "signals", "deep"])
-def test_a_page_has_the_contexts_of_the_document(recorded, tmp_path, name):
-    seep, paths = recorded
-    _, page = read_page(page_of(seep, tmp_path, "report", paths[name]))
-    document = json_of(seep, "report", paths[name])
-    assert in_key_order(named(page, contexts_of(page))) == in_key_order(
-        named(document, expected_contexts(document)))
+def test_a_page_has_the_contexts_of_the_document(seep, recorded, tmp_path, name):
+    _, page = read_page(page_of(seep, tmp_path, "report", recorded[name]))
+    document = json_of(seep, "report", recorded[name])
+    assert named(page, contexts_of(page)) == named(document, expected_contexts(document))
     assert page["contexts"]["count"] == len(document["contexts"]) > 0
     folded = sum("folded" in context for context in document["contexts"])
     assert (folded > 0) == (name in ("recursion", "signals"))
 
 
 @pytest.mark.parametrize("name", ["threads", "leaks"])
-def test_a_page_has_the_rest_of_the_document_as_it_is(recorded, tmp_path, name):
-    seep, paths = recorded
-    _, page = read_page(page_of(seep, tmp_path, "report", paths[name]))
-    document = json_of(seep, "report", paths[name])
+def test_a_page_has_the_rest_of_the_document_as_it_is(seep, recorded, tmp_path, name):
+    _, page = read_page(page_of(seep, tmp_path, "report", recorded[name]))
+    document = json_of(seep, "report", recorded[name])
     assert set(page) == set(document)
     for key in set(document) - {"contexts", "frames", "leaks"}:
         assert page[key] == document[key], key
@@ -106,11 +89,10 @@ def test_a_page_has_the_rest_of_the_document_as_it_is(recorded, tmp_path, name):
             assert "frames" not in ours
 
 
-def test_a_page_says_which_part_of_a_stack_is_worth_reading(recorded, tmp_path):
-    seep, paths = recorded
-    view, page = read_page(page_of(seep, tmp_path, "report", paths["leaks"]))
+def test_a_page_says_which_part_of_a_stack_is_worth_reading(seep, recorded, tmp_path):
+    view, page = read_page(page_of(seep, tmp_path, "report", recorded["leaks"]))
     contexts = contexts_of(page)
-    assert view["kind"] == "report" and view["file"] == str(paths["leaks"])
+    assert view["kind"] == "report" and view["file"] == str(recorded["leaks"])
     assert len(view["trim"]) == 2 * len(contexts)
     assert len(view["function"]) == len(view["origin"]) == len(page["frames"])
     assert max(view["function"]) == len(view["functions"]) - 1
@@ -127,13 +109,12 @@ def test_a_page_says_which_part_of_a_stack_is_worth_reading(recorded, tmp_path):
     assert any(line.startswith("top_leaks (pid") for line in view["head"])
 
 
-def test_a_page_of_a_diff_has_its_document(recorded, tmp_path):
-    seep, paths = recorded
-    words = ("diff", paths["deep"], paths["kinds"])
+def test_a_page_of_a_diff_has_its_document(seep, recorded, tmp_path):
+    words = ("diff", recorded["deep"], recorded["kinds"])
     view, page = read_page(page_of(seep, tmp_path, *words))
     assert page == json_of(seep, *words)
     assert view["kind"] == "diff"
-    assert view["file"] == [str(paths["deep"]), str(paths["kinds"])]
+    assert view["file"] == [str(recorded["deep"]), str(recorded["kinds"])]
     assert len(view["trim"]) == 2 * len(page["changes"]) > 0
     mains = {number for frame, number in zip(page["frames"], view["function"])
              if frame["function"] == "main"}
@@ -141,9 +122,8 @@ def test_a_page_of_a_diff_has_its_document(recorded, tmp_path):
     assert len(mains) == 2
 
 
-def test_a_function_has_one_number_on_both_sides_of_a_diff(recorded, tmp_path):
-    seep, paths = recorded
-    view, page = read_page(page_of(seep, tmp_path, "diff", paths["deep"], paths["whole"]))
+def test_a_function_has_one_number_on_both_sides_of_a_diff(seep, recorded, tmp_path):
+    view, page = read_page(page_of(seep, tmp_path, "diff", recorded["deep"], recorded["whole"]))
     numbers, modules = {}, {}
     for frame, number in zip(page["frames"], view["function"]):
         numbers.setdefault(frame["function"], set()).add(number)
@@ -153,50 +133,44 @@ def test_a_function_has_one_number_on_both_sides_of_a_diff(recorded, tmp_path):
     assert all(len(numbers[function]) == 1 for function in both)
 
 
-def test_a_page_is_private_and_replaces_no_recording(recorded, tmp_path):
-    seep, paths = recorded
-    page = page_of(seep, tmp_path, "report", paths["kinds"])
+def test_a_page_is_private_and_replaces_no_recording(seep, recorded, tmp_path):
+    page = page_of(seep, tmp_path, "report", recorded["kinds"])
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-    before = paths["deep"].read_bytes()
-    done = seep.command("report", paths["kinds"], "--html", paths["deep"])
+    before = recorded["deep"].read_bytes()
+    done = seep.command("report", recorded["kinds"], "--html", recorded["deep"])
     assert done.status == 2 and b"is a recording; a page does not replace it" in done.stderr
-    done = seep.command("diff", paths["kinds"], paths["deep"], "--html", paths["deep"])
+    done = seep.command("diff", recorded["kinds"], recorded["deep"], "--html", recorded["deep"])
     assert done.status == 2 and b"is a recording; a page does not replace it" in done.stderr
-    assert paths["deep"].read_bytes() == before
+    assert recorded["deep"].read_bytes() == before
 
 
-def test_a_page_excludes_other_forms(recorded, tmp_path):
-    seep, paths = recorded
+def test_a_page_excludes_other_forms(seep, recorded, tmp_path):
     for form in ("--json", "--tree", "--flat", "--raw"):
-        done = seep.command("report", paths["kinds"], "--html", tmp_path / "x.html", form)
+        done = seep.command("report", recorded["kinds"], "--html", tmp_path / "x.html", form)
         assert done.status == 2 and b"exclude each other" in done.stderr
-    done = seep.command("diff", paths["kinds"], paths["deep"], "--html", "x.html", "--json")
+    done = seep.command("diff", recorded["kinds"], recorded["deep"], "--html", "x.html", "--json")
     assert done.status == 2 and b"exclude each other" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--full", "--by-thread", "--gen-suppressions", "--by=lost"])
-def test_what_a_page_does_not_heed_is_refused(recorded, tmp_path, option):
-    seep, paths = recorded
-    done = seep.command("report", paths["kinds"], option, "--html", tmp_path / "x.html")
+def test_what_a_page_does_not_heed_is_refused(seep, recorded, tmp_path, option):
+    done = seep.command("report", recorded["kinds"], option, "--html", tmp_path / "x.html")
     assert done.status == 2 and b"cannot be used with --html" in done.stderr
     assert not (tmp_path / "x.html").exists()
 
 
-def test_what_cannot_be_written_is_said(recorded):
-    seep, paths = recorded
-    done = seep.command("report", paths["kinds"], "--html", "/dev/full")
+def test_what_cannot_be_written_is_said(seep, recorded):
+    done = seep.command("report", recorded["kinds"], "--html", "/dev/full")
     assert done.status == 2 and b"No space left" in done.stderr
 
 
-def test_a_file_without_a_name_is_refused(recorded):
-    seep, paths = recorded
+def test_a_file_without_a_name_is_refused(seep, recorded):
     for words in (("report", "--html", ""), ("export", "-t", "csv", "-o", ""), ("open", "-o", "")):
-        done = seep.command(words[0], paths["kinds"], *words[1:])
+        done = seep.command(words[0], recorded["kinds"], *words[1:])
         assert done.status == 2 and b"the name of the file for" in done.stderr
 
 
-def test_a_profile_of_another_tool_is_to_be_imported(recorded, tmp_path):
-    seep, _ = recorded
+def test_a_profile_of_another_tool_is_to_be_imported(seep, tmp_path):
     foreign = tmp_path / "foreign"
     foreign.write_text("heap_v2/524288\n  t*: 1: 100 [0: 0]\n@ 0x400 0x500\n  t*: 1: 100 [0: 0]\n"
                        "MAPPED_LIBRARIES:\n")
@@ -212,43 +186,39 @@ def browser(tmp_path, text):
     path = tmp_path / "browser"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
-    return {"BROWSER": str(path), "HOME": str(tmp_path / "home")}
+    return {"BROWSER": str(path), **home(tmp_path)}
 
 
-def open_page(seep, env, *words):
-    (env_home := harness.pathlib.Path(env["HOME"])).mkdir(exist_ok=True)
-    assert env_home
-    return seep.command("open", *words, env=env)
+def home(tmp_path):
+    (tmp_path / "home").mkdir()
+    return {"HOME": str(tmp_path / "home")}
 
 
-def test_open_writes_a_page_and_starts_the_browser(recorded, tmp_path):
-    seep, paths = recorded
+def test_open_writes_a_page_and_starts_the_browser(seep, recorded, tmp_path):
     env = browser(tmp_path, f'cp "$1" {tmp_path}/seen.html')
-    done = open_page(seep, env, paths["kinds"])
-    page = tmp_path / "home" / ".cache" / "seep" / (paths["kinds"].name + ".html")
+    done = seep.command("open", recorded["kinds"], env=env)
+    page = tmp_path / "home" / ".cache" / "seep" / (recorded["kinds"].name + ".html")
     assert done.status == 0 and done.stderr == b""
     assert done.stdout.decode() == f"{page}\n"
     assert (tmp_path / "seen.html").read_bytes() == page.read_bytes()
-    assert read_page(page)[1] == read_page(page_of(seep, tmp_path, "report", paths["kinds"]))[1]
+    assert read_page(page)[1] == read_page(page_of(seep, tmp_path, "report", recorded["kinds"]))[1]
     assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
 
 
-def test_open_starts_a_browser_that_has_arguments(recorded, tmp_path):
-    seep, paths = recorded
+def test_open_starts_a_browser_that_has_arguments(seep, recorded, tmp_path):
     env = browser(tmp_path, f'test "$1" = --new && cp "$2" {tmp_path}/seen.html')
     env["BROWSER"] += " --new"
     page = tmp_path / "a page.html"
-    done = open_page(seep, env, paths["kinds"], "-o", page)
+    done = seep.command("open", recorded["kinds"], "-o", page, env=env)
     assert done.status == 0, done.stderr
     assert (tmp_path / "seen.html").read_bytes() == page.read_bytes()
 
 
-def test_open_does_not_wait_for_a_browser_to_be_closed(recorded, tmp_path):
-    seep, paths = recorded
+def test_open_does_not_wait_for_a_browser_to_be_closed(seep, recorded, tmp_path):
     fifo = tmp_path / "closed"
     os.mkfifo(fifo)
     env = browser(tmp_path, f"read line <{fifo}")
-    done = open_page(seep, env, paths["kinds"], "-o", tmp_path / "p.html")
+    done = seep.command("open", recorded["kinds"], "-o", tmp_path / "p.html", env=env)
     assert done.status == 0 and done.stdout.decode() == f"{tmp_path}/p.html\n"
     # The browser is still there to read it.
     fifo.write_text("close\n")
@@ -256,23 +226,20 @@ def test_open_does_not_wait_for_a_browser_to_be_closed(recorded, tmp_path):
 
 @pytest.mark.parametrize("text, said", [("exit 3", b"ended with status 3"),
                                         ("kill -9 $$", b"was killed by signal 9")])
-def test_open_says_that_the_browser_failed(recorded, tmp_path, text, said):
-    seep, paths = recorded
-    done = open_page(seep, browser(tmp_path, text), paths["kinds"])
+def test_open_says_that_the_browser_failed(seep, recorded, tmp_path, text, said):
+    done = seep.command("open", recorded["kinds"], env=browser(tmp_path, text))
     assert done.status == 2 and said in done.stderr
     assert harness.pathlib.Path(done.stdout.decode().strip()).exists()
 
 
-def test_open_without_a_display_says_what_to_do(recorded, tmp_path):
-    seep, paths = recorded
-    env = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", "HOME": str(tmp_path / "home")}
-    done = open_page(seep, env, paths["kinds"])
+def test_open_without_a_display_says_what_to_do(seep, recorded, tmp_path):
+    env = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", **home(tmp_path)}
+    done = seep.command("open", recorded["kinds"], env=env)
     assert done.status == 0
     assert b"there is no display: open this file in a browser" in done.stderr
     assert read_page(harness.pathlib.Path(done.stdout.decode().strip()))
 
 
-def test_open_without_a_home_asks_for_a_name(recorded):
-    seep, paths = recorded
-    done = seep.command("open", paths["kinds"], env={"HOME": "", "XDG_CACHE_HOME": ""})
+def test_open_without_a_home_asks_for_a_name(seep, recorded):
+    done = seep.command("open", recorded["kinds"], env={"HOME": "", "XDG_CACHE_HOME": ""})
     assert done.status == 2 and b"name a file with -o" in done.stderr

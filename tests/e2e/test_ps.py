@@ -114,8 +114,6 @@ def test_numbers_can_be_strings(seep):
     (entry,) = [p for p in processes if p["ledger"].startswith(f"{seep.ledger_dir}/")]
     assert isinstance(entry["live_bytes"], str)
     assert isinstance(entry["pid"], int)
-    assert seep.command("ps", "--json=odd").status == 2
-    assert seep.command("ps", "one", "two").status == 2
 
 
 def left_out(seep, text):
@@ -194,8 +192,7 @@ def test_hostile_files_in_the_folder_are_passed_over(seep):
     assert entry["pid"] in [p["pid"] for p in watched(seep)]
     process.communicate(timeout=LIMIT_S)
     # A run in such a folder works as in any other.
-    result, recordings = seep.run(["/bin/true"])
-    assert result.status == 0
+    recordings = seep.record(["/bin/true"])
     assert recordings.main()["process"]["ended"] == "exit"
 
 

@@ -60,28 +60,6 @@ def test_a_terminal_gets_lines_that_fit_and_no_color_is_respected(seep, recordin
                 assert len(line) <= 72, line
 
 
-@pytest.mark.fast
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (["/nonexistent.seep"], "nonexistent"),
-        (["/etc/passwd"], "passwd"),
-        ([], "usage"),
-        (["--by", "color", "x"], "color"),
-        (["--tree", "--flat", "x"], "exclude each other"),
-        (["--top", "many", "x"], "many"),
-        (["--top", "3", "--tree", "x"], "cannot be used with --tree"),
-        (["--module", "", "x"], "name of a module"),
-        (["--module", "!", "x"], "name of a module"),
-    ],
-)
-def test_a_mistake_is_one_clear_sentence(seep, words, message):
-    done = seep.command("report", *words)
-    assert done.status == 2
-    assert done.stdout == b""
-    assert message in done.stderr.decode()
-
-
 def test_names_never_reach_the_terminal_raw(seep):
     _, recordings = seep.run(["/bin/true", "\x1b]0;owned\x07", "\x9b31m"])
     for view in VIEWS:

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, read_report
-from running import PYTHON, TRUE, start, wait_until, watched
+from harness import LIMIT_S
+from running import PYTHON, TRUE, launch, start, wait_until, watched
 
 KEEP = "import sys; kept = bytearray(3_000_000); print('ready', flush=True); sys.stdin.read()"
 
@@ -17,8 +17,7 @@ KEEP = "import sys; kept = bytearray(3_000_000); print('ready', flush=True); sys
 @pytest.fixture
 def alone(seep):
     """A program with the library and without a recorder, which ends when it is closed."""
-    process = subprocess.Popen([PYTHON, "-c", KEEP], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+    process = launch(seep, PYTHON, "-c", KEEP)
     assert process.stdout.readline() == b"ready\n"
     yield process
     process.communicate(timeout=LIMIT_S)
@@ -29,7 +28,7 @@ def save(seep, *words):
 
 
 def load(seep, path):
-    return read_report(seep.command("report", "--json", path, cwd=seep.directory).stdout)
+    return seep.load(path, cwd=seep.directory)
 
 
 def unaged(entries):
@@ -53,9 +52,7 @@ def test_a_running_process_is_saved_and_goes_on(seep, alone):
 
 
 def test_of_a_process_that_called_exec_the_program_that_runs_now_is_saved(seep):
-    process = subprocess.Popen(["sh", "-c", 'exec "$0" -c "$1"', PYTHON, KEEP],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+    process = launch(seep, "sh", "-c", 'exec "$0" -c "$1"', PYTHON, KEEP)
     assert process.stdout.readline() == b"ready\n"
     (now,), (before,) = watched(seep, "running"), watched(seep, "dead")
     assert save(seep, "-o", "now.seep", str(process.pid)).status == 0
@@ -118,9 +115,7 @@ if os.fork() == 0:
     os._exit(0)
 os._exit(0)
 """
-    options = {"LD_PRELOAD": str(RUNTIME), "SEEP_OPTIONS": "forks=1"}
-    process = subprocess.Popen([PYTHON, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env={**os.environ, **seep.environment(options)})
+    process = launch(seep, PYTHON, "-c", script, env={"SEEP_OPTIONS": "forks=1"})
     assert process.stdout.readline() == b"ready\n"
     assert process.wait(timeout=LIMIT_S) == 0
     assert save(seep, "-o", "parent.seep", str(process.pid)).status == 0

@@ -8,9 +8,7 @@ import stat
 import subprocess
 import time
 
-import pytest
-
-from harness import SEEP, check_totals, program, read_report
+from harness import SEEP, check_totals, program
 from running import PYTHON, apart, finish, start, wait_until
 
 EVERY = ("--snapshot-every", "100ms")
@@ -25,12 +23,6 @@ def numbers(folder, stem="run"):
 
 def snapshot(seep, number, stem="run"):
     return seep.directory / f"{stem}.{number:03}.seep"
-
-
-def load(seep, path):
-    done = seep.command("report", path, "--json")
-    assert done.status == 0, done.stderr.decode()
-    return read_report(done.stdout)
 
 
 def run_busy(seep, *options, until, arguments=()):
@@ -53,7 +45,7 @@ def test_snapshots_are_whole_recordings_of_a_moment_and_the_newest_are_kept(seep
     assert re.fullmatch("(seep run: .* left out: earlier ones were still being written\n)?", err)
     kept = numbers(folder)
     assert len(kept) == 3 and kept == list(range(kept[0], kept[0] + 3)) and kept[0] > 4
-    reports = [load(seep, snapshot(seep, n)) for n in kept] + [load(seep, folder / "run.seep")]
+    reports = [seep.load(snapshot(seep, n)) for n in kept] + [seep.load(folder / "run.seep")]
     for report in reports[:-1]:
         assert report["process"]["ended"] == "running"
         assert report["process"]["end_ns"] is None
@@ -83,9 +75,9 @@ def test_each_process_has_snapshots_of_its_own(seep):
         return list((seep.directory / "run.seep.d").glob("*.002.seep"))
 
     run_busy(seep, *EVERY, until=second, arguments=["child"])
-    main = load(seep, seep.directory / "run.seep")
+    main = seep.load(seep.directory / "run.seep")
     (path,) = second()
-    report = load(seep, path)
+    report = seep.load(path)
     assert report["process"]["ppid"] == main["process"]["pid"]
     assert report["process"]["ended"] == "running"
 
@@ -147,18 +139,3 @@ def test_snapshots_leave_room_for_the_recording(seep, tmp_path):
         assert sorted(os.listdir(folder)) == [f"run.00{n}.seep" for n in (1, 2, 3)] + ["run.seep"]
     finally:
         os.close(folder)
-
-
-@pytest.mark.parametrize(
-    "options, complaint",
-    [
-        (["--snapshot-every", "0"], b"the minimum is 10 ms"),
-        (["--snapshot-every", "5ms"], b"--snapshot-every: '5ms' is too small"),
-        (["--snapshot-every", "soon"], b"soon"),
-        (["--snapshot-every", "1s", "--snapshot-keep", "0"], b"--snapshot-keep: '0' is too small"),
-    ],
-)
-def test_times_and_numbers_that_make_no_sense_are_refused(seep, options, complaint):
-    result = seep.command("run", *options, "/bin/true")
-    assert result.status == 2
-    assert complaint in result.stderr

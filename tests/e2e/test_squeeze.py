@@ -17,11 +17,8 @@ import tempfile
 
 import pytest
 
-from harness import need_open_to_others, read_report
+from harness import BUILD, RUNTIME, SEEP, need_open_to_others, read_report, site
 
-BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", pathlib.Path(__file__).parents[2] / "build"))
-RUNTIME = BUILD / "libseep.so"
-SEEP = BUILD / "seep"
 PROGRAM = BUILD / "programs" / "squeeze"
 NOBODY = 65534
 
@@ -105,12 +102,8 @@ def ledger_of_nobody(done, who):
 
 
 def counted(recording):
-    sums = [0, 0, 0]
-    for context in recording["contexts"]:
-        if any(frame["function"] == "counted" for frame in context["frames"]):
-            for i, field in enumerate(("allocs", "alloc_bytes", "frees")):
-                sums[i] += context[field]
-    return sums
+    figures = site(recording, "counted")
+    return [figures[name] for name in ("allocs", "bytes", "frees")]
 
 
 def assert_honest(recording, truth):
@@ -121,6 +114,14 @@ def assert_honest(recording, truth):
     assert totals["dropped"] or recording["unseen"], f"{counted(recording)} of {truth}, and silent"
     # Without their stacks or not at all, but never more than there were.
     assert all(c <= t for c, t in zip(counted(recording), truth))
+
+
+def assert_all_honest(place, out):
+    """Of the program, and of its child if that has a ledger; gives the reports."""
+    found = ledgers(place)
+    for recording, who in zip(found, ("main", "child")):
+        assert_honest(recording, truth_of(out, who))
+    return found
 
 
 def assert_complete(recording, truth):
@@ -210,11 +211,7 @@ SIZES = ["4k", "64k", "256k", "1m", "4m", "16m"]
 def test_a_full_file_system_harms_nobody(place, small_tmpfs, size):
     small_tmpfs(size)
     recorded = run_both(place, ["work", 60000, "fork", 20000, "work", 20000])
-    truth = [truth_of(recorded.stdout), truth_of(recorded.stdout, "child")]
-    found = ledgers(place)
-    assert len(found) <= 2
-    for recording, expected in zip(found, truth):
-        assert_honest(recording, expected)
+    assert len(assert_all_honest(place, recorded.stdout)) <= 2
 
 
 @needs_root
@@ -225,8 +222,7 @@ def test_a_file_system_that_fills_up_meanwhile(place, small_tmpfs):
     filler.unlink()
     recorded = run(place, arguments)
     assert (recorded.returncode, recorded.stdout) == (0, plain.stdout)
-    for recording, who in zip(ledgers(place), ("main", "child")):
-        assert_honest(recording, truth_of(recorded.stdout, who))
+    assert_all_honest(place, recorded.stdout)
 
 
 # ---- limits -------------------------------------------------------------------------------------------
@@ -247,9 +243,7 @@ def test_a_limited_address_space(place):
     for room in (4, 8, 12, 16, 24, 64, 256, 1024):
         # What the library itself maps is its price; the ledger has to fit in what is left.
         done = run_both(place, arguments, Limits(AS=needed + (room << 20)))
-        print(f"{room} MB of room: {len(ledgers(place))} ledgers")
-        for recording, who in zip(ledgers(place), ("main", "child")):
-            assert_honest(recording, truth_of(done.stdout, who))
+        print(f"{room} MB of room: {len(assert_all_honest(place, done.stdout))} ledgers")
         for path in (place / "ledgers").rglob("*.ledger*"):
             path.unlink()
 
@@ -259,9 +253,8 @@ def test_an_address_space_that_is_limited_later(place, megabytes):
     # Above what is mapped: a library that was there first is part of that.
     arguments = ["work", 1000, "as", megabytes << 20, "work", 60000, "fork", 1000]
     done = run_both(place, arguments)
-    found = ledgers(place)
-    for recording, who in zip(found, ("main", "child")):
-        assert_honest(recording, truth_of(done.stdout, who))
+    found = assert_all_honest(place, done.stdout)
+    for recording in found:
         totals = recording["totals"]
         assert totals["live_bytes"] == totals["alloc_bytes"] - totals["freed_bytes"]
     # The parent's ledger is not in the child: that leaves room for one.
@@ -290,8 +283,7 @@ def test_no_descriptor_for_a_forked_child(place):
 @pytest.mark.parametrize("limit", [0, 4096, 1 << 20, 1 << 26])
 def test_a_limited_file_size(place, limit):
     done = run_both(place, ["work", 40000], Limits(FSIZE=limit))
-    for recording in ledgers(place):
-        assert_honest(recording, truth_of(done.stdout))
+    assert_all_honest(place, done.stdout)
 
 
 def test_a_file_size_that_is_limited_later(place):

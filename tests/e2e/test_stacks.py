@@ -6,29 +6,30 @@ from harness import check_truth, contexts_of, functions, program, record_with_tr
 VERIFY = {"SEEP_OPTIONS": "verify=1"}
 
 
-def test_fibers_that_take_turns_land_on_their_own_last_walks(seep):
-    recordings, truth = record_with_truth(seep, "fibers", env=VERIFY)
+def verified(seep, *command):
+    """The report of a run whose walks were all found right, and what is said of them."""
+    recordings, truth = record_with_truth(seep, *command, env=VERIFY)
     report = recordings.main()
     check_truth(report, truth)
     figures = report["totals"]["verify"]
-    assert figures["differences"] == 0 and figures["truncated"] == 0
+    assert figures["differences"] == 0
+    return report, figures
+
+
+def test_fibers_that_take_turns_land_on_their_own_last_walks(seep):
+    _, figures = verified(seep, "fibers")
+    assert figures["truncated"] == 0
     assert figures["walks"] > 40_000
     assert figures["walks"] - figures["landed"] < 20
 
 
 def test_more_fibers_than_walks_are_remembered_are_walked_in_full(seep):
-    recordings, truth = record_with_truth(seep, "fibers", "many", env=VERIFY)
-    report = recordings.main()
-    check_truth(report, truth)
-    figures = report["totals"]["verify"]
-    assert figures["differences"] == 0 and figures["truncated"] == 0
+    _, figures = verified(seep, "fibers", "many")
+    assert figures["truncated"] == 0
 
 
 def test_generated_code_is_passed_by_its_frame_pointer_on_a_threads_own_stack(seep):
-    recordings, truth = record_with_truth(seep, "generated_code", env=VERIFY)
-    report = recordings.main()
-    check_truth(report, truth)
-    assert report["totals"]["verify"]["differences"] == 0
+    report, _ = verified(seep, "generated_code")
     assert "by-frame-pointer" in [u["code"] for u in report["unseen"]]
     for name, root in (("site_main", "main"), ("site_thread", "thread_main")):
         found = contexts_of(report, name)
@@ -63,12 +64,8 @@ def test_a_module_in_the_place_of_generated_code_is_walked_by_its_own_rules(seep
 
 
 def test_a_program_with_holes_between_its_segments_has_its_tables_and_its_build_id(seep):
-    recordings, truth = record_with_truth(seep, "segments", env=VERIFY)
-    report = recordings.main()
-    check_truth(report, truth)
-    figures = report["totals"]["verify"]
-    assert figures["walks"] > 1000
-    assert figures["differences"] == 0 and figures["truncated"] == 0
+    report, figures = verified(seep, "segments")
+    assert figures["walks"] > 1000 and figures["truncated"] == 0
     assert "by-frame-pointer" not in [u["code"] for u in report["unseen"]]
     for context in contexts_of(report, "leaf"):
         assert functions(context)[:3] == ["leaf", "middle", "main"]
@@ -76,11 +73,8 @@ def test_a_program_with_holes_between_its_segments_has_its_tables_and_its_build_
 
 
 def test_code_registered_with_libgcc_does_not_make_it_wait_for_itself(seep):
-    recordings, truth = record_with_truth(seep, "registered_frames", env=VERIFY)
-    report = recordings.main()
-    check_truth(report, truth)
-    figures = report["totals"]["verify"]
-    assert figures["walks"] > 1000 and figures["differences"] == 0
+    _, figures = verified(seep, "registered_frames")
+    assert figures["walks"] > 1000
 
 
 def test_threads_that_meet_new_stacks_at_once_lose_none(seep):
@@ -109,11 +103,8 @@ GO_STACKS = {
 
 
 def test_c_called_from_a_goroutine_has_the_functions_of_go_that_called_it(seep):
-    recordings, truth = record_with_truth(seep, "cgo_stacks", env=VERIFY)
-    report = recordings.main()
-    check_truth(report, truth)
+    report, _ = verified(seep, "cgo_stacks")
     totals = report["totals"]
-    assert totals["verify"]["differences"] == 0
     lost = contexts_of(report, "site_lost")
     assert totals["walks_truncated"] == sum(c["allocs"] for c in lost) == 4000
     assert all(c["truncated"] for c in lost)

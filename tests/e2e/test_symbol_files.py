@@ -30,8 +30,7 @@ def take_apart(seep, folder, name="mini_dlsym"):
 
 def record(seep, copy, *options):
     truth = seep.directory / "truth"
-    result, recordings = seep.run([copy], options, env={"TRUTH_FILE": str(truth)})
-    assert result.status == 0, result.stderr
+    recordings = seep.record([copy], options, env={"TRUTH_FILE": str(truth)})
     return recordings, parse_truth(truth.read_text())
 
 
@@ -139,8 +138,7 @@ def test_an_unloaded_library_keeps_its_names_and_its_identity(seep):
     for name in names[1:]:
         subprocess.run([need("strip"), copy / name], check=True)
     truth = seep.directory / "truth"
-    result, recordings = seep.run([copy / names[0]], env={"TRUTH_FILE": str(truth)})
-    assert result.status == 0, result.stderr
+    recordings = seep.record([copy / names[0]], env={"TRUTH_FILE": str(truth)})
     report = recordings.main()
     for name in names[1:]:
         frames = own_frames(report, copy / name)
@@ -203,8 +201,7 @@ def test_a_lost_split_unit_is_named_and_can_be_given_later(seep):
     (unit,) = binary.parent.glob("*.dwo")
     (seep.directory / "later").mkdir()
     unit.rename(seep.directory / "later" / unit.name)
-    result, recordings = seep.run([binary])
-    assert result.status == 0, result.stderr
+    recordings = seep.record([binary])
     text = report_text(seep, recordings.path)
     missing = f"{unit.name} with its debug information was not found"
     assert f"Inlined functions are missing in split ({missing})" in text
@@ -222,8 +219,7 @@ def test_a_lost_dwz_file_is_named_and_can_be_given_later(seep):
     later = seep.directory / "later" / ".dwz"
     later.mkdir(parents=True)
     (binary.parent / "shared.dwz").rename(later / "shared.dwz")
-    result, recordings = seep.run([binary])
-    assert result.status == 0, result.stderr
+    recordings = seep.record([binary])
     text = report_text(seep, recordings.path)
     assert "in one (shared.dwz with its debug information was not found)" in text
     assert "keep_one" not in text
@@ -233,8 +229,7 @@ def test_a_lost_dwz_file_is_named_and_can_be_given_later(seep):
 
 def test_a_program_without_lines_is_named(seep):
     binary = compile_inlined(seep, "bare")
-    result, recordings = seep.run([binary])
-    assert result.status == 0, result.stderr
+    recordings = seep.record([binary])
     text = report_text(seep, recordings.path)
     assert "No lines for code in bare (no debug information)" in text
 

@@ -127,47 +127,44 @@ def test_frames_of_the_system_equal_the_oracles(path):
     compare(path, *([debug] if os.path.exists(debug) else []))
 
 
-def test_a_debug_file_is_found_by_build_id_in_the_directories_given(zoo, tmp_path):
+@pytest.mark.parametrize("by", ["build-id", "name"])
+def test_a_debug_file_is_found_in_the_directories_given(zoo, tmp_path, by):
     build_id = build_id_of(zoo)
-    folder = tmp_path / "symbols" / ".build-id" / build_id[:2]
-    folder.mkdir(parents=True)
-    run("objcopy", "--only-keep-debug", zoo, folder / f"{build_id[2:]}.debug")
+    below = {"build-id": f".build-id/{build_id[:2]}/{build_id[2:]}.debug", "name": "stripped.debug"}
+    file = tmp_path / "symbols" / below[by]
+    file.parent.mkdir(parents=True)
+    run("objcopy", "--only-keep-debug", zoo, file)
     addresses = random_addresses(zoo, 500)
     copy = stripped(zoo, tmp_path)
     assert frames_of(copy, addresses, tmp_path / "symbols") == frames_of(zoo, addresses)
 
 
-def test_a_debug_file_is_found_by_name_in_the_directories_given(zoo, tmp_path):
-    (tmp_path / "symbols").mkdir()
-    run("objcopy", "--only-keep-debug", zoo, tmp_path / "symbols" / "stripped.debug")
-    addresses = random_addresses(zoo, 500)
-    copy = stripped(zoo, tmp_path)
-    assert frames_of(copy, addresses, tmp_path / "symbols") == frames_of(zoo, addresses)
+def without_id(zoo, folder):
+    run("objcopy", "--remove-section", ".note.gnu.build-id", zoo, folder / "no_id")
+    return folder / "no_id"
+
+
+def linked(source, folder, link):
+    """A stripped copy that names its debug file."""
+    run("objcopy", "--only-keep-debug", source, link)
+    copy = stripped(source, folder)
+    run("objcopy", f"--add-gnu-debuglink={link}", copy)
+    return copy
 
 
 @pytest.mark.parametrize("below", ["", ".debug"])
 @pytest.mark.parametrize("with_id", [True, False])
 def test_a_debug_file_is_found_by_its_link(zoo, tmp_path, below, with_id):
-    source = zoo
-    if not with_id:
-        source = tmp_path / "no_id"
-        run("objcopy", "--remove-section", ".note.gnu.build-id", zoo, source)
     (tmp_path / below).mkdir(exist_ok=True)
-    link = tmp_path / below / "zoo.dbg"
-    run("objcopy", "--only-keep-debug", source, link)
-    copy = stripped(source, tmp_path)
-    run("objcopy", f"--add-gnu-debuglink={link}", copy)
+    source = zoo if with_id else without_id(zoo, tmp_path)
+    copy = linked(source, tmp_path, tmp_path / below / "zoo.dbg")
     addresses = random_addresses(zoo, 500)
     assert frames_of(copy, addresses) == frames_of(zoo, addresses)
 
 
 def test_a_linked_debug_file_of_another_build_is_not_used(zoo, tmp_path):
-    source = tmp_path / "no_id"
-    run("objcopy", "--remove-section", ".note.gnu.build-id", zoo, source)
     link = tmp_path / "zoo.dbg"
-    run("objcopy", "--only-keep-debug", source, link)
-    copy = stripped(source, tmp_path)
-    run("objcopy", f"--add-gnu-debuglink={link}", copy)
+    copy = linked(without_id(zoo, tmp_path), tmp_path, link)
     with open(link, "ab") as file:
         file.write(b"changed")
     frames = ours(copy, random_addresses(zoo, 50))

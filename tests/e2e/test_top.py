@@ -14,21 +14,14 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, SEEP, parse_truth, program, run_plain
-from running import wait_until, watched
+from harness import LIMIT_S, SEEP, parse_truth, program, run_plain
+from running import finish, launch, wait_until, watched
 from top_watch import QUICK, Told, blamed, told, top_json
 
 
-def start_top(seep, *words, **how):
-    return subprocess.Popen(
-        [SEEP, "top", *words], env={**os.environ, **seep.environment()},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how},
-    )
-
-
-def finish(process):
-    out, err = process.communicate(timeout=LIMIT_S)
-    return process.returncode, out.decode(), err.decode()
+def start_top(seep, *words):
+    return subprocess.Popen([SEEP, "top", *words], env={**os.environ, **seep.environment()},
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 class Viewer:
@@ -202,10 +195,8 @@ def test_a_soak_test_that_was_interrupted_has_not_passed(seep, tmp_path):
 
 
 def test_a_child_that_grew_until_it_died_counts_for_the_status(seep, tmp_path):
-    parent = subprocess.Popen(
-        ["sh", "-c", f"exec 3<&0; {program('top_leaks')} <&3 >&2 & wait; read line"],
-        env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})},
-        stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    script = f"exec 3<&0; {program('top_leaks')} <&3 >&2 & wait; read line"
+    parent = launch(seep, "sh", "-c", script, stdout=None, stderr=subprocess.DEVNULL)
     try:
         (child,) = wait_until(lambda: {p["pid"] for p in watched(seep, "running")
                                        if p["pid"] != parent.pid}, "the child")
@@ -380,9 +371,8 @@ def test_what_happens_to_the_ledger_is_said_and_what_was_read_stays(seep, tmp_pa
 
 def test_a_ledger_that_is_full_is_said_and_all_is_counted(seep):
     """20,000 call stacks, of which 512 KB have room for some."""
-    env = seep.environment({"LD_PRELOAD": str(RUNTIME), "SEEP_OPTIONS": "ledger_max=512K"})
-    process = subprocess.Popen([program("many_contexts"), "2", "20000", "60"],
-                               env={**os.environ, **env}, stdout=subprocess.PIPE)
+    process = launch(seep, program("many_contexts"), "2", "20000", "60",
+                     env={"SEEP_OPTIONS": "ledger_max=512K"})
     try:
         assert process.stdout.readline().startswith(b"stacks=20000")
         document = top_json(seep, str(process.pid), "--interval", "50ms")
@@ -405,18 +395,3 @@ def test_another_users_ledger_can_be_watched_by_root(seep, tmp_path):
         document = top_json(seep, path, "--interval", "50ms")
         assert sum(c["live_blocks"] for c in blamed(document, "keep")) == 4000
         assert document["processes"][0]["pid"] == pid
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize("words, said", [
-    (["--json"], "--json needs --once"),
-    (["--once", "--csv"], "exclude each other"),
-    (["--wait", "x", "1"], "names the process already"),
-    (["--interval", "1ms", "--once"], "--interval"),
-    (["--once", "0"], "no ledger of process 0"),
-    (["--once", "/no/such"], "no process that is recorded is called /no/such"),
-    (["--once", "nosuch"], "no process that is recorded is called nosuch"),
-])
-def test_wrong_usage_is_explained(seep, words, said):
-    done = seep.command("top", *words)
-    assert done.status == 2 and said in done.stderr.decode()

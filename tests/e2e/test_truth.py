@@ -5,15 +5,7 @@ import re
 
 import pytest
 
-from harness import (
-    check_truth,
-    contexts_of,
-    functions,
-    program,
-    record_with_truth,
-    run_plain,
-    site,
-)
+from harness import check_truth, contexts_of, functions, program, record_with_truth, run_plain
 
 PROGRAMS = [
     pytest.param(["api_all"], marks=pytest.mark.fast),

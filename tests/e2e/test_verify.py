@@ -17,11 +17,8 @@ import textwrap
 
 import pytest
 
-from harness import need, read_report
+from harness import BUILD, SEEP, need, read_report
 
-SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", pathlib.Path(__file__).parents[2]))
-BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", SOURCE / "build"))
-SEEP = BUILD / "seep"
 
 def run(command, **options):
     done = subprocess.run(
@@ -52,25 +49,14 @@ def verify(directory, command, at_least, environment=None, options="verify=1"):
     return out
 
 
-def adversary(directory, iterations, seed, threads):
-    program = BUILD / "programs" / "unwind_adversary"
-    arguments = [program, str(iterations), str(seed), str(threads)]
-    out = verify(directory, arguments, at_least=iterations)
-    assert out == run(arguments)
-
-
-def test_adversary(tmp_path):
-    adversary(tmp_path, 200_000, 1, 1)
-
-
-def test_adversary_with_threads(tmp_path):
-    adversary(tmp_path, 100_000, 2, 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 20))
-def test_adversary_of_many_seeds(tmp_path, seed):
-    adversary(tmp_path, 500_000, seed, 1 + seed % 3)
+@pytest.mark.parametrize("iterations, seed, threads", [
+    (200_000, 1, 1),
+    (100_000, 2, 4),
+    *(pytest.param(500_000, n, 1 + n % 3, marks=pytest.mark.slow) for n in range(10, 20)),
+])
+def test_adversary(tmp_path, iterations, seed, threads):
+    arguments = [BUILD / "programs" / "unwind_adversary", str(iterations), str(seed), str(threads)]
+    assert verify(tmp_path, arguments, at_least=iterations) == run(arguments)
 
 
 def test_places_that_come_again_below_stacks_that_differ_a_little(tmp_path):

@@ -3,12 +3,11 @@
 
 import contextlib
 import json
-import os
 import subprocess
 
-from harness import LIMIT_S, RUNTIME, SCHEMA, SEEP, program
+from harness import LIMIT_S, SCHEMA, program
 from json_schema import Validator
-from running import wait_until, watched
+from running import launch, start, wait_until, watched
 
 # Readings that are judged soon.
 QUICK = ("--interval", "100ms", "--growth-after", "2s")
@@ -18,15 +17,10 @@ class Told:
     """A recorded program that reads lines and answers; without a recorder unless asked for."""
 
     def __init__(self, seep, name, recorder=False, path=None, cwd=None):
-        command = [path or program(name)]
-        if recorder:
-            command = [SEEP, "run", "-q", "-o", seep.directory / f"{name}.seep", "--", *command]
-        env = {} if recorder else {"LD_PRELOAD": str(RUNTIME)}
+        command = path or program(name)
         self.seep = seep
-        self.process = subprocess.Popen(
-            [os.fspath(word) for word in command], env={**os.environ, **seep.environment(env)},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd,
-        )
+        self.process = (start(seep, [command], stdin=subprocess.PIPE, cwd=cwd) if recorder
+                        else launch(seep, command, cwd=cwd))
         self.answer()
 
     @property
