@@ -6,6 +6,7 @@
  *   strict, prctl, raw-prctl  it may only read, write and end its thread; in three ways
  *   tsc, raw-tsc              it may not read the processor's clock
  */
+#include <alloca.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +33,13 @@ static int confine(const char *how)
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
 }
 
+/* In the page of the stack below that of all before. */
 static __attribute__((noinline)) void lose(void)
 {
-	void *volatile block = malloc(1000);
+	const size_t in_page = (uintptr_t)__builtin_frame_address(0) % 4096;
+	void *volatile block = alloca(in_page + 64);
 
+	block = malloc(1000);
 	block = NULL;
 	(void)block;
 }

@@ -17,6 +17,7 @@
 #include "runtime/track/pagemap.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/stack.h"
 
 #include <string.h>
 #include <sys/auxv.h>
@@ -124,7 +125,6 @@ static const char *variable(char *const *environment, const char *name)
  */
 static struct ledger_control *start_preloaded(void)
 {
-	extern void *__libc_stack_end;
 	char *const *arguments = (char *const *)__libc_stack_end + 1;
 	char *const *environment = arguments + *(const long *)__libc_stack_end + 1;
 	const char *session = variable(environment, "SEEP_SESSION");

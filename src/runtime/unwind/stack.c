@@ -7,9 +7,6 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Where the kernel put argc: the end of the main thread's stack. Exported by the loader. */
-extern void *__libc_stack_end;
-
 enum {
 	PAGE_BYTES = 4096,
 	STACK_BYTES_MAX = 16 << 20,   /* more is not searched for the stack's end */
@@ -20,11 +17,6 @@ enum {
 	GOROUTINES_LOG2 = 12,
 	GOROUTINES = 1 << GOROUTINES_LOG2,
 };
-
-uintptr_t rt_stack_main_end(void)
-{
-	return (uintptr_t)__libc_stack_end;
-}
 
 bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes)
 {
@@ -52,17 +44,21 @@ bool rt_pages_are_readable(uintptr_t from, uintptr_t to)
 	return from >= to;
 }
 
+/* The word below @sp is in use, and so is its page: a sandbox may kill who asks. */
 static RT_COLD bool extend(struct rt_stack *stack, uintptr_t sp)
 {
-	uintptr_t low = sp & ~(uintptr_t)(PAGE_BYTES - 1);
-	/* The first thread's control block is elsewhere. */
-	uintptr_t end = rt_gettid() == rt_getpid() ? rt_stack_main_end()
-						   : (uintptr_t)__builtin_thread_pointer();
-	uintptr_t known = end == stack->end ? stack->low : end & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t known = stack->low, end = stack->end;
 
-	if (sp >= end || end - sp > STACK_BYTES_MAX || !rt_pages_are_readable(low, known))
+	if (!end) {
+		/* The first thread's control block is elsewhere. */
+		end = rt_gettid() == rt_getpid() ? (uintptr_t)__libc_stack_end
+						 : (uintptr_t)__builtin_thread_pointer();
+		known = end & ~(uintptr_t)(PAGE_BYTES - 1);
+	}
+	if (sp >= end || end - sp > STACK_BYTES_MAX ||
+	    !rt_pages_are_readable(((sp - 1) | (PAGE_BYTES - 1)) + 1, known))
 		return false;
-	*stack = (struct rt_stack){ low, end };
+	*stack = (struct rt_stack){ sp & ~(uintptr_t)(PAGE_BYTES - 1), end };
 	return true;
 }
 

@@ -51,7 +51,7 @@ bool rt_pages_are_readable(uintptr_t from, uintptr_t to);
 /* Copy @bytes from @address, readable or not; false when it is not. */
 bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes);
 
-/* Where the kernel put argc: the end of the main thread's stack. */
-uintptr_t rt_stack_main_end(void);
+/* Where the kernel put argc: the end of the main thread's stack. Exported by the loader. */
+extern void *__libc_stack_end;
 
 #endif
