@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/xalloc.h"
 
+#include "base/work.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ void seep_free_at(void *pointer)
 
 void *seep_xmalloc(size_t bytes)
 {
+	seep_work_takes(bytes);
 	return checked(malloc(bytes ? bytes : 1));
 }
 
@@ -35,6 +38,7 @@ void *seep_xcalloc(size_t count, size_t item_bytes)
 {
 	if (count == 0 || item_bytes == 0)
 		count = item_bytes = 1;
+	seep_work_takes(count * item_bytes);
 	return checked(calloc(count, item_bytes));
 }
 
@@ -42,6 +46,7 @@ void *seep_xrealloc(void *old, size_t count, size_t item_bytes)
 {
 	if (count == 0 || item_bytes == 0)
 		count = item_bytes = 1;
+	seep_work_takes(count * item_bytes);
 	return checked(reallocarray(old, count, item_bytes));
 }
 

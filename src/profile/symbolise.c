@@ -8,6 +8,7 @@
 #include "profile/symbolise.h"
 
 #include "base/idtable.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
 #include "symbol/perf_map.h"
@@ -332,6 +333,7 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	};
 	int r;
 
+	seep_work_begin();
 	place_modules(&s);
 	collect(&s, missing);
 	look_up_all(&s, missing);
@@ -339,6 +341,7 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	if (seep_symbols_trouble(symbols))
 		seep_profile_add_unseen(profile, "debuginfod", "names: %s",
 					seep_symbols_trouble(symbols));
+	seep_work_end();
 	profile->symbolised = true;
 	seep_idtable_done(&s.text_ids);
 	free(s.texts);
@@ -401,8 +404,10 @@ int seep_profile_name_generated(struct seep_profile *profile, int fd, struct see
 
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = address_of(unnamed[i]);
+	seep_work_begin();
 	if (count > 0)
 		rc = seep_perf_map_read(fd, addresses, count, names, err);
+	seep_work_end();
 	name_unnamed(profile, unnamed, count, names);
 	for (size_t i = 0; i < count; i++)
 		free(names[i]);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/work.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -50,8 +51,6 @@ bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const ch
 	return index <= 2 * dirs->count;
 }
 
-#define CHECKSUM_MAX_BYTES (INT64_C(4) << 30)
-
 /* Which file is the right one: of that build-id, or where there is none, of that checksum. */
 struct wanted {
 	const uint8_t *id;
@@ -65,14 +64,11 @@ static bool has_checksum(const char *path, uint32_t expected)
 	unsigned char block[16 << 10];
 	uLong sum = crc32(0, NULL, 0);
 	ssize_t got = -1;
-	struct stat st;
 
 	if (fd < 0)
 		return false;
-	/* Not of holes for hours. */
-	if (fstat(fd, &st) == 0 && st.st_size <= CHECKSUM_MAX_BYTES)
-		while ((got = read(fd, block, sizeof(block))) > 0)
-			sum = crc32(sum, block, (uInt)got);
+	while (!seep_work_is_over() && (got = read(fd, block, sizeof(block))) > 0)
+		sum = crc32(sum, block, (uInt)got);
 	(void)close(fd);
 	return got == 0 && sum == expected;
 }

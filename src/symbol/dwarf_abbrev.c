@@ -2,6 +2,7 @@
 #include "symbol/dwarf_abbrev.h"
 
 #include "base/search.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 
 #include <dwarf.h>
@@ -110,7 +111,7 @@ static bool read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *
 			    struct byte_reader *table, uint16_t version, uint8_t offset_bytes,
 			    uint64_t *attributes_left)
 {
-	while (*attributes_left) {
+	while (*attributes_left && !seep_work_is_over()) {
 		struct dwarf_attribute attribute = { 0 };
 		uint64_t name = reader_uleb(table);
 		uint64_t form = reader_uleb(table);
@@ -161,7 +162,7 @@ struct dwarf_abbrevs *dwarf_abbrevs_new(struct byte_reader table, uint16_t versi
 	struct dwarf_abbrevs *abbrevs = seep_xcalloc(1, sizeof(*abbrevs));
 	uint64_t code;
 
-	while ((code = reader_uleb(&table)) != 0 && *attributes_left) {
+	while ((code = reader_uleb(&table)) != 0 && *attributes_left && !seep_work_is_over()) {
 		struct dwarf_abbrev abbrev = { .code = code };
 
 		/* One without attributes costs as much as one with them. */

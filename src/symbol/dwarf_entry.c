@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_entry.h"
 
+#include "base/work.h"
+
 #include <dwarf.h>
 
 bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_entry *ret)
@@ -364,7 +366,7 @@ bool dwarf_ranges_next(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t
 {
 	struct dwarf_file *file = ranges->unit->file;
 
-	if (ranges->kind == DWARF_RANGES_NONE || file->ranges_left == 0)
+	if (ranges->kind == DWARF_RANGES_NONE || file->ranges_left == 0 || seep_work_is_over())
 		return false;
 	file->ranges_left--;
 	if (ranges->kind == DWARF_RANGES_OLD)

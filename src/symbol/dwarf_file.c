@@ -2,6 +2,7 @@
 #include "symbol/dwarf_file.h"
 
 #include "base/search.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/byte_reader.h"
 #include "symbol/dwarf_abbrev.h"
@@ -73,7 +74,7 @@ static void read_headers(struct dwarf_file *file)
 	const struct seep_elf_bytes *abbrev = &file->parts.at[DWARF_ABBREV];
 	struct byte_reader reader = reader_of(section->data, section->bytes);
 
-	while (reader_left(&reader) && file->unit_count < UNITS_MAX) {
+	while (reader_left(&reader) && file->unit_count < UNITS_MAX && !seep_work_is_over()) {
 		struct dwarf_unit unit = { .file = file, .start = reader.at };
 		uint64_t bytes = reader_length(&reader, &unit.offset_bytes);
 		struct byte_reader header = reader;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_index.h"
 
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/dwarf_entry.h"
 #include "symbol/dwarf_name.h"
@@ -57,7 +58,7 @@ static void read_units(struct seep_dwarf *dwarf)
 {
 	struct seep_interval_list list = { 0 };
 
-	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
+	for (uint32_t i = 0; i < dwarf->file.unit_count && !seep_work_is_over(); i++)
 		add_unit_ranges(dwarf, &list, i);
 	seep_segments_build(&dwarf->segments, &list);
 }
@@ -110,7 +111,7 @@ static void read_late_units(struct seep_dwarf *dwarf)
 	struct seep_interval_list list = { 0 };
 
 	dwarf->late_done = true;
-	for (uint32_t i = 0; i < dwarf->file.unit_count; i++) {
+	for (uint32_t i = 0; i < dwarf->file.unit_count && !seep_work_is_over(); i++) {
 		const struct seep_segments *segments;
 
 		if (!dwarf->file.units[i].is_vague)

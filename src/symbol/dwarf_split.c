@@ -2,6 +2,7 @@
 #include "symbol/dwarf_split.h"
 
 #include "base/path.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/dwarf_entry.h"
 
@@ -91,7 +92,7 @@ static void borrow_parts(struct dwarf_parts *parts, const struct dwarf_unit *ske
 
 static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf_unit *skeleton)
 {
-	for (size_t i = 0; i < file->unit_count; i++) {
+	for (size_t i = 0; i < file->unit_count && !seep_work_is_over(); i++) {
 		struct dwarf_unit *unit = &file->units[i];
 
 		if (!dwarf_unit_prepare(unit) || unit->id != skeleton->id ||
@@ -158,7 +159,7 @@ static uint32_t find_row(const struct package_index *index, uint64_t id)
 	uint64_t mask = (uint64_t)index->bucket_count - 1;
 	uint64_t bucket = id & mask;
 
-	for (uint32_t steps = 0; steps < index->bucket_count; steps++) {
+	for (uint32_t steps = 0; steps < index->bucket_count && !seep_work_is_over(); steps++) {
 		uint64_t found = number_at(index, bucket * 8, 8);
 		uint64_t row = number_at(index, (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
 

@@ -6,6 +6,7 @@
  */
 #include "symbol/dwarf_unit.h"
 
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/dwarf_entry.h"
 
@@ -177,7 +178,7 @@ static void walk_unit(struct walk *walk)
 		return;
 	walk->levels[walk->depth++] = (struct level){ .node = SEEP_INTERVAL_NONE };
 	at = dwarf_entry_end(&entry, &(const uint8_t *){ NULL });
-	while (at && walk->depth)
+	while (at && walk->depth && !seep_work_is_over())
 		at = step(walk, at);
 }
 

@@ -2,6 +2,7 @@
 #include "symbol/elf_image.h"
 
 #include "base/file.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "core/notes.h"
 
@@ -21,7 +22,9 @@
 
 #define SECTIONS_MAX ((uint64_t)1 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
-#define CONTENTS_MAX_BYTES ((uint64_t)8 << 30)
+/* Of what is inflated: so much, and for each byte of the file. zstd gets to 20 on symbols. */
+#define CONTENTS_LEAST_BYTES ((uint64_t)64 << 20)
+enum { CONTENTS_RATIO_MAX = 64 };
 
 #define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
 #define XZ_WORK_MAX_BYTES ((uint64_t)128 << 20)
@@ -116,7 +119,7 @@ static uint8_t *read_contents(const struct seep_elf *elf, const Elf64_Shdr *sect
 		*ret_bytes = header.ch_size;
 	}
 	if (left > elf->file_bytes || *ret_bytes > bytes_max ||
-	    *ret_bytes / INFLATE_RATIO_MAX > left)
+	    *ret_bytes / INFLATE_RATIO_MAX > left || !seep_work_has_room(left + *ret_bytes))
 		return NULL;
 	packed = seep_xmalloc(left + 1);
 	packed[left] = 0;
@@ -231,7 +234,7 @@ static bool read_sections(struct seep_elf *elf)
 	elf->contents = seep_xcalloc(1, sizeof(*elf->contents) +
 						count * sizeof(elf->contents->sections[0]));
 	elf->contents->unread_bytes = elf->file_bytes;
-	elf->contents->room_bytes = CONTENTS_MAX_BYTES;
+	elf->contents->room_bytes = CONTENTS_LEAST_BYTES + elf->file_bytes * CONTENTS_RATIO_MAX;
 	return read_names(elf, header->e_shstrndx);
 }
 
@@ -340,6 +343,7 @@ static const char *open_regular(int fd, const char *path, struct seep_elf **ret_
 	elf->fd = fd;
 	elf->path = path ? seep_xstrdup(path) : NULL;
 	elf->file_bytes = (uint64_t)st.st_size;
+	seep_work_opens((uint64_t)st.st_blocks * 512);
 	return finish_open(elf, ret_elf);
 }
 
@@ -370,6 +374,8 @@ static uint8_t *inflate_xz(struct seep_elf_bytes in, uint64_t *ret_bytes)
 		size_t used_out = 0;
 		lzma_ret status;
 
+		if (!seep_work_has_room(room))
+			break;
 		out = seep_xrealloc(out, room, 1);
 		status = lzma_stream_buffer_decode(&work_bytes, 0, NULL, in.data, &used_in,
 						   in.bytes, out, &used_out, room);

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/strbuf.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/byte_reader.h"
 #include "symbol/dwarf_entry.h"
@@ -75,9 +76,9 @@ static void read_old_lists(struct seep_line_table *table, struct byte_reader *he
 
 	*SEEP_APPEND(table->dirs, table->dir_count) = text ? text : "";
 	add_file(table, table->source.unit_name ? table->source.unit_name : "", 0);
-	while (*(text = reader_string(header)) != '\0')
+	while (*(text = reader_string(header)) != '\0' && !seep_work_is_over())
 		*SEEP_APPEND(table->dirs, table->dir_count) = text;
-	while (!header->failed && *(text = reader_string(header)) != '\0') {
+	while (!header->failed && *(text = reader_string(header)) != '\0' && !seep_work_is_over()) {
 		uint64_t dir = reader_uleb(header);
 
 		(void)reader_uleb(header); /* time */
@@ -111,7 +112,7 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 	/* Each entry takes at least a byte: a count beyond that is a lie, which would never end. */
 	if (header->failed || (count && !format_count) || count > reader_left(header))
 		return false;
-	while (count--) {
+	while (count-- && !seep_work_is_over()) {
 		const char *name = NULL;
 		uint64_t dir = 0;
 
@@ -309,7 +310,7 @@ static void run_program(struct seep_line_table *table, struct program *program)
 {
 	struct registers regs = registers_at_start;
 
-	while (!program->code.failed && reader_left(&program->code)) {
+	while (!program->code.failed && reader_left(&program->code) && !seep_work_is_over()) {
 		uint8_t opcode = reader_byte(&program->code);
 
 		if (opcode >= program->opcode_base)

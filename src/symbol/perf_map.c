@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/perf_map.h"
 
+#include "base/arena.h"
 #include "base/search.h"
+#include "base/work.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool take_number(const char **text, uint64_t *ret_number)
 {
@@ -29,35 +33,67 @@ static bool take_number(const char **text, uint64_t *ret_number)
 	return true;
 }
 
-/* @line is "START SIZE NAME". */
-static void take_line(const char *line, const uint64_t *addresses, size_t count, char **names)
-{
-	uint64_t start, bytes;
-	size_t i;
+/* What some addresses are called: by the last line of those that cover them. */
+struct painted {
+	uint64_t line; /* its number, from 1 */
+	const char *name;
+};
 
-	if (!take_number(&line, &start) || !take_number(&line, &bytes) || *line == '\0')
+struct names {
+	const uint64_t *addresses;
+	size_t count;
+	/*
+	 * A segment tree: 2 * count nodes, of which an address has the one at count + its index and
+	 * all those above. So the cost of a line does not depend on how many addresses it covers.
+	 */
+	struct painted *tree;
+	struct seep_arena *arena;
+};
+
+/* @line is "START SIZE NAME". */
+static void take_line(struct names *names, const char *line, uint64_t number)
+{
+	const uint64_t *addresses = names->addresses;
+	uint64_t start, bytes;
+	struct painted painted = { .line = number };
+	size_t from, to;
+
+	if (!take_number(&line, &start) || !take_number(&line, &bytes) || *line == '\0' || !bytes)
 		return;
-	i = start ? seep_search_upto(addresses, count, sizeof(*addresses), start - 1) : 0;
-	for (; i < count && addresses[i] - start < bytes; i++) {
-		free(names[i]);
-		names[i] = seep_xstrdup(line);
+	from = start ? seep_search_upto(addresses, names->count, sizeof(*addresses), start - 1) : 0;
+	to = seep_search_upto(addresses, names->count, sizeof(*addresses),
+			      start + core_smaller(bytes - 1, UINT64_MAX - start));
+	if (from >= to)
+		return;
+	painted.name = seep_arena_strndup(names->arena, line, strlen(line));
+	for (from += names->count, to += names->count; from < to; from /= 2, to /= 2) {
+		if (from % 2)
+			names->tree[from++] = painted;
+		if (to % 2)
+			names->tree[--to] = painted;
 	}
 }
 
-/* A last line without an end was still being written, and is left out. */
-int seep_perf_map_read(int fd, const uint64_t *addresses, size_t count, char **ret_names,
-		       struct seep_error *err)
+static char *name_of(const struct names *names, size_t address)
 {
-	FILE *file = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "r");
-	char line[SEEP_PERF_MAP_LINE_MAX];
-	uint64_t taken = 0;
-	size_t length = 0;
-	int problem, byte;
+	struct painted last = { 0 };
 
-	if (!file)
-		return seep_fail_errno(err, errno, "cannot read a perf map");
-	errno = 0;
-	while (taken++ < SEEP_PERF_MAP_BYTES_MAX && (byte = getc_unlocked(file)) != EOF) {
+	for (size_t node = names->count + address; node; node /= 2)
+		if (names->tree[node].line > last.line)
+			last = names->tree[node];
+	return last.name ? seep_xstrdup(last.name) : NULL;
+}
+
+/* A last line without an end was still being written, and is left out. */
+static void read_lines(FILE *file, struct names *names)
+{
+	char line[SEEP_PERF_MAP_LINE_MAX];
+	uint64_t taken = 0, number = 0;
+	size_t length = 0;
+	int byte;
+
+	while (taken++ < SEEP_PERF_MAP_BYTES_MAX && !seep_work_is_over() &&
+	       (byte = getc_unlocked(file)) != EOF) {
 		if (byte != '\n') {
 			if (length < sizeof(line) - 1)
 				line[length++] = (char)byte;
@@ -65,10 +101,29 @@ int seep_perf_map_read(int fd, const uint64_t *addresses, size_t count, char **r
 		}
 		line[length] = '\0';
 		length = 0;
-		take_line(line, addresses, count, ret_names);
+		take_line(names, line, ++number);
 	}
+}
+
+int seep_perf_map_read(int fd, const uint64_t *addresses, size_t count, char **ret_names,
+		       struct seep_error *err)
+{
+	FILE *file = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "r");
+	struct names names = { .addresses = addresses, .count = count };
+	int problem;
+
+	if (!file)
+		return seep_fail_errno(err, errno, "cannot read a perf map");
+	names.tree = seep_xcalloc(2 * count, sizeof(*names.tree));
+	names.arena = seep_arena_new();
+	errno = 0;
+	read_lines(file, &names);
 	problem = ferror(file) ? errno : 0;
 	(void)fclose(file);
+	for (size_t i = 0; i < count; i++)
+		ret_names[i] = name_of(&names, i);
+	free(names.tree);
+	seep_arena_free(names.arena);
 	if (problem != 0)
 		return seep_fail_errno(err, problem, "cannot read a perf map");
 	return 0;

@@ -2,6 +2,7 @@
 #include "symbol/symbol.h"
 
 #include "base/idtable.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_index.h"
@@ -191,7 +192,9 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
 
 const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 {
-	return module->problem;
+	const char *problem = seep_work_problem();
+
+	return problem ? problem : module->problem;
 }
 
 /* Under an alias without the underscores that libraries put in front: dlopen, not ___dlopen. */

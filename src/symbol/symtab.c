@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symtab.h"
 
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/demangle.h"
 
@@ -13,12 +14,16 @@
 /* Of a linkage name that is kept: what is longer helps nobody. */
 enum { NAME_MAX_BYTES = 64 << 10 };
 
+/* Of names of one address: millions of them may be long and almost the same. */
+enum { COMPARED_BYTES = 256 };
+
 struct symtab_entry {
 	uint64_t address;
 	uint64_t bytes; /* 0 = not said */
 	uint64_t limit; /* where its section ends */
 	const char *name;
-	uint32_t order; /* smaller is a better name */
+	uint32_t order;	     /* smaller is a better name */
+	uint32_t name_bytes; /* looked at */
 	struct seep_symtab_name readable;
 };
 
@@ -75,6 +80,7 @@ static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
 	    table->count >= ENTRIES_MAX)
 		return;
 	entry.order = name_order(symbol, name);
+	entry.name_bytes = (uint32_t)strnlen(name, COMPARED_BYTES);
 	entry.limit = section_end(elf, symbol);
 	*SEEP_APPEND(table->entries, table->count) = entry;
 }
@@ -89,7 +95,9 @@ void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
 		if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM)
 			continue;
 		symbols = seep_elf_table(elf, section);
-		for (size_t k = 0; seep_elf_table_item(&symbols, k, &symbol, sizeof(symbol)); k++)
+		for (size_t k = 0; seep_elf_table_item(&symbols, k, &symbol, sizeof(symbol)) &&
+				   !seep_work_is_over();
+		     k++)
 			add_symbol(table, elf, &symbol,
 				   seep_elf_table_string(&symbols, symbol.st_name));
 	}
@@ -99,18 +107,14 @@ static int compare(const void *a, const void *b)
 {
 	const struct symtab_entry *x = a;
 	const struct symtab_entry *y = b;
-	size_t x_bytes;
-	size_t y_bytes;
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	if (x->order != y->order)
 		return x->order < y->order ? -1 : 1;
-	x_bytes = strlen(x->name);
-	y_bytes = strlen(y->name);
-	if (x_bytes != y_bytes)
-		return x_bytes < y_bytes ? -1 : 1;
-	return strcmp(x->name, y->name);
+	if (x->name_bytes != y->name_bytes)
+		return x->name_bytes < y->name_bytes ? -1 : 1;
+	return memcmp(x->name, y->name, x->name_bytes);
 }
 
 /* Leave the best name of each address, with the largest size that any of them had. */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/work.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory_room.h"
+#include "base/units.h"
+#include "core/bits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEAST_BYTES (UINT64_C(256) << 20)
+#define TIME_MAX_NS (120 * SEEP_NS_PER_S)
+
+enum { SHARE_OF_FILES = 16, LOOK_BYTES = 4 << 20, LOOK_TURNS = 1 << 12 };
+
+static _Thread_local struct {
+	bool is_begun;
+	uint64_t resident_bytes; /* of this process at its begin */
+	uint64_t may_bytes;	 /* more than these */
+	uint64_t most_bytes;	 /* that this may become */
+	uint64_t end_ns;	 /* of this thread's time */
+	uint64_t taken_bytes;	 /* since a look */
+	uint32_t turns;		 /* the same */
+	char problem[128];
+} job;
+
+static uint64_t resident_bytes(void)
+{
+	char text[64] = "";
+	const char *second;
+
+	(void)seep_file_read_start("/proc/self/statm", text, sizeof(text));
+	second = strchr(text, ' ');
+	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+void seep_work_begin(void)
+{
+	memset(&job, 0, sizeof(job));
+	job.is_begun = true;
+	job.resident_bytes = resident_bytes();
+	job.most_bytes = seep_memory_room() / 2;
+	job.end_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) + TIME_MAX_NS;
+	job.may_bytes = core_smaller(LEAST_BYTES, job.most_bytes);
+}
+
+void seep_work_end(void)
+{
+	memset(&job, 0, sizeof(job));
+}
+
+void seep_work_opens(uint64_t bytes)
+{
+	job.may_bytes = core_smaller(job.may_bytes + bytes * SHARE_OF_FILES, job.most_bytes);
+}
+
+/* Looks at the process itself: what was freed again counts no more. */
+bool seep_work_has_room(uint64_t bytes)
+{
+	if (!job.is_begun || job.problem[0])
+		return !job.is_begun;
+	job.taken_bytes = job.turns = 0;
+	if (resident_bytes() + bytes > job.resident_bytes + job.may_bytes)
+		(void)snprintf(job.problem, sizeof(job.problem),
+			       "not all was read: that takes more than %s of memory",
+			       seep_bytes_text(job.may_bytes).text);
+	else if (seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) > job.end_ns)
+		(void)snprintf(job.problem, sizeof(job.problem),
+			       "not all was read: that takes more than %s",
+			       seep_duration_text(TIME_MAX_NS).text);
+	return !job.problem[0];
+}
+
+void seep_work_takes(uint64_t bytes)
+{
+	job.taken_bytes += bytes;
+	if (job.taken_bytes > LOOK_BYTES)
+		(void)seep_work_has_room(0);
+}
+
+bool seep_work_is_over(void)
+{
+	if (++job.turns > LOOK_TURNS)
+		(void)seep_work_has_room(0);
+	return job.problem[0];
+}
+
+const char *seep_work_problem(void)
+{
+	return job.problem[0] ? job.problem : NULL;
+}
