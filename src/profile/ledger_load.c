@@ -9,7 +9,9 @@
 #include "profile/ledger_load.h"
 
 #include "base/file.h"
+#include "base/memory_room.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "profile/ledger_file.h"
 #include "profile/ledger_parts.h"
 #include "profile/process_life.h"
@@ -22,7 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COPY_MAX_BYTES (64ull << 30)
+/* Of a table: what a thread has taken and not written yet. */
+enum { HOLES_MAX_BYTES = 8 << 20 };
 
 bool seep_profile_is_ledger(const void *head, size_t bytes)
 {
@@ -68,6 +71,21 @@ int seep_ledger_load_begin(struct seep_ledger_load *load, const void *map, uint6
 	return 0;
 }
 
+void seep_ledger_load_bound(struct seep_ledger_load *load, const struct seep_ledger *ledger)
+{
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
+		const struct ledger_table *table = &ledger->view.header.table[t];
+		const uint64_t end = table->offset + table->capacity * table->item_bytes;
+		uint64_t from = table->offset, held = HOLES_MAX_BYTES, to;
+
+		for (; from < end && seep_file_next_data(ledger->fd, &from, &to); from = to)
+			held += core_smaller(to, end) - core_smaller(from, end);
+		load->view.header.table[t].capacity = core_smaller(table->capacity,
+								   held / table->item_bytes);
+	}
+	ledger_view_refresh(&load->view);
+}
+
 void seep_ledger_load_figures(struct seep_ledger_load *load)
 {
 	load->impossible = 0;
@@ -103,19 +121,28 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 	seep_idtable_done(&load->context_ids);
 }
 
-int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
-				    struct seep_profile **ret_profile, struct seep_error *err)
+/* @ledger: mapped there, and it runs; NULL: a copy, or memory. */
+static int load_from(const void *map, size_t bytes, bool live, const struct seep_ledger *ledger,
+		     struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct seep_ledger_load load;
 	int r = seep_ledger_load_begin(&load, map, bytes, live, err);
 
 	if (r < 0)
 		return r;
+	if (ledger)
+		seep_ledger_load_bound(&load, ledger);
 	seep_ledger_load_figures(&load);
 	seep_ledger_load_notes(&load);
 	*ret_profile = seep_builder_take(&load.builder);
 	seep_ledger_load_done(&load);
 	return 0;
+}
+
+int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
+				    struct seep_profile **ret_profile, struct seep_error *err)
+{
+	return load_from(map, bytes, live, NULL, ret_profile, err);
 }
 
 /*
@@ -126,8 +153,8 @@ int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
  */
 struct copy {
 	const struct seep_ledger *ledger;
-	char *at; /* as long as the file */
-	uint64_t copied;
+	char *at;	     /* as long as the file */
+	uint64_t left_bytes; /* of the memory that it may take */
 };
 
 /* Copy [from, to) to the same place in memory. A file that ends earlier leaves zeros. */
@@ -143,10 +170,10 @@ static int copy_range(struct copy *copy, uint64_t from, uint64_t to, struct seep
 		if (got == 0)
 			return 0;
 		from += (uint64_t)got;
-		copy->copied += (uint64_t)got;
-		if (copy->copied > COPY_MAX_BYTES)
-			return seep_fail(err, SEEP_ELIMIT, "larger than %llu bytes",
-					 COPY_MAX_BYTES);
+		if ((uint64_t)got > copy->left_bytes)
+			return seep_fail(err, SEEP_ELIMIT,
+					 "it holds more than a third of the memory that is free");
+		copy->left_bytes -= (uint64_t)got;
 	}
 	return 0;
 }
@@ -182,7 +209,7 @@ static int load_dead(struct seep_ledger *ledger, struct seep_profile **ret_profi
 		     struct seep_error *err)
 {
 	uint64_t bytes = ledger->bytes;
-	struct copy copy = { .ledger = ledger };
+	struct copy copy = { .ledger = ledger, .left_bytes = seep_memory_room() / 3 };
 	struct stat st;
 	int r;
 
@@ -209,7 +236,7 @@ static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret
 
 	if (r < 0)
 		return r;
-	r = seep_profile_load_ledger_memory(map.at, ledger->bytes, true, ret_profile, err);
+	r = load_from(map.at, ledger->bytes, true, ledger, ret_profile, err);
 	if (seep_shared_map_is_cut(&map)) {
 		if (r == 0)
 			seep_profile_free(*ret_profile);

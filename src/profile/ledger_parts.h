@@ -82,6 +82,8 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 /* Release the arrays. */
 void seep_rows_done(struct seep_rows *rows);
 
+struct seep_ledger;
+
 struct seep_ledger_load {
 	struct ledger_view view;
 	bool live;
@@ -122,6 +124,12 @@ struct seep_ledger_load {
 /* The header at @map, and what it says of the process. Errors as for seep_ledger_open(). */
 SEEP_NODISCARD int seep_ledger_load_begin(struct seep_ledger_load *load, const void *map,
 					  uint64_t bytes, bool live, struct seep_error *err);
+
+/*
+ * A mapped file that claims more than it holds is read no further: its holes would become memory.
+ * Before each reading of @ledger's figures.
+ */
+void seep_ledger_load_bound(struct seep_ledger_load *load, const struct seep_ledger *ledger);
 
 /* Figures and what they are of, or again what has changed. */
 void seep_ledger_load_figures(struct seep_ledger_load *load);
