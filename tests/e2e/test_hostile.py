@@ -138,7 +138,7 @@ def test_code_of_no_module_is_told_apart_when_modules_change(seep):
 
 
 def test_a_module_may_make_its_header_unreadable(seep):
-    recordings, truth = record_with_truth(seep, "hidden_header")
+    recordings, truth = record_with_truth(seep, "hostile_header", "hidden")
     check_truth(recordings.main(), truth)
 
 
