@@ -56,7 +56,7 @@ COUNTED = [
     # A handler on a small stack may begin the ledger.
     ["hostile_small_stack", "signal", str(os.sysconf("SC_MINSIGSTKSZ") + 2560)],
     # A module may make its header unreadable, or write over it.
-    ["hidden_header"],
+    ["hostile_header", "hidden"],
     ["hostile_header", "sum"],
     ["hostile_header", "notes"],
     # What a handler frees in the middle of our books, at any instruction, is counted at its site.

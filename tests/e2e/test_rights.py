@@ -17,6 +17,7 @@ import time
 import pytest
 
 from harness import LIMIT_S, RUNTIME, SEEP, need, program, run_plain
+from running import wait_until
 
 OTHER = 65533
 
@@ -142,14 +143,16 @@ def test_a_leak_scan_ends_within_a_second_of_a_signal(seep, number):
     """One that would take a minute; the process that is looked at goes on."""
     strace = need("strace")
     env = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
-    slow = [strace, "-f", "-qq", "-o", seep.directory / "calls", "-e", "trace=pread64,process_vm_readv",
+    calls = seep.directory / "calls"
+    slow = [strace, "-f", "-qq", "-o", calls, "-e", "trace=openat,pread64,process_vm_readv",
             "-e", "inject=pread64,process_vm_readv:delay_enter=100000"]
     with subprocess.Popen([sys.executable, "-c", "kept = [[i] for i in range(10000)]; print('.', flush=True); input()"],
                           env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
         assert target.stdout.readline() == b".\n"
         scan = subprocess.Popen([*slow, SEEP, "leaks", str(target.pid)], env={**os.environ, **seep.environment()},
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(3)
+        wait_until(lambda: calls.exists() and calls.read_text().partition('/mem"')[2].count("pread64(") > 9,
+                   "the memory is looked through")
         tool = int(open(f"/proc/{scan.pid}/task/{scan.pid}/children").read().split()[0])
         os.kill(tool, number)
         began = time.monotonic()

@@ -13,22 +13,22 @@
 
 #include "truth.h"
 
-extern "C" {
-TRUTH_SITE(any_malloc);
-TRUTH_SITE(any_calloc);
+static const std::align_val_t aligned64{ 64 };
+
+TRUTH_MAKER(any_malloc, malloc(bytes));
+TRUTH_MAKER(any_calloc, calloc(1, bytes));
 TRUTH_SITE(any_realloc);
-TRUTH_SITE(any_memalign);
+TRUTH_MAKER(any_memalign, memalign(256, bytes));
 TRUTH_SITE(any_aligned_alloc);
 TRUTH_SITE(any_posix_memalign);
-TRUTH_SITE(any_new);
-TRUTH_SITE(any_new_nothrow);
-TRUTH_SITE(any_new_array);
-TRUTH_SITE(any_new_array_nothrow);
-TRUTH_SITE(any_new_aligned);
-TRUTH_SITE(any_new_aligned_nothrow);
-TRUTH_SITE(any_new_array_aligned);
+TRUTH_MAKER(any_new, ::operator new(bytes));
+TRUTH_MAKER(any_new_nothrow, ::operator new(bytes, std::nothrow));
+TRUTH_MAKER(any_new_array, ::operator new[](bytes));
+TRUTH_MAKER(any_new_array_nothrow, ::operator new[](bytes, std::nothrow));
+TRUTH_MAKER(any_new_aligned, ::operator new(bytes, aligned64));
+TRUTH_MAKER(any_new_aligned_nothrow, ::operator new(bytes, aligned64, std::nothrow));
+TRUTH_MAKER(any_new_array_aligned, ::operator new[](bytes, aligned64));
 TRUTH_SITE(any_early);
-}
 
 enum { ROUNDS = 600, THREADS = 3, SLOTS = 4096 };
 
@@ -42,24 +42,10 @@ struct slot {
 static struct slot slots[SLOTS];
 static unsigned used;
 
-static const std::align_val_t aligned64{ 64 };
-
 /* From 0 bytes up, often less than the 16 that make a block a granule of its own. */
 static size_t size_of(unsigned i)
 {
 	return i % 3 ? i % 41 : (i * 37u) % 70001u;
-}
-
-extern "C" SITE void *any_malloc(size_t bytes)
-{
-	truth_alloced(&site_any_malloc, bytes);
-	return malloc(bytes);
-}
-
-extern "C" SITE void *any_calloc(size_t bytes)
-{
-	truth_alloced(&site_any_calloc, bytes);
-	return calloc(1, bytes);
 }
 
 extern "C" SITE void *any_realloc(size_t bytes)
@@ -70,12 +56,6 @@ extern "C" SITE void *any_realloc(size_t bytes)
 	truth_freed(&site_any_realloc, bytes / 2 + 1);
 	truth_alloced(&site_any_realloc, bytes + 1);
 	return realloc(block, bytes + 1);
-}
-
-extern "C" SITE void *any_memalign(size_t bytes)
-{
-	truth_alloced(&site_any_memalign, bytes);
-	return memalign(256, bytes);
 }
 
 extern "C" SITE void *any_aligned_alloc(size_t bytes)
@@ -93,56 +73,10 @@ extern "C" SITE void *any_posix_memalign(size_t bytes)
 	return block;
 }
 
-extern "C" SITE void *any_new(size_t bytes)
-{
-	truth_alloced(&site_any_new, bytes);
-	return ::operator new(bytes);
-}
-
-extern "C" SITE void *any_new_nothrow(size_t bytes)
-{
-	truth_alloced(&site_any_new_nothrow, bytes);
-	return ::operator new(bytes, std::nothrow);
-}
-
-extern "C" SITE void *any_new_array(size_t bytes)
-{
-	truth_alloced(&site_any_new_array, bytes);
-	return ::operator new[](bytes);
-}
-
-extern "C" SITE void *any_new_array_nothrow(size_t bytes)
-{
-	truth_alloced(&site_any_new_array_nothrow, bytes);
-	return ::operator new[](bytes, std::nothrow);
-}
-
-extern "C" SITE void *any_new_aligned(size_t bytes)
-{
-	truth_alloced(&site_any_new_aligned, bytes);
-	return ::operator new(bytes, aligned64);
-}
-
-extern "C" SITE void *any_new_aligned_nothrow(size_t bytes)
-{
-	truth_alloced(&site_any_new_aligned_nothrow, bytes);
-	return ::operator new(bytes, aligned64, std::nothrow);
-}
-
-extern "C" SITE void *any_new_array_aligned(size_t bytes)
-{
-	truth_alloced(&site_any_new_array_aligned, bytes);
-	return ::operator new[](bytes, aligned64);
-}
-
 /* Before main, and before other objects' constructors had a chance. */
 extern "C" SITE __attribute__((constructor(101))) void any_early(void)
 {
-	void *volatile block = malloc(123);
-
-	truth_alloced(&site_any_early, 123);
-	free(block);
-	truth_freed(&site_any_early, 123);
+	TRUTH_TEMPORARY(any_early, 123);
 	truth_alloced(&site_any_early, 77);
 	slots[used++] = { malloc(77), 77, nullptr, 0 };
 }

@@ -12,9 +12,9 @@
 
 enum { ROUNDS = 1000 };
 
-TRUTH_SITE(api_malloc);
+TRUTH_MAKER(api_malloc, malloc(bytes));
 TRUTH_SITE(api_calloc);
-TRUTH_SITE(api_realloc_first);
+TRUTH_MAKER(api_realloc_first, realloc(NULL, bytes));
 TRUTH_SITE(api_realloc_grown);
 TRUTH_SITE(api_reallocarray);
 TRUTH_SITE(api_memalign);
@@ -29,7 +29,8 @@ TRUTH_SITE(api_malloc_zero);
 TRUTH_SITE(api_calloc_zero);
 TRUTH_SITE(api_realloc_zero);
 TRUTH_SITE(api_realloc_to_zero);
-TRUTH_SITE(api_big);
+/* Above the mmap threshold, and above what fits 30 bits of size. */
+TRUTH_MAKER(api_big, malloc(bytes));
 TRUTH_SITE(api_failures);
 TRUTH_SITE(api_realloc_fails);
 TRUTH_SITE(api_errno_kept);
@@ -61,14 +62,6 @@ static void done_with(struct truth_site *site, void *block, size_t bytes, int ro
 	truth_freed(site, bytes);
 }
 
-static SITE void *api_malloc(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_api_malloc, bytes);
-	return block;
-}
-
 static SITE void *api_calloc(size_t n, size_t bytes)
 {
 	unsigned char *block = (unsigned char *)calloc(n, bytes);
@@ -77,14 +70,6 @@ static SITE void *api_calloc(size_t n, size_t bytes)
 	truth_alloced(&site_api_calloc, n * bytes);
 	for (i = 0; i < n * bytes; i++)
 		EXPECT(block[i] == 0);
-	return block;
-}
-
-static SITE void *api_realloc_first(size_t bytes)
-{
-	void *block = realloc(NULL, bytes);
-
-	truth_alloced(&site_api_realloc_first, bytes);
 	return block;
 }
 
@@ -213,15 +198,6 @@ static SITE void api_realloc_to_zero(size_t bytes)
 	after = realloc(block, truth_hide(0));
 	EXPECT(after == NULL && errno == 7);
 	truth_freed(&site_api_realloc_to_zero, bytes);
-}
-
-/* Above the mmap threshold, and above what fits 30 bits of size. */
-static SITE void *api_big(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_api_big, bytes);
-	return block;
 }
 
 /* Nothing in here succeeds, so the site has no allocation at all. */

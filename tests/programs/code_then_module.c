@@ -19,11 +19,7 @@ static pthread_barrier_t turn;
 
 SITE void leaf(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_leaf, BYTES);
-	free(block);
-	truth_freed(&site_leaf, BYTES);
+	TRUTH_TEMPORARY(leaf, BYTES);
 }
 
 SITE void middle(void)

@@ -11,37 +11,15 @@
 
 enum { THREADS = 100, ROUNDS = 4 };
 
-extern "C" {
-TRUTH_SITE(before_main);
-TRUTH_SITE(static_constructor);
-TRUTH_SITE(static_destructor);
-TRUTH_SITE(thread_constructor);
-TRUTH_SITE(thread_destructor);
-TRUTH_SITE(tsd_first);
-TRUTH_SITE(tsd_round);
-TRUTH_SITE(at_exit);
-TRUTH_SITE(last_destructor);
-}
-
-#define ALLOCATING_SITE(fn)                                \
-	extern "C" SITE void *fn(size_t bytes)             \
-	{                                                  \
-		void *block = malloc(bytes);               \
-                                                           \
-		truth_tag_block(block, &site_##fn, bytes); \
-		return block;                              \
-	}                                                  \
-	extern "C" void *fn(size_t bytes)
-
-ALLOCATING_SITE(before_main);
-ALLOCATING_SITE(static_constructor);
-ALLOCATING_SITE(static_destructor);
-ALLOCATING_SITE(thread_constructor);
-ALLOCATING_SITE(thread_destructor);
-ALLOCATING_SITE(tsd_first);
-ALLOCATING_SITE(tsd_round);
-ALLOCATING_SITE(at_exit);
-ALLOCATING_SITE(last_destructor);
+TRUTH_TAGGING_MAKER(before_main, malloc(bytes));
+TRUTH_TAGGING_MAKER(static_constructor, malloc(bytes));
+TRUTH_TAGGING_MAKER(static_destructor, malloc(bytes));
+TRUTH_TAGGING_MAKER(thread_constructor, malloc(bytes));
+TRUTH_TAGGING_MAKER(thread_destructor, malloc(bytes));
+TRUTH_TAGGING_MAKER(tsd_first, malloc(bytes));
+TRUTH_TAGGING_MAKER(tsd_round, malloc(bytes));
+TRUTH_TAGGING_MAKER(at_exit, malloc(bytes));
+TRUTH_TAGGING_MAKER(last_destructor, malloc(bytes));
 
 static void release(void *block)
 {

@@ -15,37 +15,13 @@
 
 enum { BLOCKS = 1500, SPINNERS = 4 };
 
-TRUTH_SITE(exits_work);
-TRUTH_SITE(exits_thread);
-TRUTH_SITE(exits_execd);
+TRUTH_MAKER(exits_work, malloc(bytes));
+TRUTH_MAKER(exits_thread, malloc(bytes));
+TRUTH_MAKER(exits_execd, malloc(bytes));
 
 static char *const no_arguments[] = { (char *)(uintptr_t) "true", NULL };
 static void *kept[2 * BLOCKS];
 extern char **environ;
-
-static SITE void *exits_work(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_exits_work, bytes);
-	return block;
-}
-
-static SITE void *exits_thread(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_exits_thread, bytes);
-	return block;
-}
-
-static SITE void *exits_execd(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_exits_execd, bytes);
-	return block;
-}
 
 static void work(void)
 {

@@ -28,9 +28,7 @@ static SITE void site_fiber(void)
 
 static SITE void site_main(void)
 {
-	free(truth_hide_ptr(malloc(BYTES)));
-	truth_alloced(&site_site_main, BYTES);
-	truth_freed(&site_site_main, BYTES);
+	TRUTH_TEMPORARY(site_main, BYTES);
 }
 
 static SITE void descend(int depth)

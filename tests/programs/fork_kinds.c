@@ -162,9 +162,7 @@ static void on_signal(int number)
 static SITE void *churn(void *unused)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		free(truth_hide_ptr(malloc(BYTES)));
-		truth_alloced(&site_churn, BYTES);
-		truth_freed(&site_churn, BYTES);
+		TRUTH_TEMPORARY(churn, BYTES);
 	}
 	return unused;
 }

@@ -31,17 +31,9 @@
 
 enum { WRITERS = 8, BYTES = 64, LIVE = 64, INHERITED = 10, RANGES = 64 };
 
-TRUTH_SITE(allocate);
+TRUTH_MAKER(allocate, malloc(bytes));
 
 static volatile int is_over;
-
-static SITE void *allocate(size_t bytes)
-{
-	void *block = truth_hide_ptr(malloc(bytes));
-
-	truth_alloced(&site_allocate, bytes);
-	return block;
-}
 
 static void wait_for(pid_t child)
 {

@@ -12,55 +12,15 @@
 
 enum { THREADS = 4, INHERITED = 200, FREED_BY_CHILD = 120, AT_ONCE = 4 };
 
-TRUTH_SITE(parent_churn);
-TRUTH_SITE(parent_kept);
-TRUTH_SITE(child_work);
-TRUTH_SITE(child_thread_work);
-TRUTH_SITE(after_exec);
+TRUTH_MAKER(parent_churn, malloc(bytes));
+TRUTH_MAKER(parent_kept, malloc(bytes));
+TRUTH_MAKER(child_work, malloc(bytes));
+TRUTH_MAKER(child_thread_work, malloc(bytes));
+TRUTH_MAKER(after_exec, malloc(bytes));
 
 static void *inherited[INHERITED];
 static int stop;
 static unsigned child_allocs = 1500;
-
-static SITE void *parent_churn(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_parent_churn, bytes);
-	return block;
-}
-
-static SITE void *parent_kept(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_parent_kept, bytes);
-	return block;
-}
-
-static SITE void *child_work(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_child_work, bytes);
-	return block;
-}
-
-static SITE void *child_thread_work(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_child_thread_work, bytes);
-	return block;
-}
-
-static SITE void *after_exec(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_after_exec, bytes);
-	return block;
-}
 
 static void *churn(void *arg)
 {

@@ -24,11 +24,7 @@ static const unsigned char code[] = {
 
 static SITE void allocates(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_allocates, BYTES);
-	free(block);
-	truth_freed(&site_allocates, BYTES);
+	TRUTH_TEMPORARY(allocates, BYTES);
 }
 
 static SITE void calls(void (*generated)(void (*)(void)))

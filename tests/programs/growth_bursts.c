@@ -6,37 +6,12 @@
  */
 #include "growth_play.h"
 
-GROWTH_SITE(GROWING, build_row);
-GROWTH_SITE(GROWING, record_job);
-GROWTH_SITE(STEADY, send_heartbeat);
+GROWTH_MAKER(GROWING, build_row);
+GROWTH_MAKER(GROWING, record_job);
+GROWTH_MAKER(STEADY, send_heartbeat);
 
 static struct growth_item *rows;
 static struct growth_wheel heartbeats;
-
-static GROWTH_FN struct growth_item *build_row(size_t bytes)
-{
-	struct growth_item *row = malloc(bytes);
-
-	growth_live(&site_build_row, row, bytes);
-	row->bytes = bytes;
-	return row;
-}
-
-static GROWTH_FN void *record_job(size_t bytes)
-{
-	void *record = malloc(bytes);
-
-	growth_live(&site_record_job, record, bytes);
-	return record;
-}
-
-static GROWTH_FN void *send_heartbeat(size_t bytes)
-{
-	void *packet = malloc(bytes);
-
-	growth_live(&site_send_heartbeat, packet, bytes);
-	return packet;
-}
 
 int main(int argc, char **argv)
 {

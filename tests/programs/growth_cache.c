@@ -10,7 +10,7 @@ enum { KEYS = 20000 };
 
 GROWTH_SITE(STEADY, insert_lru);
 GROWTH_SITE(STEADY, insert_random);
-GROWTH_SITE(STEADY, insert_ttl);
+GROWTH_MAKER(STEADY, insert_ttl);
 
 struct entry {
 	struct entry *newer, *older;
@@ -38,14 +38,6 @@ static GROWTH_FN struct entry *insert_random(size_t bytes)
 
 	growth_live(&site_insert_random, entry, bytes);
 	entry->bytes = bytes;
-	return entry;
-}
-
-static GROWTH_FN void *insert_ttl(size_t bytes)
-{
-	void *entry = malloc(bytes);
-
-	growth_live(&site_insert_ttl, entry, bytes);
 	return entry;
 }
 

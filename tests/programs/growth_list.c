@@ -7,7 +7,7 @@
 #include "growth_play.h"
 
 GROWTH_SITE(GROWING, append_audit);
-GROWTH_SITE(STEADY, read_body);
+GROWTH_MAKER(STEADY, read_body);
 
 static struct growth_item *trail;
 static struct growth_wheel bodies;
@@ -20,14 +20,6 @@ static GROWTH_FN void append_audit(size_t bytes)
 	entry->bytes = bytes;
 	entry->next = trail;
 	trail = entry;
-}
-
-static GROWTH_FN void *read_body(size_t bytes)
-{
-	void *body = malloc(bytes);
-
-	growth_live(&site_read_body, body, bytes);
-	return body;
 }
 
 int main(int argc, char **argv)

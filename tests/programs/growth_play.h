@@ -256,6 +256,19 @@ struct growth_item {
 	size_t bytes;
 };
 
+/* Declares what is true of the function @fn, and defines it: fn(bytes) gives a block. */
+#define GROWTH_MAKER(verdict, fn)                                               \
+	GROWTH_SITE(verdict, fn);                                               \
+	static GROWTH_FN struct growth_item *fn(size_t bytes)                   \
+	{                                                                       \
+		struct growth_item *item = (struct growth_item *)malloc(bytes); \
+                                                                                \
+		growth_live(&site_##fn, item, bytes);                           \
+		item->bytes = bytes;                                            \
+		return item;                                                    \
+	}                                                                       \
+	static GROWTH_FN struct growth_item *fn(size_t bytes)
+
 /* All blocks of one function, in one thread, by the tick at which they are freed. */
 struct growth_wheel {
 	struct growth_item *due[GROWTH_WHEEL];

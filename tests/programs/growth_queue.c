@@ -11,7 +11,7 @@
 enum { PRODUCERS = 3, CONSUMERS = 2 };
 
 GROWTH_SITE(GROWING, enqueue_message);
-GROWTH_SITE(STEADY, decode_message);
+GROWTH_MAKER(STEADY, decode_message);
 
 /* All begin a tick together: who would fall behind on a busy machine must not change the queue. */
 static pthread_barrier_t together;
@@ -53,14 +53,6 @@ static struct growth_item *dequeue(void)
 	}
 	(void)pthread_mutex_unlock(&lock);
 	return message;
-}
-
-static GROWTH_FN void *decode_message(size_t bytes)
-{
-	void *fields = malloc(bytes);
-
-	growth_live(&site_decode_message, fields, bytes);
-	return fields;
 }
 
 static void *produce(void *arg)

@@ -11,28 +11,10 @@
 
 enum { THREADS = 3, RECORDS = 8192, REPLIES = 500 };
 
-GROWTH_SITE(STEADY, record_trace);
-GROWTH_SITE(STEADY, keep_reply);
+GROWTH_MAKER(STEADY, record_trace);
+GROWTH_MAKER(STEADY, keep_reply);
 
 static double full_after;
-
-static GROWTH_FN struct growth_item *record_trace(size_t bytes)
-{
-	struct growth_item *record = malloc(bytes);
-
-	growth_live(&site_record_trace, record, bytes);
-	record->bytes = bytes;
-	return record;
-}
-
-static GROWTH_FN struct growth_item *keep_reply(size_t bytes)
-{
-	struct growth_item *reply = malloc(bytes);
-
-	growth_live(&site_keep_reply, reply, bytes);
-	reply->bytes = bytes;
-	return reply;
-}
 
 static void overwrite(struct growth_item **slot, struct growth_item *by, struct growth_site *site)
 {

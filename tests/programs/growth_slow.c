@@ -8,44 +8,12 @@
 
 enum { LABEL_BYTES = 16 };
 
-GROWTH_SITE(GROWING, open_handle);
-GROWTH_SITE(GROWING, intern_label);
-GROWTH_SITE(STEADY, read_body);
-GROWTH_SITE(STEADY, render_page);
+GROWTH_MAKER(GROWING, open_handle);
+GROWTH_MAKER(GROWING, intern_label);
+GROWTH_MAKER(STEADY, read_body);
+GROWTH_MAKER(STEADY, render_page);
 
 static struct growth_wheel labels, bodies, pages;
-
-static GROWTH_FN void *open_handle(void)
-{
-	void *handle = malloc(LABEL_BYTES);
-
-	growth_live(&site_open_handle, handle, LABEL_BYTES);
-	return handle;
-}
-
-static GROWTH_FN void *intern_label(void)
-{
-	void *label = malloc(LABEL_BYTES);
-
-	growth_live(&site_intern_label, label, LABEL_BYTES);
-	return label;
-}
-
-static GROWTH_FN void *read_body(size_t bytes)
-{
-	void *body = malloc(bytes);
-
-	growth_live(&site_read_body, body, bytes);
-	return body;
-}
-
-static GROWTH_FN void *render_page(size_t bytes)
-{
-	void *page = malloc(bytes);
-
-	growth_live(&site_render_page, page, bytes);
-	return page;
-}
 
 int main(int argc, char **argv)
 {
@@ -71,9 +39,9 @@ int main(int argc, char **argv)
 		growth_expire(&pages, &clock, &site_render_page);
 		count = growth_arrivals(&random, 1.0 / GROWTH_TICKS);
 		while (count-- > 0)
-			growth_forget(open_handle());
+			growth_forget(open_handle(LABEL_BYTES));
 		for (count = (long)((double)requests * per_request); count > 0; count--) {
-			void *label = intern_label();
+			void *label = intern_label(LABEL_BYTES);
 
 			/* Once a second. */
 			if (growth_chance(&random, 1 / (rate * per_request * GROWTH_TICKS)))

@@ -10,7 +10,7 @@
 
 GROWTH_SITE(GROWING, append_sample);
 GROWTH_SITE(GROWING, append_event);
-GROWTH_SITE(STEADY, run_query);
+GROWTH_MAKER(STEADY, run_query);
 
 namespace
 {
@@ -46,14 +46,6 @@ GROWTH_FN void append_sample(double when, double value)
 GROWTH_FN void append_event(event_vector &events, const event &one)
 {
 	events.push_back(one);
-}
-
-GROWTH_FN void *run_query(size_t bytes)
-{
-	void *copy = malloc(bytes);
-
-	growth_live(&site_run_query, copy, bytes);
-	return copy;
 }
 
 } // namespace

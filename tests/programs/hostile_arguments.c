@@ -14,11 +14,7 @@ TRUTH_SITE(in_parent);
 
 static SITE void in_parent(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_in_parent, BYTES);
-	free(block);
-	truth_freed(&site_in_parent, BYTES);
+	TRUTH_TEMPORARY(in_parent, BYTES);
 }
 
 static SITE void in_child(void)

@@ -47,11 +47,7 @@ __attribute__((noinline, noreturn, section(".text.pair"))) void leave(void)
 
 static SITE void entry(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_entry, BYTES);
-	free(block);
-	truth_freed(&site_entry, BYTES);
+	TRUTH_TEMPORARY(entry, BYTES);
 }
 
 int main(int argc, char **argv)

@@ -13,11 +13,7 @@ static long depth_max;
 
 static SITE void allocate(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_allocate, BYTES);
-	free(block);
-	truth_freed(&site_allocate, BYTES);
+	TRUTH_TEMPORARY(allocate, BYTES);
 }
 
 static void down(long depth);

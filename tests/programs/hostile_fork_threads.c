@@ -19,9 +19,7 @@ static _Atomic int ready, go;
 
 static SITE void in_thread(void)
 {
-	free(truth_hide_ptr(malloc(BYTES)));
-	truth_alloced(&site_in_thread, BYTES);
-	truth_freed(&site_in_thread, BYTES);
+	TRUTH_TEMPORARY(in_thread, BYTES);
 }
 
 static void *body(void *argument)

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 // build: -Wl,-z,now
-/* Writes over its ELF header, as programs do that are not to be dumped, and then allocates. */
+/*
+ * hostile_header HOW: does to its ELF header what programs do that are not to be dumped, and then
+ * allocates.
+ *   hidden  the header cannot be read
+ *   sum     the program headers end in the first page by a sum that wraps
+ *   notes   the notes cannot be read
+ */
 #include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,14 +20,9 @@ static _Alignas(4096) char hidden_page[4096];
 
 static SITE void behind_header(void)
 {
-	void *block = truth_hide_ptr(malloc(100));
-
-	truth_alloced(&site_behind_header, 100);
-	free(block);
-	truth_freed(&site_behind_header, 100);
+	TRUTH_TEMPORARY(behind_header, 100);
 }
 
-/* "sum": the program headers end in the first page by a sum that wraps; "notes": not readable. */
 int main(int argc, char **argv)
 {
 	Elf64_Ehdr *header = (void *)__ehdr_start;
@@ -35,7 +36,10 @@ int main(int argc, char **argv)
 	for (int i = 0; strcmp(argv[1], "notes") == 0 && i < header->e_phnum; i++)
 		if (segments[i].p_type == PT_NOTE)
 			segments[i].p_vaddr = (uint64_t)(hidden_page - __ehdr_start);
+	if (strcmp(argv[1], "hidden") == 0)
+		EXPECT(mprotect(header, 4096, PROT_NONE) == 0);
 	behind_header();
+	EXPECT(mprotect(header, 4096, PROT_READ) == 0);
 	truth_print();
 	return truth_failures != 0;
 }

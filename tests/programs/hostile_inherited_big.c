@@ -27,9 +27,7 @@ static SITE void in_child(void)
 	inherited[0] = own[0] = 1;
 	/* Enough allocations for a recording of its own. */
 	for (int i = 0; i < SMALL; i++) {
-		free(truth_hide_ptr(malloc(SMALL_BYTES)));
-		truth_alloced(&site_in_child, SMALL_BYTES);
-		truth_freed(&site_in_child, SMALL_BYTES);
+		TRUTH_TEMPORARY(in_child, SMALL_BYTES);
 	}
 }
 

@@ -13,9 +13,7 @@ TRUTH_SITE(allocate);
 
 static SITE void allocate(void)
 {
-	free(truth_hide_ptr(malloc(BYTES)));
-	truth_alloced(&site_allocate, BYTES);
-	truth_freed(&site_allocate, BYTES);
+	TRUTH_TEMPORARY(allocate, BYTES);
 }
 
 static __attribute__((noinline, optimize("omit-frame-pointer"))) void call_on(

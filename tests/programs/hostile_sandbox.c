@@ -16,7 +16,7 @@
 
 enum { ROUNDS = 3000, DEPTH = 40 };
 
-TRUTH_SITE(in_the_sandbox);
+TRUTH_MAKER(in_the_sandbox, malloc(bytes));
 
 static const int allowed[] = {
 	SYS_read,	SYS_write,	SYS_close,	   SYS_brk,	  SYS_mmap,
@@ -30,14 +30,6 @@ enum { COUNT = sizeof(allowed) / sizeof(*allowed) };
 static int enter(void)
 {
 	return set_filter(allowed, COUNT, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
-}
-
-static SITE void *in_the_sandbox(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_in_the_sandbox, bytes);
-	return block;
 }
 
 static SITE void *descend(int depth, size_t bytes)

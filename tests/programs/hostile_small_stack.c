@@ -22,11 +22,7 @@ static int forks;
 
 static SITE void on_small_stack(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_on_small_stack, BYTES);
-	free(block);
-	truth_freed(&site_on_small_stack, BYTES);
+	TRUTH_TEMPORARY(on_small_stack, BYTES);
 }
 
 static void body(void)

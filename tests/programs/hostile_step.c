@@ -84,11 +84,7 @@ static uint64_t route;
 static SITE void new_stack(void)
 {
 	size_t bytes = 32 + route % 500;
-	void *block = truth_hide_ptr(malloc(bytes));
-
-	truth_alloced(&site_new_stack, bytes);
-	free(block);
-	truth_freed(&site_new_stack, bytes);
+	TRUTH_TEMPORARY(new_stack, bytes);
 }
 
 static void descend(int depth);
@@ -193,11 +189,7 @@ static void free_and_exec(void)
 
 static SITE void after_jump(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_after_jump, BYTES);
-	free(block);
-	truth_freed(&site_after_jump, BYTES);
+	TRUTH_TEMPORARY(after_jump, BYTES);
 }
 
 static void first_operation(void)

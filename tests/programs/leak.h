@@ -110,6 +110,12 @@ static APART void clobber_stack(void)
 			   "xmm1", "xmm2", "memory");
 }
 
+static inline void lose(size_t bytes)
+{
+	(void)block(bytes);
+	clobber_stack();
+}
+
 static APART int has_word(const char *words, const char *word)
 {
 	const char *at = strstr(words, word);

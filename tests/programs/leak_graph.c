@@ -100,42 +100,20 @@ static APART void chain(int number, int root_offset, int a, int a_offset)
 		leak_keep[0] = top + root_offset;
 }
 
-static APART void p1(void)
-{
-	chain(1, 0, 0, -1);
-}
-static APART void p2(void)
-{
-	chain(2, 0, 1, 0);
-}
-static APART void p3(void)
-{
-	chain(3, -1, 0, -1);
-}
-static APART void p4(void)
-{
-	chain(4, -1, 1, 0);
-}
-static APART void p5(void)
-{
-	chain(5, 40, 0, -1);
-}
-static APART void p6(void)
-{
-	chain(6, 0, 1, 40);
-}
-static APART void p7(void)
-{
-	chain(7, 40, 1, 0);
-}
-static APART void p8(void)
-{
-	chain(8, 40, 1, 40);
-}
-static APART void p9(void)
-{
-	chain(9, -1, 1, 40);
-}
+#define CHAIN(number, ...)                  \
+	static APART void p##number(void)   \
+	{                                   \
+		chain(number, __VA_ARGS__); \
+	}
+CHAIN(1, 0, 0, -1)
+CHAIN(2, 0, 1, 0)
+CHAIN(3, -1, 0, -1)
+CHAIN(4, -1, 1, 0)
+CHAIN(5, 40, 0, -1)
+CHAIN(6, 0, 1, 40)
+CHAIN(7, 40, 1, 0)
+CHAIN(8, 40, 1, 40)
+CHAIN(9, -1, 1, 40)
 
 static APART void million_alive(void)
 {

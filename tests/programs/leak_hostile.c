@@ -18,12 +18,6 @@
 
 enum { PAGE = 4096, GUARD_INSTALL = 102 };
 
-static void lose(size_t bytes)
-{
-	(void)block(bytes);
-	clobber_stack();
-}
-
 static char *map(size_t bytes)
 {
 	void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -22,12 +22,6 @@ enum { NOBODY = 65534, CHILDREN = 20 };
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 extern char **environ;
 
-static void lose(size_t bytes)
-{
-	(void)block(bytes);
-	clobber_stack();
-}
-
 static void returned(void)
 {
 	lose(1001);

@@ -4,17 +4,9 @@
  */
 #include "truth.h"
 
-TRUTH_SITE(counted);
+TRUTH_MAKER(counted, malloc(bytes));
 
 static void *volatile kept;
-
-SITE static void *counted(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_counted, bytes);
-	return block;
-}
 
 #include "stack_tree.h"
 

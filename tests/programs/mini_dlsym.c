@@ -12,56 +12,16 @@ enum { ROUNDS = 1000 };
 typedef void *malloc_fn(size_t);
 typedef void free_fn(void *);
 
-TRUTH_SITE(by_next);
-TRUTH_SITE(by_default);
-TRUTH_SITE(by_handle);
-TRUTH_SITE(by_libc);
-TRUTH_SITE(by_pointer);
-
 static malloc_fn *next_malloc, *default_malloc, *handle_malloc, *libc_malloc;
 static malloc_fn *volatile pointer_malloc = malloc;
 static free_fn *next_free, *default_free, *handle_free, *libc_free;
 static free_fn *volatile pointer_free = free;
 
-static SITE void *by_next(size_t bytes)
-{
-	void *block = next_malloc(bytes);
-
-	truth_alloced(&site_by_next, bytes);
-	return block;
-}
-
-static SITE void *by_default(size_t bytes)
-{
-	void *block = default_malloc(bytes);
-
-	truth_alloced(&site_by_default, bytes);
-	return block;
-}
-
-static SITE void *by_handle(size_t bytes)
-{
-	void *block = handle_malloc(bytes);
-
-	truth_alloced(&site_by_handle, bytes);
-	return block;
-}
-
-static SITE void *by_libc(size_t bytes)
-{
-	void *block = libc_malloc(bytes);
-
-	truth_alloced(&site_by_libc, bytes);
-	return block;
-}
-
-static SITE void *by_pointer(size_t bytes)
-{
-	void *block = pointer_malloc(bytes);
-
-	truth_alloced(&site_by_pointer, bytes);
-	return block;
-}
+TRUTH_MAKER(by_next, next_malloc(bytes));
+TRUTH_MAKER(by_default, default_malloc(bytes));
+TRUTH_MAKER(by_handle, handle_malloc(bytes));
+TRUTH_MAKER(by_libc, libc_malloc(bytes));
+TRUTH_MAKER(by_pointer, pointer_malloc(bytes));
 
 static void look_up(void)
 {

@@ -3,15 +3,9 @@
 /* Counts what it allocates from an allocator that is nobody else's. */
 #include "truth.h"
 
-TRUTH_SITE(alike);
+TRUTH_MAKER(alike, malloc(bytes));
 
 extern int nallocx;
-
-SITE static void *alike(size_t bytes)
-{
-	truth_alloced(&site_alike, bytes);
-	return malloc(bytes);
-}
 
 int main(void)
 {

@@ -6,15 +6,7 @@
 
 enum { BLOCK_BYTES = 48 };
 
-TRUTH_SITE(counted);
-
-SITE static void *counted(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_counted, bytes);
-	return block;
-}
+TRUTH_MAKER(counted, malloc(bytes));
 
 #include "stack_tree.h"
 

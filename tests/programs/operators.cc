@@ -10,97 +10,33 @@
 
 #include "truth.h"
 
-extern "C" {
-TRUTH_SITE(new_plain);
-TRUTH_SITE(new_array);
-TRUTH_SITE(new_nothrow);
-TRUTH_SITE(new_array_nothrow);
-TRUTH_SITE(new_aligned);
-TRUTH_SITE(new_array_aligned);
-TRUTH_SITE(new_aligned_nothrow);
-TRUTH_SITE(new_array_aligned_nothrow);
+static const std::align_val_t aligned64{ 64 };
+
+static void *checked(void *block)
+{
+	EXPECT((uintptr_t)block % 64 == 0);
+	return block;
+}
+
+TRUTH_MAKER(new_plain, ::operator new(bytes));
+TRUTH_MAKER(new_array, ::operator new[](bytes));
+TRUTH_MAKER(new_nothrow, ::operator new(bytes, std::nothrow));
+TRUTH_MAKER(new_array_nothrow, ::operator new[](bytes, std::nothrow));
+TRUTH_MAKER(new_aligned, checked(::operator new(bytes, aligned64)));
+TRUTH_MAKER(new_array_aligned, checked(::operator new[](bytes, aligned64)));
+TRUTH_MAKER(new_aligned_nothrow, checked(::operator new(bytes, aligned64, std::nothrow)));
+TRUTH_MAKER(new_array_aligned_nothrow, checked(::operator new[](bytes, aligned64, std::nothrow)));
 TRUTH_SITE(new_expression);
 TRUTH_SITE(new_cookie_array);
 TRUTH_SITE(new_overaligned);
 TRUTH_SITE(new_zero);
 TRUTH_SITE_KNOWN(new_throwing_constructor, TRUTH_LIVE);
 TRUTH_SITE_KNOWN(new_nothrow_fails, TRUTH_LIVE);
-TRUTH_SITE(new_after_handler);
-TRUTH_SITE(new_reserve);
+TRUTH_MAKER(new_after_handler, ::operator new(bytes));
+TRUTH_MAKER(new_reserve, ::operator new(bytes));
 TRUTH_SITE(new_in_buffer);
-}
 
 enum { ROUNDS = 1000 };
-
-static const std::align_val_t aligned64{ 64 };
-
-extern "C" SITE void *new_plain(size_t bytes)
-{
-	void *block = ::operator new(bytes);
-
-	truth_alloced(&site_new_plain, bytes);
-	return block;
-}
-
-extern "C" SITE void *new_array(size_t bytes)
-{
-	void *block = ::operator new[](bytes);
-
-	truth_alloced(&site_new_array, bytes);
-	return block;
-}
-
-extern "C" SITE void *new_nothrow(size_t bytes)
-{
-	void *block = ::operator new(bytes, std::nothrow);
-
-	truth_alloced(&site_new_nothrow, bytes);
-	return block;
-}
-
-extern "C" SITE void *new_array_nothrow(size_t bytes)
-{
-	void *block = ::operator new[](bytes, std::nothrow);
-
-	truth_alloced(&site_new_array_nothrow, bytes);
-	return block;
-}
-
-extern "C" SITE void *new_aligned(size_t bytes)
-{
-	void *block = ::operator new(bytes, aligned64);
-
-	truth_alloced(&site_new_aligned, bytes);
-	EXPECT((uintptr_t)block % 64 == 0);
-	return block;
-}
-
-extern "C" SITE void *new_array_aligned(size_t bytes)
-{
-	void *block = ::operator new[](bytes, aligned64);
-
-	truth_alloced(&site_new_array_aligned, bytes);
-	EXPECT((uintptr_t)block % 64 == 0);
-	return block;
-}
-
-extern "C" SITE void *new_aligned_nothrow(size_t bytes)
-{
-	void *block = ::operator new(bytes, aligned64, std::nothrow);
-
-	truth_alloced(&site_new_aligned_nothrow, bytes);
-	EXPECT((uintptr_t)block % 64 == 0);
-	return block;
-}
-
-extern "C" SITE void *new_array_aligned_nothrow(size_t bytes)
-{
-	void *block = ::operator new[](bytes, aligned64, std::nothrow);
-
-	truth_alloced(&site_new_array_aligned_nothrow, bytes);
-	EXPECT((uintptr_t)block % 64 == 0);
-	return block;
-}
 
 static void plain_deletes(int round, size_t n)
 {
@@ -352,22 +288,6 @@ static void failures()
 	EXPECT(handler_calls == 3);
 	std::set_new_handler(nullptr);
 	new_nothrow_fails(huge);
-}
-
-extern "C" SITE void *new_reserve(size_t bytes)
-{
-	void *block = ::operator new(bytes);
-
-	truth_alloced(&site_new_reserve, bytes);
-	return block;
-}
-
-extern "C" SITE void *new_after_handler(size_t bytes)
-{
-	void *block = ::operator new(bytes);
-
-	truth_alloced(&site_new_after_handler, bytes);
-	return block;
 }
 
 static size_t address_space()

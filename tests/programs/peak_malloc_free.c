@@ -7,42 +7,10 @@
 
 enum { FIRST = 100, SECOND = 90, BASE = 10, BYTES = 10000, BASE_BYTES = 5000 };
 
-TRUTH_SITE(peak_first);
-TRUTH_SITE(peak_second);
-TRUTH_SITE(peak_base);
-TRUTH_SITE(peak_after);
-
-static SITE void *peak_first(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_peak_first, bytes);
-	return block;
-}
-
-static SITE void *peak_second(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_peak_second, bytes);
-	return block;
-}
-
-static SITE void *peak_base(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_peak_base, bytes);
-	return block;
-}
-
-static SITE void *peak_after(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_peak_after, bytes);
-	return block;
-}
+TRUTH_TAGGING_MAKER(peak_first, malloc(bytes));
+TRUTH_TAGGING_MAKER(peak_second, malloc(bytes));
+TRUTH_TAGGING_MAKER(peak_base, malloc(bytes));
+TRUTH_TAGGING_MAKER(peak_after, malloc(bytes));
 
 static void rise_and_fall(void *(*site)(size_t), int count)
 {

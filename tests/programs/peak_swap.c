@@ -10,18 +10,10 @@
 
 enum { BLOCKS = 200, BYTES = 4000 };
 
-TRUTH_SITE(swap_old);
+TRUTH_TAGGING_MAKER(swap_old, malloc(bytes));
 TRUTH_SITE(swap_new);
 
 static void *blocks[BLOCKS];
-
-static SITE void *swap_old(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_swap_old, bytes);
-	return block;
-}
 
 static SITE void *swap_new(void *old, size_t bytes)
 {

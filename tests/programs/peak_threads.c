@@ -10,46 +10,14 @@
 
 enum { THREADS = 8, BLOCKS = 1000, BYTES = 1000, CHURN_SLOTS = 512, CHURN_STEPS = 20000 };
 
-TRUTH_SITE(threads_even);
-TRUTH_SITE(threads_odd);
-TRUTH_SITE(threads_before);
-TRUTH_SITE(threads_churn);
+TRUTH_TAGGING_MAKER(threads_even, malloc(bytes));
+TRUTH_TAGGING_MAKER(threads_odd, malloc(bytes));
+TRUTH_TAGGING_MAKER(threads_before, malloc(bytes));
+TRUTH_TAGGING_MAKER(threads_churn, malloc(bytes));
 
 static pthread_barrier_t barrier;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long churn_live, churn_peak;
-
-static SITE void *threads_even(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_threads_even, bytes);
-	return block;
-}
-
-static SITE void *threads_odd(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_threads_odd, bytes);
-	return block;
-}
-
-static SITE void *threads_before(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_threads_before, bytes);
-	return block;
-}
-
-static SITE void *threads_churn(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_threads_churn, bytes);
-	return block;
-}
 
 static void release_all(void **blocks, int count)
 {

@@ -10,7 +10,7 @@ enum { CHAINS = 2000, STEPS = 20 };
 
 TRUTH_SITE(chain_first);
 TRUTH_SITE(chain_step);
-TRUTH_SITE(chain_malloc);
+TRUTH_TAGGING_MAKER(chain_malloc, malloc(bytes));
 TRUTH_SITE(chain_resize);
 TRUTH_SITE(chain_mapped);
 
@@ -45,14 +45,6 @@ static void *ten_to_960(void)
 		else
 			truth_freed(&site_chain_step, bytes - 50);
 	}
-	return block;
-}
-
-static SITE void *chain_malloc(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_chain_malloc, bytes);
 	return block;
 }
 

@@ -14,7 +14,7 @@ TRUTH_SITE(direct);
 TRUTH_SITE(mutual_even);
 TRUTH_SITE(three_a);
 TRUTH_SITE(alternating);
-TRUTH_SITE(deep_leaf);
+TRUTH_MAKER(deep_leaf, malloc(bytes));
 
 static SITE size_t mutual_odd(int depth);
 static SITE size_t three_b(int depth);
@@ -88,14 +88,6 @@ static SITE size_t alternating(int depth, uint64_t *state)
 	free(block);
 	truth_freed(&site_alternating, 33);
 	return below;
-}
-
-static SITE void *deep_leaf(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_deep_leaf, bytes);
-	return block;
 }
 
 /* All frames stand, only the leaf allocates, many times: the walk must not cost 10,000 frames. */

@@ -16,17 +16,9 @@
 
 enum { STACKS = 4000, THREADS = 40, BLOCK_BYTES = 48 };
 
-TRUTH_SITE(counted);
+TRUTH_MAKER(counted, malloc(bytes));
 
 static pthread_barrier_t all_live;
-
-SITE static void *counted(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_counted, bytes);
-	return block;
-}
 
 #include "stack_tree.h"
 

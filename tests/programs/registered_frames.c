@@ -19,11 +19,7 @@ static _Alignas(8) unsigned char frames[72] = {
 
 static SITE void leaf(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_leaf, BYTES);
-	free(block);
-	truth_freed(&site_leaf, BYTES);
+	TRUTH_TEMPORARY(leaf, BYTES);
 }
 
 int main(void)

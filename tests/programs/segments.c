@@ -12,11 +12,7 @@ TRUTH_SITE(leaf);
 
 static SITE void leaf(void)
 {
-	void *block = truth_hide_ptr(malloc(BYTES));
-
-	truth_alloced(&site_leaf, BYTES);
-	free(block);
-	truth_freed(&site_leaf, BYTES);
+	TRUTH_TEMPORARY(leaf, BYTES);
 }
 
 static SITE void middle(int i)

@@ -15,8 +15,8 @@
 
 enum { TICKS = 5000, RING = 64 };
 
-TRUTH_SITE(main_work);
-TRUTH_SITE(handler_work);
+TRUTH_TAGGING_MAKER(main_work, malloc(bytes));
+TRUTH_TAGGING_MAKER(handler_work, malloc(bytes));
 TRUTH_SITE(handler_deep);
 
 static sigjmp_buf again;
@@ -25,22 +25,6 @@ static volatile sig_atomic_t any, stay;
 static void *volatile current;
 static void *ring[RING];
 static volatile unsigned ring_next;
-
-static SITE void *main_work(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_main_work, bytes);
-	return block;
-}
-
-static SITE void *handler_work(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_handler_work, bytes);
-	return block;
-}
 
 static SITE void *handler_deep(int depth, size_t bytes)
 {

@@ -9,43 +9,11 @@
 
 enum { TEMPORARIES = 1000000, PAIRS = 1000 };
 
-TRUTH_SITE(temp_single);
-TRUTH_SITE(temp_pair_first);
-TRUTH_SITE(temp_pair_second);
-TRUTH_SITE(temp_other_thread);
+TRUTH_MAKER(temp_single, malloc(bytes));
+TRUTH_MAKER(temp_pair_first, malloc(bytes));
+TRUTH_MAKER(temp_pair_second, malloc(bytes));
+TRUTH_MAKER(temp_other_thread, malloc(bytes));
 TRUTH_SITE(temp_resized);
-
-static SITE void *temp_single(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_temp_single, bytes);
-	return block;
-}
-
-static SITE void *temp_pair_first(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_temp_pair_first, bytes);
-	return block;
-}
-
-static SITE void *temp_pair_second(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_temp_pair_second, bytes);
-	return block;
-}
-
-static SITE void *temp_other_thread(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_temp_other_thread, bytes);
-	return block;
-}
 
 static SITE void *temp_resized(void *old, size_t bytes)
 {

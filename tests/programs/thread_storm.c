@@ -11,29 +11,13 @@
 
 enum { AT_ONCE = 20, SLOTS = 64, EACH = 10 };
 
-TRUTH_SITE(storm_handed_on);
-TRUTH_SITE(storm_own);
+TRUTH_TAGGING_MAKER(storm_handed_on, malloc(bytes));
+TRUTH_MAKER(storm_own, malloc(bytes));
 TRUTH_SITE(storm_guilty);
 
 static void *slots[SLOTS];
 static void *leaks[8192];
 static sem_t detached_done;
-
-static SITE void *storm_handed_on(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_storm_handed_on, bytes);
-	return block;
-}
-
-static SITE void *storm_own(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_alloced(&site_storm_own, bytes);
-	return block;
-}
 
 /* One thread in 63 leaves 1 + 3 bytes behind. */
 static SITE void storm_guilty(unsigned number)

@@ -9,36 +9,12 @@
 
 enum { THREADS = 8, OPERATIONS = 60000, SLOTS = 1024 };
 
-TRUTH_SITE(cross_small);
-TRUTH_SITE(cross_zeroed);
-TRUTH_SITE(cross_large);
+TRUTH_TAGGING_MAKER(cross_small, malloc(bytes));
+TRUTH_TAGGING_MAKER(cross_zeroed, calloc(1, bytes));
+TRUTH_TAGGING_MAKER(cross_large, malloc(bytes));
 TRUTH_SITE(cross_grown);
 
 static void *slots[SLOTS];
-
-static SITE void *cross_small(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_cross_small, bytes);
-	return block;
-}
-
-static SITE void *cross_zeroed(size_t bytes)
-{
-	void *block = calloc(1, bytes);
-
-	truth_tag_block(block, &site_cross_zeroed, bytes);
-	return block;
-}
-
-static SITE void *cross_large(size_t bytes)
-{
-	void *block = malloc(bytes);
-
-	truth_tag_block(block, &site_cross_large, bytes);
-	return block;
-}
 
 static SITE void *cross_grown(void *block, size_t bytes)
 {

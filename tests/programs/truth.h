@@ -260,6 +260,36 @@ static inline const char *truth_beside(const char *name)
 	return path;
 }
 
+#ifdef __cplusplus
+#define TRUTH_LINKAGE extern "C"
+#else
+#define TRUTH_LINKAGE static
+#endif
+
+/* Declares the counters of the function @fn, and defines it: fn(bytes) gives what @made makes. */
+#define TRUTH_MAKER(fn, made)                     \
+	TRUTH_SITE(fn);                           \
+	TRUTH_LINKAGE SITE void *fn(size_t bytes) \
+	{                                         \
+		void *block = made;               \
+                                                  \
+		truth_alloced(&site_##fn, bytes); \
+		return block;                     \
+	}                                         \
+	TRUTH_LINKAGE SITE void *fn(size_t bytes)
+
+/* The same, and tags the block. */
+#define TRUTH_TAGGING_MAKER(fn, made)                      \
+	TRUTH_SITE(fn);                                    \
+	TRUTH_LINKAGE SITE void *fn(size_t bytes)          \
+	{                                                  \
+		void *block = made;                        \
+                                                           \
+		truth_tag_block(block, &site_##fn, bytes); \
+		return block;                              \
+	}                                                  \
+	TRUTH_LINKAGE SITE void *fn(size_t bytes)
+
 /* A block of @bytes that @site allocates and frees at once, and says so. */
 #define TRUTH_TEMPORARY(site, bytes)                         \
 	do {                                                 \
