@@ -125,8 +125,8 @@ static const char *variable(char *const *environment, const char *name)
  */
 static struct ledger_control *start_preloaded(void)
 {
-	char *const *arguments = (char *const *)__libc_stack_end + 1;
-	char *const *environment = arguments + *(const long *)__libc_stack_end + 1;
+	char *const *arguments = (char *const *)rt_stack_main_end() + 1;
+	char *const *environment = arguments + *((const long *)arguments - 1) + 1;
 	const char *session = variable(environment, "SEEP_SESSION");
 	struct rt_start how = {
 		.options = variable(environment, "SEEP_OPTIONS"),

@@ -51,7 +51,7 @@ static RT_COLD bool extend(struct rt_stack *stack, uintptr_t sp)
 
 	if (!end) {
 		/* The first thread's control block is elsewhere. */
-		end = rt_gettid() == rt_getpid() ? (uintptr_t)__libc_stack_end
+		end = rt_gettid() == rt_getpid() ? rt_stack_main_end()
 						 : (uintptr_t)__builtin_thread_pointer();
 		known = end & ~(uintptr_t)(PAGE_BYTES - 1);
 	}

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Is this memory the calling thread's own stack? Asked only where a frame pointer is to be
- * followed without unwind information: nothing else says that it points at a frame.
- */
+/* Is this memory the calling thread's own stack, which a walk may read up to its end? */
 #ifndef SEEP_RUNTIME_STACK_H
 #define SEEP_RUNTIME_STACK_H
 
@@ -51,7 +48,12 @@ bool rt_pages_are_readable(uintptr_t from, uintptr_t to);
 /* Copy @bytes from @address, readable or not; false when it is not. */
 bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes);
 
-/* Where the kernel put argc: the end of the main thread's stack. Exported by the loader. */
-extern void *__libc_stack_end;
+/* Where the kernel put argc, as the loader says. */
+static inline uintptr_t rt_stack_main_end(void)
+{
+	extern void *__libc_stack_end;
+
+	return (uintptr_t)__libc_stack_end;
+}
 
 #endif

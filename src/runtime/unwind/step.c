@@ -134,7 +134,7 @@ static void step_signal(struct rt_state *s)
  */
 bool rt_step_is_outermost(const struct rt_state *s)
 {
-	return (uintptr_t)__libc_stack_end - s->sp <= ENTRY_BYTES_MAX ||
+	return rt_stack_main_end() - s->sp <= ENTRY_BYTES_MAX ||
 	       (s->away && s->limit - s->sp <= ENTRY_BYTES_MAX);
 }
 
