@@ -128,7 +128,7 @@ void seep_csv_write(FILE *out, const char *text)
 {
 	SEEP_FREED char *escaped = seep_escape_dup(text ? text : "");
 
-	(void)fputc('"', out);
+	(void)fprintf(out, "\"%s", seep_csv_guard(escaped));
 	for (const char *at = escaped; *at; at++) {
 		if (*at == '"')
 			(void)fputc('"', out);

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "core/bits.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ static _Thread_local struct {
 	uint32_t turns;		 /* the same */
 	char problem[128];
 } job;
+
+static atomic_bool interrupted;
 
 static uint64_t resident_bytes(void)
 {
@@ -61,7 +64,7 @@ void seep_work_opens(uint64_t bytes)
 /* Looks at the process itself: what was freed again counts no more. */
 bool seep_work_has_room(uint64_t bytes)
 {
-	if (!job.is_begun || job.problem[0])
+	if (!job.is_begun || seep_work_problem())
 		return !job.is_begun;
 	job.taken_bytes = job.turns = 0;
 	if (resident_bytes() + bytes > job.resident_bytes + job.may_bytes)
@@ -82,14 +85,26 @@ void seep_work_takes(uint64_t bytes)
 		(void)seep_work_has_room(0);
 }
 
+void seep_work_interrupt(void)
+{
+	atomic_store_explicit(&interrupted, true, memory_order_relaxed);
+}
+
+bool seep_work_is_interrupted(void)
+{
+	return atomic_load_explicit(&interrupted, memory_order_relaxed);
+}
+
 bool seep_work_is_over(void)
 {
 	if (++job.turns > LOOK_TURNS)
 		(void)seep_work_has_room(0);
-	return job.problem[0];
+	return seep_work_problem();
 }
 
 const char *seep_work_problem(void)
 {
+	if (job.is_begun && seep_work_is_interrupted())
+		return "not all was read: it was interrupted";
 	return job.problem[0] ? job.problem : NULL;
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "base/encode.h"
 #include "base/strbuf.h"
 #include "base/table.h"
 #include "base/terminal.h"
@@ -228,7 +229,7 @@ static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool st
 }
 
 /* Escaped for a terminal; as it is for a file. */
-static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
+static void print_csv_cell(const struct seep_strbuf *cell, bool is_text, const char *after)
 {
 	SEEP_STRBUF(text, 4 * CELL_BYTES_MAX);
 	const char *quote;
@@ -238,7 +239,7 @@ static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
 	else
 		seep_strbuf_add(&text, cell->text, cell->length);
 	quote = strcspn(text.text, "\",\r\n") < text.length ? "\"" : "";
-	(void)fputs(quote, stdout);
+	(void)printf("%s%s", quote, is_text ? seep_csv_guard(text.text) : "");
 	for (size_t i = 0; i < text.length; i++) {
 		if (text.text[i] == '"')
 			(void)putc_unlocked('"', stdout);
@@ -255,12 +256,15 @@ static int print_csv(sqlite3_stmt *statement, struct seep_strbuf *cell)
 	for (int i = 0; i < count; i++) {
 		seep_strbuf_clear(cell);
 		seep_strbuf_adds(cell, sqlite3_column_name(statement, i));
-		print_csv_cell(cell, i + 1 < count ? "," : "\n");
+		print_csv_cell(cell, true, i + 1 < count ? "," : "\n");
 	}
 	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
 		for (int i = 0; i < count; i++) {
+			const int type = sqlite3_column_type(statement, i);
+
 			read_cell(cell, statement, i);
-			print_csv_cell(cell, i + 1 < count ? "," : "\n");
+			print_csv_cell(cell, type == SQLITE_TEXT || type == SQLITE_BLOB,
+				       i + 1 < count ? "," : "\n");
 		}
 	}
 	return step;

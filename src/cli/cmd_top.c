@@ -12,6 +12,7 @@
 #include "analysis/live.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -93,6 +94,7 @@ static volatile sig_atomic_t stopped;
 static void stop(int signal_number)
 {
 	stopped = signal_number;
+	seep_work_interrupt();
 }
 
 static void watch_signals(void)

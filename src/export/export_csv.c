@@ -42,7 +42,10 @@ static void write_context(FILE *out, struct seep_export_names *names,
 		if (seep_profile_knows(names->profile, seep_figure_names[i]))
 			(void)fprintf(out, "%" PRIu64, context->figures[i]);
 	}
-	(void)fprintf(out, ",%d,\"", context->truncated);
+	(void)fprintf(out, ",%d,\"%s", context->truncated,
+		      context->stack_count
+			      ? seep_csv_guard(seep_export_name(names, context->stack[0].frame))
+			      : "");
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		if (i > 0)
 			(void)fputc(';', out);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/progress.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/ledger_figure.h"
@@ -402,7 +403,7 @@ static bool wait_for_writer(struct seep_recorder *recorder)
 		return now - recorder->interrupted_ns < INTERRUPT_APART_NS;
 	recorder->interrupted_ns = now;
 	recorder->plan.on_first_signal();
-	seep_debuginfod_interrupt();
+	seep_work_interrupt();
 	return true;
 }
 

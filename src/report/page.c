@@ -163,7 +163,7 @@ static void page_begin(struct page *page, const char *kind)
 {
 	*page = (struct page){ 0 };
 	page->memory = open_memstream(&page->packed, &page->packed_bytes);
-	page->gzip = seep_gzip_open(page->memory, SEEP_GZIP_BEST);
+	page->gzip = seep_gzip_open(page->memory, SEEP_GZIP_PAGE);
 	page->json = seep_json_new(page->gzip, false);
 	seep_json_open_object(page->json, NULL);
 	seep_json_open_object(page->json, "view");

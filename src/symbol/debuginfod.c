@@ -3,6 +3,7 @@
 
 #include "base/progress.h"
 #include "base/terminal.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 
 #include <dlfcn.h>
@@ -37,13 +38,6 @@ struct seep_debuginfod {
 /* Whose transfer is under way in this thread: older libraries have no way to say so. */
 static _Thread_local struct seep_debuginfod *asking;
 
-static _Atomic bool is_interrupted;
-
-void seep_debuginfod_interrupt(void)
-{
-	is_interrupted = true;
-}
-
 /* Called about once a second and for what arrives. */
 static int note_progress(struct debuginfod_client *library, long done, long all)
 {
@@ -53,7 +47,7 @@ static int note_progress(struct debuginfod_client *library, long done, long all)
 	client->progress.total = all > 0 ? (uint64_t)all : 0;
 	if (all > 0)
 		seep_progress_step(&client->progress, (uint64_t)done);
-	client->was_interrupted = is_interrupted;
+	client->was_interrupted = seep_work_is_interrupted();
 	return client->was_interrupted;
 }
 

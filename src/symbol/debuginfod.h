@@ -39,16 +39,13 @@ void seep_debuginfod_free(struct seep_debuginfod *client);
  * @client: NULL: nobody is asked
  * @name:   of the module, for the progress line
  *
- * seep_debuginfod_interrupt() ends it.
+ * seep_work_interrupt() ends it within about a second.
  *
  * Returns: false when no server has it, or none can be asked any more.
  */
 bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_kind kind,
 			  const uint8_t *build_id, size_t build_id_bytes, const char *name,
 			  char ret_path[PATH_MAX]);
-
-/* Downloads under way end within about a second, and no more are begun. Any thread. */
-void seep_debuginfod_interrupt(void);
 
 /* Why nobody is asked any more, as a sentence; NULL: all is well. */
 const char *seep_debuginfod_trouble(const struct seep_debuginfod *client);

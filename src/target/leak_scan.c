@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/procfs.h"
+#include "base/work.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
@@ -332,6 +333,8 @@ static int mark(struct job *job)
 	}
 	seep_untouched_done(&untouched);
 	seep_ranges_done(&vtables);
+	if (seep_work_is_interrupted())
+		return seep_fail(job->err, SEEP_ESYS, "it was interrupted");
 	if (has_ended(job))
 		return seep_fail(job->err, SEEP_ENOTFOUND,
 				 "%s was killed while it was looked through",

@@ -3,6 +3,7 @@
 
 #include "base/memory_room.h"
 #include "base/procfs.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "target/stop_refusal.h"
@@ -177,6 +178,11 @@ static const void *view(void *user, uint64_t address, uint64_t bytes, uint64_t *
 	struct entry *entry = NULL;
 	bool readable;
 
+	/* Nothing is there any more, so that whoever looks through it soon comes to an end. */
+	if (seep_work_is_interrupted()) {
+		*ret_bytes = bytes;
+		return NULL;
+	}
 	if (passes(memory, address, bytes) ||
 	    (bytes >= CHUNK_BYTES && pass(memory, address, bytes))) {
 		const uint64_t at = address - memory->passing_at;

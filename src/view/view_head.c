@@ -141,7 +141,7 @@ static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile
 		seep_strbuf_addf(buf, " (±%s)", seep_bytes_text(totals->peak_error_bytes).text);
 	if (totals->peak_at_ns > profile->process.start_ns)
 		seep_strbuf_addf(
-			buf, " after %s",
+			buf, " until %s",
 			seep_duration_text(totals->peak_at_ns - profile->process.start_ns).text);
 }
 
