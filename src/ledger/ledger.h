@@ -55,6 +55,12 @@ enum {
 #define LEDGER_FORK_BYTES (UINT64_C(1) << 20)
 #define LEDGER_FORK_NS UINT64_C(500000000)
 
+/*
+ * A folder in memory of this size, of 20 bytes for each file, is crowded: without a recorder, which
+ * takes them away, forked children are counted in their parents' sums from then on, however large.
+ */
+enum { LEDGER_CROWDED_BYTES = 64 << 10 };
+
 /* A process waits so long at its end for its recorder, unless exit_wait_ms= says otherwise. */
 #define LEDGER_EXIT_WAIT_MS 10000
 /* The recorder may give itself so long, for a leak scan, and no longer. */

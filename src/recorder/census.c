@@ -190,12 +190,22 @@ int seep_census_add(struct seep_census *census, const char *path, struct seep_er
 static int take_folder(struct taking *taking, const char *dir, struct seep_error *err)
 {
 	struct stat *st = &taking->taken[taking->taken_count];
+	struct seep_error why = { 0 };
 	int rc = 0;
 	int fd;
 
-	if (seep_ledgerdir_open(dir, false, &fd, NULL) < 0)
+	if (seep_ledgerdir_open(dir, false, &fd, &why) < 0) {
+		if (why.code == SEEP_EUNSUPPORTED)
+			seep_texts_take(&taking->census->problems, seep_xstrdup(why.text));
 		return 0;
+	}
 	(void)fstat(fd, st);
+	if (st->st_blocks == 0 && st->st_size > LEDGER_CROWDED_BYTES)
+		seep_texts_take(&taking->census->problems,
+				seep_xasprintf("forked children that no recorder follows, for they "
+					       "leave no more ledgers in %s, only their sums in "
+					       "their parents': it is crowded",
+					       dir));
 	for (unsigned i = 0; i < taking->taken_count; i++)
 		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)
 			goto out;

@@ -57,7 +57,7 @@ struct seep_census {
 /**
  * seep_census_take - look through the default folder and $SEEP_DIR
  *
- * Folders that are missing or not ours count as empty.
+ * Folders that are missing count as empty, and so do those of others, which are a problem.
  *
  * Returns: 0, or -SEEP_ESYS when a folder of ours cannot be read.
  */

@@ -46,8 +46,10 @@ static bool is_unnamed(void)
 static bool is_small(struct rt_sum *ret_sum)
 {
 	return is_unnamed() && above && !rt_load(&rt_global.control->recorder_pid) &&
-	       rt_now_ns() - rt_header.created_ns < LEDGER_FORK_NS && rt_sum_all(ret_sum) &&
-	       ret_sum->allocs < rt_options.forks && ret_sum->alloc_bytes < LEDGER_FORK_BYTES;
+	       rt_sum_all(ret_sum) &&
+	       (rt_ledger_is_crowding ||
+		(rt_now_ns() - rt_header.created_ns < LEDGER_FORK_NS &&
+		 ret_sum->allocs < rt_options.forks && ret_sum->alloc_bytes < LEDGER_FORK_BYTES));
 }
 
 static void remember(const struct ledger_control *control)

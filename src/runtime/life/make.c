@@ -25,7 +25,7 @@ enum {
 
 char rt_ledger_name[LEDGER_NAME_BYTES];
 const char *rt_ledger_dir = "";
-bool rt_ledger_moved;
+bool rt_ledger_moved, rt_ledger_is_crowding;
 bool rt_ledger_is_named;
 static const char *wanted_dir;
 static size_t program_bytes; /* of rt_ledger_name: what it begins with */
@@ -74,7 +74,7 @@ static long open_private(const char *path, uint32_t uid, struct stat *ret)
 
 static long open_directory(uint32_t uid, struct stat *ret)
 {
-	static const char *const roots[] = { "/dev/shm", "/tmp" };
+	static const char *const roots[] = { "/dev/shm", "/run/user/", "/var/tmp", "/tmp" };
 	static char path[ROOT_BYTES];
 	char user[RT_DECIMAL_BYTES];
 	long fd = -ENOENT;
@@ -89,7 +89,9 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	}
 	rt_ledger_dir = path;
 	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
-		(void)rt_text(path, sizeof(path), roots[i], "/seep-", rt_decimal(uid, user));
+		const char *number = rt_decimal(uid, user);
+
+		(void)rt_text(path, sizeof(path), roots[i], i == 1 ? number : "", "/seep-", number);
 		/* The program's umask may have taken our own access away. */
 		if (rt_syscall3(SYS_mkdir, (long)path, 0700, 0) == 0)
 			(void)rt_syscall3(SYS_chmod, (long)path, 0700, 0);
@@ -438,6 +440,8 @@ static bool make_file(struct file *file, const struct rt_start *first)
 		if (!made)
 			remove_it(file->dir);
 		rt_ledger_moved = made && dir_inode && !is_directory(&file->dir_is);
+		rt_ledger_is_crowding = !rt_header.session && !file->dir_is.st_blocks &&
+					file->dir_is.st_size > LEDGER_CROWDED_BYTES;
 		dir_device = file->dir_is.st_dev;
 		dir_inode = file->dir_is.st_ino;
 		close_it(file->fd);

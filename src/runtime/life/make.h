@@ -37,7 +37,7 @@ void rt_ledger_give_name(bool shares);
 extern RT_HIDDEN char rt_ledger_name[LEDGER_NAME_BYTES];
 extern RT_HIDDEN const char *rt_ledger_dir;
 
-/* The ledger made last lies in another directory than the one before. */
-extern RT_HIDDEN bool rt_ledger_moved;
+/* The ledger made last lies in another directory than the one before; in one that is crowded. */
+extern RT_HIDDEN bool rt_ledger_moved, rt_ledger_is_crowding;
 
 #endif
