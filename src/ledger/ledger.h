@@ -469,24 +469,24 @@ _Static_assert(sizeof(struct ledger_module) == 80, "module layout");
 _Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
 _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
 
+enum { LEDGER_PEAK_KEPT_FEW = 2048, LEDGER_PEAK_KEPT_FEW_EACH = 256 };
+
 /*
  * T of docs/internals/ledger.md, "Peak": what a thread may keep to itself of a change to the live
  * total, when @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak
- * in all; small heaps of many threads get more, up to 1 KB, or every operation would change one
- * shared word.
+ * in all; small heaps of many threads get more, up to 1 KB, and those of some KB an eighth in all, up
+ * to 2 KB, or every operation would change one shared word.
  */
 static inline int64_t ledger_peak_threshold_bytes(int64_t peak_bytes, uint32_t caches)
 {
-	int64_t share, least;
+	const int64_t each = caches > 1 && peak_bytes > 0 ? peak_bytes / caches : 0;
+	const int64_t least = each / 64 < 1024 ? each / 64 : 1024;
+	int64_t share = each / 1024, few = each / 8;
 
-	if (caches <= 1 || peak_bytes <= 0)
-		return 0;
-	share = peak_bytes / (1024 * (int64_t)caches);
-	least = peak_bytes / (64 * (int64_t)caches);
-	if (least > 1024)
-		least = 1024;
-	if (share < least)
-		share = least;
+	share = share < least ? least : share;
+	few = caches && few > LEDGER_PEAK_KEPT_FEW / caches ? LEDGER_PEAK_KEPT_FEW / caches : few;
+	few = few > LEDGER_PEAK_KEPT_FEW_EACH ? LEDGER_PEAK_KEPT_FEW_EACH : few;
+	share = share < few ? few : share;
 	return share < 65536 ? share : 65536;
 }
 

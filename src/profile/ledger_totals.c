@@ -171,7 +171,7 @@ static void derive(struct seep_ledger_load *load)
 
 /*
  * The most of (2k + 1) T with k of 2 to n caches, to a few bytes: T falls while caches are handed
- * out, down to 0, and the peak may have been captured when there were fewer.
+ * out, and the peak may have been captured when there were fewer.
  */
 static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 {
@@ -179,6 +179,8 @@ static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 
 	if (n <= 1)
 		return 0;
+	all = core_larger(all, core_smaller(core_smaller(peak / 8, LEDGER_PEAK_KEPT_FEW),
+					    LEDGER_PEAK_KEPT_FEW_EACH * n));
 	return 2 * core_smaller(all, 65536 * n) +
 	       (uint64_t)ledger_peak_threshold_bytes((int64_t)peak, 2);
 }

@@ -77,17 +77,12 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	static const char *const roots[] = { "/dev/shm", "/run/user/", "/var/tmp", "/tmp" };
 	static char path[ROOT_BYTES];
 	char user[RT_DECIMAL_BYTES];
-	long fd = -ENOENT;
+	long fd = wanted_dir ? open_private(wanted_dir, uid, ret) : -ENOENT;
+	const char *dir = fd >= 0 ? wanted_dir : path;
 
-	if (wanted_dir) {
-		/* Not without need: it is a page of a forked child's. */
-		if (rt_ledger_dir != wanted_dir)
-			rt_ledger_dir = wanted_dir;
-		fd = open_private(wanted_dir, uid, ret);
-		if (fd >= 0)
-			return fd;
-	}
-	rt_ledger_dir = path;
+	/* Not without need: it is a page of a forked child's. */
+	if (rt_ledger_dir != dir)
+		rt_ledger_dir = dir;
 	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
 		const char *number = rt_decimal(uid, user);
 
