@@ -59,8 +59,31 @@ static bool is_made_small(const struct ledger_header *header)
 	       header->ledger_max_bytes >= header->file_bytes;
 }
 
-static void add_limit(struct seep_profile *profile, const struct ledger_header *header)
+/* What it was that had no room; NULL: no table, the ledger had as much memory as it may take. */
+static const char *full_table(const struct ledger_view *view)
 {
+	static const char *const of[LEDGER_TABLE_COUNT] = {
+		[LEDGER_TABLE_SLOTS] = "figures of threads",
+		[LEDGER_TABLE_ROWS] = "figures",
+		[LEDGER_TABLE_CONTEXTS] = "stacks",
+		[LEDGER_TABLE_NODES] = "frames",
+		[LEDGER_TABLE_STRINGS] = "names",
+	};
+
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
+		if (of[t] && LEDGER_GET(ledger_view_state(view)->table[t].reserved) >=
+				     view->header.table[t].capacity)
+			return of[t];
+	return NULL;
+}
+
+static void add_limit(struct seep_profile *profile, const struct ledger_view *view)
+{
+	const struct ledger_header *header = &view->header;
+	const char *table = full_table(view);
+	/* As large as all tables together are made, as long as nobody asks for more. */
+	const uint64_t enough = 2 * (table ? header->file_bytes : header->ledger_max_bytes);
+
 	if (is_made_small(header))
 		seep_profile_add_unseen(
 			profile, "ledger-full",
@@ -71,10 +94,12 @@ static void add_limit(struct seep_profile *profile, const struct ledger_header *
 	else
 		seep_profile_add_unseen(
 			profile, "ledger-full",
-			"the ledger reached its limit (%s of memory, or a table's size); stacks "
-			"first met after that are counted together as other; \"seep run "
-			"--ledger-max SIZE\" raises it",
-			seep_bytes_text(header->ledger_max_bytes).text);
+			"the ledger %s%s, at %s of memory; stacks first met after that are counted "
+			"together as other; \"seep run --ledger-max %" PRIu64 "M\" makes twice the "
+			"room",
+			table ? "had no more room for " : "reached its limit", table ? table : "",
+			seep_bytes_text(LEDGER_GET(ledger_view_state(view)->real_bytes)).text,
+			((enough - 1) >> 20) + 1);
 }
 
 static void load_bits(struct seep_ledger_load *load)
@@ -84,7 +109,7 @@ static void load_bits(struct seep_ledger_load *load)
 	uint32_t unseen = LEDGER_GET(state->unseen);
 
 	if ((unseen & LEDGER_UNSEEN_FULL) && !is_empty)
-		add_limit(load->profile, &load->view.header);
+		add_limit(load->profile, &load->view);
 	if ((unseen & LEDGER_UNSEEN_NO_SPACE) && !is_empty)
 		seep_profile_add_unseen(
 			load->profile, "no-space",

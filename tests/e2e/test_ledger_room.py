@@ -91,8 +91,8 @@ def check_full_ledger(seep, path, truth):
     ]
     assert other["allocs"] > 1000
     (full,) = ask(seep, path, "SELECT detail FROM unseen WHERE code = 'ledger-full'")
-    assert "--ledger-max SIZE" in full["detail"]
-    return float(re.search(r"limit \((\d+\.\d) MB", full["detail"])[1])
+    assert "reached its limit" in full["detail"]
+    return int(re.search(r"--ledger-max (\d+)M", full["detail"])[1]) / 2
 
 
 def test_a_memory_group_is_not_filled_by_the_ledger(seep, group):

@@ -410,6 +410,11 @@ PROFILE_TEST(every_unseen_bit_has_a_code_and_a_sentence)
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		assert_non_null(unseen(codes[i]));
 	assert_non_null(strstr(unseen("rows-full"), "12"));
+	assert_non_null(strstr(unseen("ledger-full"), "reached its limit"));
+	ledger.state->table[LEDGER_TABLE_NODES].reserved =
+		ledger.header->table[LEDGER_TABLE_NODES].capacity;
+	load();
+	assert_non_null(strstr(unseen("ledger-full"), "no more room for frames"));
 }
 
 SIMPLE_TEST(truncated_stacks_are_told_with_share_and_module)
