@@ -410,6 +410,14 @@ PROFILE_TEST(every_unseen_bit_has_a_code_and_a_sentence)
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		assert_non_null(unseen(codes[i]));
 	assert_non_null(strstr(unseen("rows-full"), "12"));
+}
+
+SIMPLE_TEST(a_full_table_is_named)
+{
+	set_row(simple_row, 75, 75, 0, 0);
+	ledger.state->unseen = LEDGER_UNSEEN_FULL;
+	ledger.header->ledger_max_bytes = 1; /* else it was made small by a limit of the kernel's */
+	load();
 	assert_non_null(strstr(unseen("ledger-full"), "reached its limit"));
 	ledger.state->table[LEDGER_TABLE_NODES].reserved =
 		ledger.header->table[LEDGER_TABLE_NODES].capacity;
