@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/ledger_file.h"
 
+#include "base/file.h"
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "profile/ledger_figure.h"
 #include "profile/ledger_name.h"
 
@@ -180,30 +182,40 @@ bool seep_ledger_is_cut(const struct seep_ledger *ledger)
 	return seep_shared_map_is_cut(&ledger->map);
 }
 
-/* Call @each for the items of a table that may be touched; ends early where the file does. */
+/*
+ * Call @each for the items of a table that may be touched, without those in holes; ends early where
+ * the file does.
+ */
 static void each_item(struct seep_ledger *ledger, enum ledger_table_type type,
 		      void (*each)(const void *item, struct seep_ledger_sums *sums),
 		      struct seep_ledger_sums *sums)
 {
 	const struct ledger_table *table = &ledger->view.header.table[type];
-	uint64_t left = ledger->view.count[type];
-	uint64_t at = table->offset;
-	size_t per_chunk = CHUNK_BYTES / table->item_bytes;
+	const uint64_t item_bytes = table->item_bytes, per_chunk = CHUNK_BYTES / item_bytes;
 	_Alignas(64) unsigned char chunk[CHUNK_BYTES];
+	uint64_t next = 0, data, hole;
 
-	while (left > 0) {
-		size_t want = left < per_chunk ? (size_t)left : per_chunk;
-		ssize_t got = pread(ledger->fd, chunk, want * table->item_bytes, (off_t)at);
+	for (;;) {
+		uint64_t want;
+		ssize_t got;
 
+		data = table->offset + next * item_bytes;
+		if (!seep_file_next_data(ledger->fd, &data, &hole))
+			return;
+		next = (data - table->offset) / item_bytes;
+		if (next >= ledger->view.count[type])
+			return;
+		want = core_smaller(ledger->view.count[type] - next, per_chunk);
+		got = pread(ledger->fd, chunk, want * item_bytes,
+			    (off_t)(table->offset + next * item_bytes));
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < (ssize_t)table->item_bytes)
+		if (got < (ssize_t)item_bytes)
 			return;
-		want = (size_t)got / table->item_bytes;
-		for (size_t i = 0; i < want; i++)
-			each(chunk + i * table->item_bytes, sums);
-		at += want * table->item_bytes;
-		left -= want;
+		want = (uint64_t)got / item_bytes;
+		for (uint64_t i = 0; i < want; i++)
+			each(chunk + i * item_bytes, sums);
+		next += want;
 	}
 }
 

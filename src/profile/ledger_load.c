@@ -24,8 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of a table: what a thread has taken and not written yet. */
-enum { HOLES_MAX_BYTES = 8 << 20 };
+/* Of a table's items that are said to be there. */
+enum { HOLES_MAX_BYTES = 1 << 20 };
 
 bool seep_profile_is_ledger(const void *head, size_t bytes)
 {

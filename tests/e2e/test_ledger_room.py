@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import SEEP, parse_truth, program
+from harness import SEEP, parse_truth, program, run_plain
 from running import apart
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and makes groups")
@@ -55,8 +55,8 @@ class Group:
 
 
 @pytest.fixture
-def group():
-    made = Group(12 << 20)
+def group(request):
+    made = Group(getattr(request, "param", 12) << 20)
     yield made
     made.remove()
 
@@ -104,6 +104,21 @@ def test_a_memory_group_is_not_filled_by_the_ledger(seep, group):
     assert 1 <= limit <= 1.5
     (own,) = ask(seep, recordings.path, "SELECT value FROM total WHERE name = 'own_bytes'")
     assert own["value"] < 5 << 20
+
+
+HOLD = "kept = [object() for _ in range(2500000)]; import os; os._exit(0)"
+
+
+@pytest.mark.parametrize("group, why_not", [(250, ""), (180, "a scan of its blocks needs")], indirect=["group"])
+def test_the_check_at_the_end_takes_no_more_than_the_group_has(seep, group, why_not):
+    """115 MB of program, and a scan that took 175 MB."""
+    path = seep.directory / "run.seep"
+    words = [SEEP, "run", "-q", "-o", path, "--", "/usr/bin/python3", "-S", "-c", HOLD]
+    done = run_plain(group.run_in(words), env=seep.environment({"PYTHONMALLOC": "malloc"}))
+    assert done.status == 0, done.stderr
+    assert group.kills() == 0
+    scan = seep.load(path)["scan"]
+    assert (scan["why_not"] or "").startswith(why_not) and bool(scan["why_not"]) is bool(why_not), scan
 
 
 def in_small_shm(seep, tmp_path, *options, before="true", command=(), stacks=STACKS):
