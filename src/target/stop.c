@@ -33,18 +33,11 @@ enum {
 /* One that wants to run and does not get a processor will answer. */
 #define STARVED_NS 10000000000ull
 
-static struct seep_thread *find_thread(const struct seep_stopped *stopped, pid_t tid, size_t *hint)
+static bool is_held(const struct seep_stopped *stopped, pid_t tid)
 {
-	/* Both lists are in the same order, so that the next is most often the one. */
-	for (size_t i = 0; i < stopped->thread_count; i++) {
-		size_t at = (*hint + i) % stopped->thread_count;
+	size_t at = SEEP_IDTABLE_START;
 
-		if (stopped->threads[at].tid == tid) {
-			*hint = at + 1;
-			return &stopped->threads[at];
-		}
-	}
-	return NULL;
+	return seep_idtable_find(&stopped->tids, (uint64_t)tid, &at) != SEEP_IDTABLE_NONE;
 }
 
 static bool has_ended(pid_t tid)
@@ -70,6 +63,7 @@ static int seize(struct seep_stopped *stopped, pid_t tid)
 	}
 	if (where == SEEP_TRACEE_RUNS)
 		(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	seep_idtable_add(&stopped->tids, (uint64_t)tid, (uint32_t)stopped->thread_count);
 	*SEEP_APPEND(stopped->threads, stopped->thread_count) = (struct seep_thread){ .tid = tid };
 	return 0;
 }
@@ -152,18 +146,17 @@ static void await(struct seep_stopped *stopped, struct seep_thread *first, size_
 /* Stop what is new in the list of threads; an errno: one may not be traced. */
 static int stop_listed(struct seep_stopped *stopped, DIR *threads, size_t *ret_listed)
 {
-	size_t hint = 0;
 	pid_t tid;
 
 	for (*ret_listed = 0; (tid = seep_procfs_thread(threads));) {
 		int problem = 0;
 
-		if (!find_thread(stopped, tid, &hint))
+		if (!is_held(stopped, tid))
 			problem = seize(stopped, tid);
 		if (problem)
 			return problem;
 		/* A first thread that has ended is listed until the last one has. */
-		if (tid == stopped->pid || find_thread(stopped, tid, &hint))
+		if (tid == stopped->pid || is_held(stopped, tid))
 			++*ret_listed;
 	}
 	return 0;
@@ -416,6 +409,7 @@ void seep_stop_release(struct seep_stopped *stopped)
 		await(stopped, stopped->threads, stopped->thread_count);
 	for (size_t i = 0; i < stopped->thread_count; i++)
 		free(stopped->threads[i].vectors);
+	seep_idtable_done(&stopped->tids);
 	free(stopped->threads);
 	free(stopped);
 }

@@ -15,6 +15,7 @@
 #define SEEP_TARGET_STOP_H
 
 #include "base/error.h"
+#include "base/idtable.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,8 +37,9 @@ struct seep_stopped {
 	pid_t pid;
 	struct seep_thread *threads; /* one of them, the first if it lives, is pid's own */
 	size_t thread_count;
-	uint64_t stopped_ns; /* monotonic: when the last one stopped */
-	uint64_t call_site;  /* address of a system call instruction; 0: none was found */
+	struct seep_idtable tids; /* of threads, by which they are found */
+	uint64_t stopped_ns;	  /* monotonic: when the last one stopped */
+	uint64_t call_site;	  /* address of a system call instruction; 0: none was found */
 };
 
 /**
