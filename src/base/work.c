@@ -20,9 +20,9 @@ enum { SHARE_OF_FILES = 16, LOOK_BYTES = 4 << 20, LOOK_TURNS = 1 << 12 };
 
 static _Thread_local struct {
 	bool is_begun;
-	uint64_t resident_bytes; /* of this process at its begin */
+	uint64_t resident_bytes; /* of this process at the first look; 0: there was none */
 	uint64_t may_bytes;	 /* more than these */
-	uint64_t most_bytes;	 /* that this may become */
+	uint64_t most_bytes;	 /* that this may become; the same */
 	uint64_t end_ns;	 /* of this thread's time */
 	uint64_t taken_bytes;	 /* since a look */
 	uint32_t turns;		 /* the same */
@@ -45,10 +45,8 @@ void seep_work_begin(void)
 {
 	memset(&job, 0, sizeof(job));
 	job.is_begun = true;
-	job.resident_bytes = resident_bytes();
-	job.most_bytes = seep_memory_room() / 2;
 	job.end_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) + TIME_MAX_NS;
-	job.may_bytes = core_smaller(LEAST_BYTES, job.most_bytes);
+	job.may_bytes = LEAST_BYTES;
 }
 
 void seep_work_end(void)
@@ -58,31 +56,50 @@ void seep_work_end(void)
 
 void seep_work_opens(uint64_t bytes)
 {
-	job.may_bytes = core_smaller(job.may_bytes + bytes * SHARE_OF_FILES, job.most_bytes);
+	job.may_bytes += core_smaller(bytes, UINT64_MAX / 64) * SHARE_OF_FILES;
 }
 
-/* Looks at the process itself: what was freed again counts no more. */
-bool seep_work_has_room(uint64_t bytes)
+/* At the process itself, for what was freed again counts no more. Most jobs are over before one. */
+static void look(uint64_t bytes)
 {
-	if (!job.is_begun || seep_work_problem())
-		return !job.is_begun;
+	const uint64_t now = resident_bytes();
+	uint64_t may;
+
 	job.taken_bytes = job.turns = 0;
-	if (resident_bytes() + bytes > job.resident_bytes + job.may_bytes)
+	if (!job.resident_bytes) {
+		job.resident_bytes = now;
+		job.most_bytes = seep_memory_room() / 2;
+	}
+	may = core_smaller(job.may_bytes, job.most_bytes);
+	if (now + bytes > job.resident_bytes + may)
 		(void)snprintf(job.problem, sizeof(job.problem),
 			       "not all was read: that takes more than %s of memory",
-			       seep_bytes_text(job.may_bytes).text);
+			       seep_bytes_text(may).text);
 	else if (seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) > job.end_ns)
 		(void)snprintf(job.problem, sizeof(job.problem),
 			       "not all was read: that takes more than %s",
 			       seep_duration_text(TIME_MAX_NS).text);
-	return !job.problem[0];
 }
 
 void seep_work_takes(uint64_t bytes)
 {
 	job.taken_bytes += bytes;
-	if (job.taken_bytes > LOOK_BYTES)
-		(void)seep_work_has_room(0);
+	if (job.taken_bytes > LOOK_BYTES && job.is_begun && !job.problem[0])
+		look(0);
+}
+
+bool seep_work_has_room(uint64_t bytes)
+{
+	if (bytes > LOOK_BYTES && job.is_begun && !job.problem[0])
+		look(bytes);
+	return !seep_work_problem();
+}
+
+bool seep_work_is_over(void)
+{
+	if (++job.turns > LOOK_TURNS && job.is_begun && !job.problem[0])
+		look(0);
+	return seep_work_problem();
 }
 
 void seep_work_interrupt(void)
@@ -93,13 +110,6 @@ void seep_work_interrupt(void)
 bool seep_work_is_interrupted(void)
 {
 	return atomic_load_explicit(&interrupted, memory_order_relaxed);
-}
-
-bool seep_work_is_over(void)
-{
-	if (++job.turns > LOOK_TURNS)
-		(void)seep_work_has_room(0);
-	return seep_work_problem();
 }
 
 const char *seep_work_problem(void)

@@ -26,6 +26,8 @@
 
 /* Of a table's items that are said to be there. */
 enum { HOLES_MAX_BYTES = 1 << 20 };
+/* Of a ledger that nobody needs to ask about. */
+enum { USUAL_MAX_BYTES = 32 << 20 };
 
 bool seep_profile_is_ledger(const void *head, size_t bytes)
 {
@@ -209,11 +211,13 @@ static int load_dead(struct seep_ledger *ledger, struct seep_profile **ret_profi
 		     struct seep_error *err)
 {
 	uint64_t bytes = ledger->bytes;
-	struct copy copy = { .ledger = ledger, .left_bytes = seep_memory_room() / 3 };
+	struct copy copy = { .ledger = ledger, .left_bytes = UINT64_MAX };
 	struct stat st;
 	int r;
 
 	ledger_view_refresh(&ledger->view);
+	if (held_bytes(&ledger->view) > USUAL_MAX_BYTES)
+		copy.left_bytes = seep_memory_room() / 3;
 	copy.at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (copy.at == MAP_FAILED)

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 /* Symbols are shared by the jobs of a build that runs one compiler, but not kept for ever. */
-enum { JOBS_PER_SYMBOLS = 64 };
+enum { JOBS_PER_SYMBOLS = 512 };
 
 /* Far fewer than a connection holds, so that neither end ever waits for room. */
 enum { UNDER_WAY_MAX = 64 };

@@ -20,7 +20,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { SCHEMA_BYTES_MAX = 64 * 1024 };
+enum { SCHEMA_BYTES_MAX = 64 * 1024, SMALL_CONTEXTS = 256 };
 
 struct writer {
 	struct sqlite3 *db;
@@ -33,15 +33,18 @@ static int execute(struct writer *w, const char *sql)
 	return seep_db_fail(w->db, sqlite3_exec(w->db, sql, NULL, NULL, NULL), w->err);
 }
 
+/* There is a page at least for each of its tables: a build has thousands of small recordings. */
 static int begin(struct writer *w)
 {
+	const bool is_small = w->profile->context_count < SMALL_CONTEXTS;
 	SEEP_STRBUF(sql, SCHEMA_BYTES_MAX);
 
 	seep_strbuf_addf(&sql,
 			 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-			 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
+			 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = %d;"
 			 "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;\n",
-			 SEEP_RECORDING_APPLICATION_ID, SEEP_RECORDING_VERSION);
+			 is_small ? 1024 : 4096, SEEP_RECORDING_APPLICATION_ID,
+			 SEEP_RECORDING_VERSION);
 	for (int i = 0; i < SEEP_TABLE_COUNT; i++)
 		seep_sql_create(&seep_sql_tables[i], &sql);
 	return execute(w, sql.text);
