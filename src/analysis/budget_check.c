@@ -300,7 +300,7 @@ const char *seep_budget_program(const struct seep_profile *profile)
 
 static uint64_t figure_of(const struct checker *before, struct seep_baseline_item *item)
 {
-	struct seep_budget_outcome outcome = { 0 };
+	SEEP_RELEASED(seep_budget_outcome_done) struct seep_budget_outcome outcome = { 0 };
 	struct checker c = *before;
 
 	for (size_t i = 0; i < item->figure_count; i++)
@@ -312,7 +312,6 @@ static uint64_t figure_of(const struct checker *before, struct seep_baseline_ite
 		.budget = seep_xstrdup(before->budget->text),
 		.value = outcome.value,
 	};
-	seep_budget_outcome_done(&outcome);
 	return outcome.value;
 }
 

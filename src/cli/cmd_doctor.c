@@ -63,14 +63,13 @@ static void look_at_machine(struct seep_facts *facts)
 static void look_at_ledger(struct seep_process_facts *process)
 {
 	const struct seep_census_entry *entry;
-	struct seep_census census;
+	SEEP_RELEASED(seep_census_done) struct seep_census census = { 0 };
 
 	if (seep_census_take(&census, NULL) < 0)
 		return;
 	entry = seep_census_find(&census, process->pid);
 	if (entry && seep_census_runs(entry))
 		process->recorded = seep_census_state_name(entry->state);
-	seep_census_done(&census);
 }
 
 /* The program of a process, by a path under which it can be opened from here. */
@@ -264,7 +263,7 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 int cmd_doctor(char **operands, struct seep_error *err)
 {
 	SEEP_FREED struct seep_findings *found = seep_xmalloc(sizeof(*found));
-	struct seep_facts facts;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	(void)err;
 	seep_facts_init(&facts);
@@ -274,6 +273,5 @@ int cmd_doctor(char **operands, struct seep_error *err)
 		print_json(&facts, found, *json_form != '\0');
 	else
 		print_text(&facts, found);
-	seep_facts_done(&facts);
 	return count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
 }

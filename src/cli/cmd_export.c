@@ -88,6 +88,7 @@ static int check_known(const struct seep_exporter *format, const struct seep_pro
 static int write_profile(const struct seep_exporter *format, struct seep_profile *profile,
 			 struct seep_error *err)
 {
+	SEEP_RELEASED(seep_sites_free_at)
 	struct seep_sites *sites = seep_keep_options_any(&asked.keep) ? seep_sites_new(profile)
 								      : NULL;
 	struct seep_export_options how = { .by = asked.by };
@@ -96,7 +97,6 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 	int ret;
 
 	ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
-	seep_sites_free(sites);
 	how.shown = shown;
 	if (ret == 0 && asked.output)
 		ret = seep_output_begin(asked.output, format->name, &file, err);
@@ -111,7 +111,7 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 int cmd_export(char **operands, struct seep_error *err)
 {
 	const struct seep_exporter *format;
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	SEEP_FREED char *path = NULL;
 	int ret;
 
@@ -132,6 +132,5 @@ int cmd_export(char **operands, struct seep_error *err)
 		ret = check_known(format, profile, err);
 	if (ret == 0)
 		ret = write_profile(format, profile, err);
-	seep_profile_free(profile);
 	return ret;
 }

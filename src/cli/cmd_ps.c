@@ -240,7 +240,7 @@ static void print_all(const struct seep_census *census)
 
 int cmd_ps(char **operands, struct seep_error *err)
 {
-	struct seep_ledger_operand found = { 0 };
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand found = { 0 };
 	int rc;
 
 	if (is_reaping && (json_form || operands[0]))
@@ -257,6 +257,5 @@ int cmd_ps(char **operands, struct seep_error *err)
 		print_all(&found.census);
 	(void)fflush(stdout);
 	tell_problems(&found.census);
-	seep_ledger_operand_done(&found);
 	return rc;
 }

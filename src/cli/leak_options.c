@@ -83,7 +83,7 @@ void seep_leak_report_now(const struct seep_profile *profile)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
 	const struct seep_view_options view = { .by = SEEP_BY_LIVE };
-	struct seep_sites *sites;
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 
 	if (!profile->scan.done) {
 		seep_complainf(NULL, "not scanned for leaks: %s", profile->scan.why_not);
@@ -92,5 +92,4 @@ void seep_leak_report_now(const struct seep_profile *profile)
 	sites = seep_sites_new(profile);
 	seep_report_leaks(&printer, sites, &view);
 	(void)fflush(stderr);
-	seep_sites_free(sites);
 }

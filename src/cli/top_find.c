@@ -20,7 +20,7 @@ int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top
 			struct seep_error *err)
 {
 	const struct ledger_header *header;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int r = 0;
 
 	*find = (struct seep_top_find){ 0 };
@@ -39,7 +39,6 @@ int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top
 		.pid_namespace = header->pid_namespace,
 		.uid = header->uid,
 	};
-	seep_ledger_close(&ledger);
 	seep_idtable_init(&find->others, 0);
 	seep_idtable_add(&find->others, seep_hash_text(0, seep_path_base(find->path)), 0);
 	return 0;

@@ -61,7 +61,7 @@ void seep_export_csv(FILE *out, const struct seep_profile *profile,
 {
 	const uint32_t count = profile->context_count;
 	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
-	struct seep_export_names names;
+	SEEP_RELEASED(seep_export_names_done) struct seep_export_names names;
 
 	seep_export_names_init(&names, profile);
 	(void)seep_rank_contexts(profile, seep_view_measure(profile, options->by), count, order);
@@ -71,5 +71,4 @@ void seep_export_csv(FILE *out, const struct seep_profile *profile,
 	(void)fputs("truncated,stack\r\n", out);
 	for (uint32_t i = 0; i < count; i++)
 		write_context(out, &names, &profile->contexts[order[i]]);
-	seep_export_names_done(&names);
 }

@@ -37,7 +37,7 @@ int seep_import(const struct seep_importer *importer, const void *data, size_t b
 		struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct seep_decoder *decoder = seep_decoder_new(data, bytes, importer->max_bytes);
-	struct seep_builder builder;
+	SEEP_RELEASED(seep_builder_done) struct seep_builder builder;
 	struct seep_profile *profile;
 	int r;
 
@@ -57,7 +57,6 @@ int seep_import(const struct seep_importer *importer, const void *data, size_t b
 		r = seep_profile_check(profile, err);
 	if (r == 0)
 		*ret_profile = seep_builder_take(&builder);
-	seep_builder_done(&builder);
 	seep_decoder_free(decoder);
 	return r;
 }

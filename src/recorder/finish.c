@@ -316,17 +316,14 @@ static void *finish_jobs(void *argument)
 static int fail_thread(struct seep_error *err, int problem)
 {
 	struct seep_finding reason;
-	struct seep_facts facts;
-	int rc;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	seep_facts_init(&facts);
 	seep_facts_look_at_limits(&facts, "self");
-	rc = seep_reasons_first(&facts, &reason)
-		     ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s; %s",
-				 reason.sentence, reason.advice)
-		     : seep_fail_errno(err, problem, "cannot start the recorder's thread");
-	seep_facts_done(&facts);
-	return rc;
+	return seep_reasons_first(&facts, &reason)
+		       ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s; %s",
+				   reason.sentence, reason.advice)
+		       : seep_fail_errno(err, problem, "cannot start the recorder's thread");
 }
 
 int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *err)

@@ -214,8 +214,8 @@ static bool has_room(const struct seep_session *session)
  */
 static bool give_name(const struct seep_session *session, const char *unnamed, const char *name)
 {
-	int fd = openat(session->plan->ledger_dir_fd, unnamed,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	SEEP_CLOSED int fd = openat(session->plan->ledger_dir_fd, unnamed,
+				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct ledger_header header;
 	bool is_due = fd >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
 		      memcmp(header.magic, LEDGER_MAGIC, sizeof(header.magic)) == 0 &&
@@ -225,8 +225,6 @@ static bool give_name(const struct seep_session *session, const char *unnamed, c
 		       seep_clock_ns(CLOCK_REALTIME) - header.created_realtime_ns >=
 			       LEDGER_FORK_NS);
 
-	if (fd >= 0)
-		(void)close(fd);
 	return is_due && renameat2(session->plan->ledger_dir_fd, unnamed,
 				   session->plan->ledger_dir_fd, name, RENAME_NOREPLACE) == 0;
 }
@@ -234,7 +232,7 @@ static bool give_name(const struct seep_session *session, const char *unnamed, c
 void seep_session_meet(struct seep_session *session, const char *file_name)
 {
 	struct seep_ledger_name name;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int rc;
 
 	if (!seep_ledger_name_parse(file_name, &name))
@@ -261,7 +259,6 @@ void seep_session_meet(struct seep_session *session, const char *file_name)
 		return;
 	if (ledger.view.header.session == session->plan->session && !is_known(session, &ledger))
 		add_image(session, &ledger);
-	seep_ledger_close(&ledger);
 }
 
 static void meet(int dir_fd, const char *file_name, void *session)

@@ -405,10 +405,9 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
 	struct seep_json *json = seep_json_new(out, strings);
-	struct seep_json_shown shown;
+	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
 
 	seep_json_shown_init(&shown, profile, options);
 	seep_json_profile(json, NULL, &shown, options);
 	seep_json_finish(json);
-	seep_json_shown_done(&shown);
 }
