@@ -8,7 +8,6 @@
 
 #include <base/pprof.pb-c.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/counts.h"
 #include "analysis/sites.h"

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/decode.h"
-#include "base/xalloc.h"
 #include "profile/builder.h"
 #include "profile/kind_name.h"
 #include "symbol/demangle.h"
