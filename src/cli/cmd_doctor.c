@@ -223,13 +223,10 @@ static void write_restart(struct seep_json *json, const struct seep_facts *facts
 {
 	SEEP_FREED char *run = NULL, *preload = NULL;
 
-	if (!can_restart(facts)) {
-		seep_json_null(json, "restart");
+	if (!seep_json_open_known(json, "restart", can_restart(facts)))
 		return;
-	}
 	run = restart_command(facts, "seep run --", "");
 	preload = restart_command(facts, "LD_PRELOAD=", facts->machine.library);
-	seep_json_open_object(json, "restart");
 	seep_json_text(json, "run", run);
 	seep_json_text(json, "preload", preload);
 	seep_json_close(json);
