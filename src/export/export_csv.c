@@ -39,7 +39,7 @@ static void write_context(FILE *out, struct seep_export_names *names,
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		(void)fputc(',', out);
 		/* Else the cell is empty. */
-		if (seep_profile_knows(names->profile, seep_figure_names[i]))
+		if (seep_figure_is_known(names->profile, i))
 			(void)fprintf(out, "%" PRIu64, context->figures[i]);
 	}
 	(void)fprintf(out, ",%d,\"%s", context->truncated,
