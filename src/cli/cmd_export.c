@@ -94,9 +94,8 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 	struct seep_export_options how = { .by = asked.by };
 	struct seep_atomic_file file;
 	SEEP_FREED char *shown = NULL;
-	int ret;
+	int ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
 
-	ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
 	how.shown = shown;
 	if (ret == 0 && asked.output)
 		ret = seep_output_begin(asked.output, format->name, &file, err);

@@ -159,9 +159,8 @@ int cmd_report(char **operands, struct seep_error *err)
 		.by_thread = asked.by_thread,
 		.packages_of = seep_packages_of,
 	};
-	int ret;
+	int ret = check(&view, err);
 
-	ret = check(&view, err);
 	if (ret == 0)
 		ret = seep_ledger_operand_path(operands[0], &path, err);
 	view.path = path;

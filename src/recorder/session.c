@@ -18,10 +18,9 @@
 
 static struct seep_image *by_name(struct seep_session *session, const char *file_name)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (strcmp(image->file_name, file_name) == 0)
 			return image;
-	}
 	return NULL;
 }
 
@@ -31,13 +30,12 @@ static struct seep_image *newest_of(struct seep_session *session, uint32_t pid,
 {
 	struct seep_image *newest = NULL;
 
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->pid == pid && image != except &&
 		    (!newest || image->start_ticks > newest->start_ticks ||
 		     (image->start_ticks == newest->start_ticks &&
 		      image->created_ns > newest->created_ns)))
 			newest = image;
-	}
 	return newest;
 }
 
@@ -322,10 +320,9 @@ static void mark_dead(struct seep_image *image)
 
 void seep_session_look(struct seep_session *session)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && !image->left)
 			image->gone = seep_image_is_gone(image);
-	}
 }
 
 /* Has process @pid a child that is no image here, as far as can be told? */
@@ -376,36 +373,32 @@ static void look_for_small(struct seep_session *session)
 
 void seep_session_bury(struct seep_session *session)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && image->gone)
 			mark_dead(image);
-	}
 	look_for_small(session);
 }
 
 void seep_session_bury_elsewhere(struct seep_session *session)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && !image->left && seep_image_says_ended(image))
 			mark_dead(image);
-	}
 }
 
 static bool has_children(const struct seep_session *session, const struct seep_image *parent)
 {
-	for (const struct seep_image *image = session->images; image; image = image->next) {
+	for (const struct seep_image *image = session->images; image; image = image->next)
 		if (image->parent == parent && !image->left)
 			return true;
-	}
 	return false;
 }
 
 static bool is_last_of_all(struct seep_session *session, const struct seep_image *image)
 {
-	for (const struct seep_image *other = session->images; other; other = other->next) {
+	for (const struct seep_image *other = session->images; other; other = other->next)
 		if (other != image && !other->left)
 			return false;
-	}
 	return true;
 }
 
@@ -441,10 +434,9 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 		for (size_t i = 0; i < image->child_count; i++)
 			seep_image_add_child(heir, image->children[i]);
 	}
-	for (struct seep_image *other = session->images; other; other = other->next) {
+	for (struct seep_image *other = session->images; other; other = other->next)
 		if (other->parent == image)
 			other->parent = image->parent;
-	}
 	if (outcome->ledger_kept)
 		/* Otherwise it would be tried again at every scan. */
 		seep_texts_take(&session->kept, key_of(image->file_name, image->created_ns));
@@ -458,11 +450,10 @@ size_t seep_session_live(const struct seep_session *session)
 {
 	size_t count = 0;
 
-	for (const struct seep_image *image = session->images; image; image = image->next) {
+	for (const struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && !image->left &&
 		    !seep_image_says_ended(image))
 			count++;
-	}
 	return count;
 }
 
