@@ -236,7 +236,7 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 {
 	const size_t contexts = sites->profile->context_count;
 	const size_t keys = (size_t)sites->function_count + KEY_SPECIALS;
-	struct seep_arena *arena = seep_arena_new();
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
 	struct grower g = {
 		.sites = sites,
 		.tree = seep_xcalloc(1, sizeof(struct seep_tree)),
@@ -262,7 +262,6 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 	}
 	free(g.sprouts);
 	free(g.jobs);
-	seep_arena_free(arena);
 	return g.tree;
 }
 

@@ -94,11 +94,11 @@ int seep_maps_read(pid_t pid, struct seep_maps *ret_maps, struct seep_error *err
 	pid_t tid = pid;
 	int rc = read_text(pid, &text, err);
 	/* The first thread may have ended before the others: then it shows nothing. */
+	SEEP_RELEASED(seep_procfs_threads_done_at)
 	DIR *threads = rc == 0 && !text ? seep_procfs_threads(pid) : NULL;
 
 	while (rc == 0 && !text && (tid = seep_procfs_thread(threads)))
 		rc = read_text(tid, &text, err);
-	seep_procfs_threads_done(threads);
 	if (rc < 0)
 		return rc;
 	if (!text)

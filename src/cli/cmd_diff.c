@@ -246,16 +246,14 @@ static int show_held(const struct seep_profile *profile, const struct seep_epoch
 		     struct seep_diff_view *view, struct seep_error *err)
 {
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
+	SEEP_RELEASED(seep_groups_free_at)
 	struct seep_groups *groups = seep_groups_new(sites, true, false);
+	SEEP_RELEASED(seep_diff_free_at)
 	struct seep_diff *diff = seep_diff_held(profile, groups, rounds, count);
-	int rc;
 
 	seep_diff_list_blocks(diff, blocks->items, blocks->count, blocks_max);
 	view->diff = diff;
-	rc = show(view, err);
-	seep_diff_free(diff);
-	seep_groups_free(groups);
-	return rc;
+	return show(view, err);
 }
 
 /* What can be asked of blocks that are held. */

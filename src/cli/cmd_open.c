@@ -112,13 +112,12 @@ static const char *find_browser(void)
 /* Wait for @pid to fail, but not for a browser to be closed. Returns its wait status, or 0. */
 static int wait_a_little(pid_t pid)
 {
-	struct pollfd ends = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	SEEP_CLOSED const int fd = pidfd_open(pid, 0);
+	struct pollfd ends = { .fd = fd, .events = POLLIN };
 	int status = 0;
 
-	if (ends.fd >= 0 && poll(&ends, 1, FAILS_WITHIN_MS) > 0)
+	if (fd >= 0 && poll(&ends, 1, FAILS_WITHIN_MS) > 0)
 		(void)waitpid(pid, &status, 0);
-	if (ends.fd >= 0)
-		(void)close(ends.fd);
 	return status;
 }
 

@@ -133,14 +133,13 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 static void print_table(const struct seep_census *census)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	struct seep_table *table = make_table(census, false);
+	SEEP_RELEASED(seep_table_free_at) struct seep_table *table = make_table(census, false);
 
 	if (!seep_table_fits(table, printer.width)) {
 		seep_table_free(table);
 		table = make_table(census, true);
 	}
 	seep_table_print(table, &printer, 0);
-	seep_table_free(table);
 }
 
 /* Ledgers in /dev/shm are memory: say what can be done about those that nobody will fetch. */

@@ -51,7 +51,7 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 			   struct seep_leak_check_plan *ret_plan,
 			   struct seep_view_options *ret_view, struct seep_error *err)
 {
-	struct seep_suppressions *suppressions = NULL;
+	SEEP_RELEASED(seep_suppressions_free_at) struct seep_suppressions *suppressions = NULL;
 	int rc;
 
 	*ret_plan = (struct seep_leak_check_plan){
@@ -72,10 +72,8 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 	if (rc == 0 && ret_plan->why)
 		ret_plan->block_list_max = SEEP_LEAK_BLOCKS_MAX;
 	/* Now, rather than when the program has run. */
-	if (rc == 0 && values->suppressions.count > 0) {
+	if (rc == 0 && values->suppressions.count > 0)
 		rc = seep_leak_check_suppressions(ret_plan, &suppressions, err);
-		seep_suppressions_free(suppressions);
-	}
 	return rc;
 }
 

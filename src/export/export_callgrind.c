@@ -288,7 +288,7 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 			   const struct seep_export_options *options)
 {
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
-	struct seep_arena *arena = seep_arena_new();
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
 	struct callgrind c = { .out = out, .profile = profile, .sites = sites };
 	struct seep_counts total = { 0 };
 
@@ -313,6 +313,5 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	(void)fputs("\ntotals:", out);
 	put_figures(&c, &total);
 	free(c.counts);
-	seep_arena_free(arena);
 	seep_trie_done(&c.costs);
 }

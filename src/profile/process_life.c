@@ -63,7 +63,7 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 static enum seep_process_life search(const struct seep_ledger *ledger, uint32_t *ret_pid)
 {
 	enum seep_process_life best = SEEP_PROCESS_UNKNOWN, life;
-	DIR *processes = opendir("/proc");
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *processes = opendir("/proc");
 	uint32_t pid;
 
 	while (best != SEEP_PROCESS_RUNNING &&
@@ -73,7 +73,6 @@ static enum seep_process_life search(const struct seep_ledger *ledger, uint32_t 
 			best = life;
 		*ret_pid = pid;
 	}
-	seep_procfs_threads_done(processes);
 	return best;
 }
 

@@ -132,7 +132,7 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
 		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 	};
-	struct seep_threads *threads;
+	SEEP_RELEASED(seep_threads_free_at) struct seep_threads *threads = NULL;
 	SEEP_TABLE(table, columns);
 	struct seep_counts rest = { 0 };
 	char more[64];
@@ -158,7 +158,6 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
 	fputc('\n', printer->out);
-	seep_threads_free(threads);
 }
 
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,

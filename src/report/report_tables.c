@@ -116,6 +116,7 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 4 },
 	};
+	SEEP_RELEASED(seep_flat_free_at)
 	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, true);
 	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
 	const uint32_t wanted = asked < flat->count ? asked : flat->count;
@@ -145,7 +146,6 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 			seep_measure_words(view->profile, view->measure));
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
-	seep_flat_free(flat);
 }
 
 void seep_report_flat(const struct seep_printer *printer, const struct seep_sites *sites,
