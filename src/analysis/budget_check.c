@@ -155,6 +155,7 @@ static void count_leaks(struct checker *c)
 /* Contexts that a reader cannot tell apart are one call stack. */
 static void count_contexts(struct checker *c)
 {
+	SEEP_RELEASED(seep_groups_free_at)
 	struct seep_groups *groups = seep_groups_new(c->sites, true, false);
 
 	for (uint32_t i = 0; i < groups->count; i++) {
@@ -178,7 +179,6 @@ static void count_contexts(struct checker *c)
 		if (stack.value > 0)
 			count(c, stack.value, &stack);
 	}
-	seep_groups_free(groups);
 }
 
 static uint64_t hash_of(const struct seep_budget_stack *stack)
@@ -300,7 +300,7 @@ const char *seep_budget_program(const struct seep_profile *profile)
 
 static uint64_t figure_of(const struct checker *before, struct seep_baseline_item *item)
 {
-	struct seep_budget_outcome outcome = { 0 };
+	SEEP_RELEASED(seep_budget_outcome_done) struct seep_budget_outcome outcome = { 0 };
 	struct checker c = *before;
 
 	for (size_t i = 0; i < item->figure_count; i++)
@@ -312,7 +312,6 @@ static uint64_t figure_of(const struct checker *before, struct seep_baseline_ite
 		.budget = seep_xstrdup(before->budget->text),
 		.value = outcome.value,
 	};
-	seep_budget_outcome_done(&outcome);
 	return outcome.value;
 }
 

@@ -22,9 +22,14 @@ bool seep_measure_is_bytes(enum seep_measure measure)
 	return figures[measure].value != figures[measure].blocks;
 }
 
+bool seep_figure_is_known(const struct seep_profile *profile, int figure)
+{
+	return seep_profile_knows(profile, seep_figure_names[figure]);
+}
+
 bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure)
 {
-	return seep_profile_knows(profile, seep_figure_names[figures[measure].value]);
+	return seep_figure_is_known(profile, figures[measure].value);
 }
 
 struct seep_unit_text seep_measure_text(int64_t value, enum seep_measure measure)

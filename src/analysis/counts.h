@@ -29,6 +29,9 @@ enum { SEEP_BY_LOST = SEEP_MEASURE_COUNT, SEEP_BY_GROWTH, SEEP_BY_COUNT };
 /* What people type for each; then NULL. */
 extern const char *const seep_measure_names[SEEP_BY_COUNT + 1];
 
+/* Is this figure known of contexts, an index into seep_figure_names? */
+bool seep_figure_is_known(const struct seep_profile *profile, int figure);
+
 /* Is it known what @measure counts? Not all of it is, of what other tools made. */
 bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure);
 

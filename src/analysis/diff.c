@@ -108,7 +108,7 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 				enum seep_measure measure)
 {
 	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
-	struct seep_idtable table;
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable table;
 
 	*diff = (struct seep_diff){ .profiles = { before, after }, .measure = measure };
 	seep_idtable_init(&table, after->context_count);
@@ -123,7 +123,6 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 	for (uint32_t i = 0; i < diff->count; i++)
 		diff->rows[i].verdict = judge(diff, &diff->rows[i]);
 	keep_changed(diff);
-	seep_idtable_done(&table);
 	return diff;
 }
 

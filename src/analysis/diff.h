@@ -90,5 +90,6 @@ int64_t seep_diff_change(const struct seep_diff *diff, const struct seep_counts 
 
 /* NULL is a no-op. */
 void seep_diff_free(struct seep_diff *diff);
+SEEP_FREE_AT(struct seep_diff, seep_diff_free)
 
 #endif

@@ -40,6 +40,7 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 
 /* NULL is a no-op. */
 void seep_flat_free(struct seep_flat *flat);
+SEEP_FREE_AT(struct seep_flat, seep_flat_free)
 
 /**
  * seep_flat_top - the largest rows: by their own figures, then, where those are 0, by inclusive

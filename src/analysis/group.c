@@ -107,7 +107,7 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 	const struct seep_profile *profile = sites->profile;
 	struct seep_groups *groups = seep_xcalloc(1, sizeof(*groups));
 	struct grouper g = { .sites = sites, .groups = groups, .by_thread = by_thread };
-	struct seep_folder folder;
+	SEEP_RELEASED(seep_folder_done) struct seep_folder folder;
 
 	groups->items = seep_xcalloc(profile->context_count, sizeof(*groups->items));
 	groups->next = seep_xcalloc(profile->context_count, sizeof(*groups->next));
@@ -126,7 +126,6 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 		link_context(&g, group, i);
 		seep_counts_add_context(&group->counts, context);
 	}
-	seep_folder_done(&folder);
 	seep_idtable_done(&g.table);
 	free(g.last);
 	return groups;

@@ -35,6 +35,7 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 
 /* NULL is a no-op. */
 void seep_groups_free(struct seep_groups *groups);
+SEEP_FREE_AT(struct seep_groups, seep_groups_free)
 
 /**
  * seep_groups_top - the largest groups by @measure, in descending order

@@ -140,13 +140,13 @@ static struct seep_texts modules_of(const struct seep_sites *sites)
 
 static struct seep_texts threads_of(const struct seep_profile *profile)
 {
+	SEEP_RELEASED(seep_threads_free_at)
 	struct seep_threads *threads = seep_threads_new(NULL, profile, NULL, SEEP_BY_ALLOCS);
 	struct seep_texts found = { 0 };
 
 	for (uint32_t i = 0; i < threads->count; i++)
 		seep_texts_take(&found,
 				seep_xstrdup(threads->items[i].name ? threads->items[i].name : ""));
-	seep_threads_free(threads);
 	return found;
 }
 

@@ -107,8 +107,8 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 {
 	const uint32_t frame_count = profile->frame_count;
 	struct seep_sites *sites = seep_xcalloc(1, sizeof(*sites));
-	struct seep_idtable functions;
-	struct seep_idtable lines;
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable functions;
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable lines;
 
 	sites->profile = profile;
 	sites->of_frame = seep_xcalloc(frame_count, sizeof(*sites->of_frame));
@@ -119,8 +119,6 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 		add_function(sites, &functions, i);
 		add_line(sites, &lines, i);
 	}
-	seep_idtable_done(&lines);
-	seep_idtable_done(&functions);
 	seep_wrappers_mark(sites);
 	return sites;
 }

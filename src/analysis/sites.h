@@ -34,6 +34,7 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile);
 
 /* NULL is a no-op. */
 void seep_sites_free(struct seep_sites *sites);
+SEEP_FREE_AT(struct seep_sites, seep_sites_free)
 
 /* Entries of a stack, from the first one up to the end. */
 struct seep_stack_part {

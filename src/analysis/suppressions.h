@@ -20,6 +20,7 @@ struct seep_suppressions *seep_suppressions_new(void) __attribute__((returns_non
 
 /* NULL is a no-op. */
 void seep_suppressions_free(struct seep_suppressions *suppressions);
+SEEP_FREE_AT(struct seep_suppressions, seep_suppressions_free)
 
 /**
  * seep_suppressions_read - add the rules of the file at @path

@@ -30,5 +30,6 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 
 /* NULL is a no-op. */
 void seep_threads_free(struct seep_threads *threads);
+SEEP_FREE_AT(struct seep_threads, seep_threads_free)
 
 #endif

@@ -219,7 +219,7 @@ static void plant(struct grower *g, bool whole)
 {
 	const struct seep_profile *profile = g->sites->profile;
 	struct seep_tree_node root = { .entry.frame = SEEP_TREE_ROOT };
-	struct seep_folder folder;
+	SEEP_RELEASED(seep_folder_done) struct seep_folder folder;
 
 	seep_folder_init(&folder, g->sites, SEEP_FOLD_BY_FUNCTION);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
@@ -227,7 +227,6 @@ static void plant(struct grower *g, bool whole)
 		prepare_stack(g, i, whole, &folder);
 		seep_counts_sum(&root.value, seep_context_value(&profile->contexts[i], g->measure));
 	}
-	seep_folder_done(&folder);
 	*SEEP_APPEND(g->jobs, g->job_count) = (struct job){ add_node(g, &root), 0,
 							    profile->context_count };
 }
@@ -237,7 +236,7 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 {
 	const size_t contexts = sites->profile->context_count;
 	const size_t keys = (size_t)sites->function_count + KEY_SPECIALS;
-	struct seep_arena *arena = seep_arena_new();
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
 	struct grower g = {
 		.sites = sites,
 		.tree = seep_xcalloc(1, sizeof(struct seep_tree)),
@@ -263,7 +262,6 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 	}
 	free(g.sprouts);
 	free(g.jobs);
-	seep_arena_free(arena);
 	return g.tree;
 }
 

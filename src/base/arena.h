@@ -6,6 +6,8 @@
 #ifndef SEEP_BASE_ARENA_H
 #define SEEP_BASE_ARENA_H
 
+#include "base/error.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +21,7 @@ struct seep_arena *seep_arena_new(void);
 
 /* Release @arena and everything allocated from it. NULL is a no-op. */
 void seep_arena_free(struct seep_arena *arena);
+SEEP_FREE_AT(struct seep_arena, seep_arena_free)
 
 /**
  * seep_arena_alloc - zeroed memory, aligned for any type, until seep_arena_free()

@@ -23,6 +23,7 @@ struct seep_decoder *seep_decoder_new(const void *data, size_t bytes, uint64_t m
 
 /* NULL is a no-op. */
 void seep_decoder_free(struct seep_decoder *decoder);
+SEEP_FREE_AT(struct seep_decoder, seep_decoder_free)
 
 /**
  * seep_decoder_read - the next bytes

@@ -16,6 +16,12 @@
 
 enum { FIRST_READ_BYTES = 16 * 1024 };
 
+void seep_close_at(const int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+}
+
 int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_data,
 		      size_t *ret_bytes, struct seep_error *err)
 {
@@ -55,21 +61,18 @@ int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_dat
 int seep_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
 		   struct seep_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int ret;
+	SEEP_CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0 && errno == ENOENT)
 		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such file", path);
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
-	ret = seep_file_read_fd(fd, path, max_bytes, ret_data, ret_bytes, err);
-	(void)close(fd);
-	return ret;
+	return seep_file_read_fd(fd, path, max_bytes, ret_data, ret_bytes, err);
 }
 
 long seep_file_read_start(const char *path, char *buffer, size_t max)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	SEEP_CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	size_t length = 0;
 	ssize_t got = -1;
 
@@ -79,8 +82,6 @@ long seep_file_read_start(const char *path, char *buffer, size_t max)
 			break;
 		length += got > 0 ? (size_t)got : 0;
 	}
-	if (fd >= 0)
-		(void)close(fd);
 	buffer[length] = '\0';
 	return got < 0 && length == 0 ? -1 : (long)length;
 }
@@ -175,13 +176,11 @@ bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to)
 
 uint64_t seep_file_held_bytes(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	SEEP_CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint64_t held = 0, from = 0, to;
 
 	for (; fd >= 0 && seep_file_next_data(fd, &from, &to); from = to)
 		held += to - from;
-	if (fd >= 0)
-		(void)close(fd);
 	return held;
 }
 

@@ -186,6 +186,15 @@ void seep_json_null(struct seep_json *json, const char *key)
 	seep_json_raw(json, key, "null");
 }
 
+bool seep_json_open_known(struct seep_json *json, const char *key, bool known)
+{
+	if (known)
+		seep_json_open_object(json, key);
+	else
+		seep_json_null(json, key);
+	return known;
+}
+
 void seep_json_bool(struct seep_json *json, const char *key, bool value)
 {
 	seep_json_raw(json, key, value ? "true" : "false");

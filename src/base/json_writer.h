@@ -46,6 +46,8 @@ void seep_json_finish(struct seep_json *json);
 /* In all of these @key is the member's name, or NULL in an array and at the top. */
 void seep_json_open_object(struct seep_json *json, const char *key);
 void seep_json_open_array(struct seep_json *json, const char *key);
+/* The object where it is @known; else null, and false. */
+bool seep_json_open_known(struct seep_json *json, const char *key, bool known);
 /* Close what was opened last. */
 void seep_json_close(struct seep_json *json);
 

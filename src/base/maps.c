@@ -70,7 +70,7 @@ void seep_maps_parse(char *text, struct seep_maps *ret_maps)
 static int read_text(pid_t tid, char **ret_text, struct seep_error *err)
 {
 	const struct seep_procfs_path path = seep_procfs_path(tid, "maps");
-	const int fd = open(path.text, O_RDONLY | O_CLOEXEC);
+	SEEP_CLOSED const int fd = open(path.text, O_RDONLY | O_CLOEXEC);
 	int rc;
 
 	*ret_text = NULL;
@@ -81,7 +81,6 @@ static int read_text(pid_t tid, char **ret_text, struct seep_error *err)
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path.text);
 	rc = seep_file_read_fd(fd, path.text, MAPS_MAX_BYTES, ret_text, NULL, err);
-	(void)close(fd);
 	if (rc == 0 && (*ret_text)[0] == '\0') {
 		free(*ret_text);
 		*ret_text = NULL;
@@ -95,11 +94,11 @@ int seep_maps_read(pid_t pid, struct seep_maps *ret_maps, struct seep_error *err
 	pid_t tid = pid;
 	int rc = read_text(pid, &text, err);
 	/* The first thread may have ended before the others: then it shows nothing. */
+	SEEP_RELEASED(seep_procfs_threads_done_at)
 	DIR *threads = rc == 0 && !text ? seep_procfs_threads(pid) : NULL;
 
 	while (rc == 0 && !text && (tid = seep_procfs_thread(threads)))
 		rc = read_text(tid, &text, err);
-	seep_procfs_threads_done(threads);
 	if (rc < 0)
 		return rc;
 	if (!text)
@@ -144,7 +143,7 @@ static bool have(const struct seep_maps *maps, uint64_t inode, unsigned major, u
 bool seep_maps_have_file(const struct seep_maps *maps, int fd)
 {
 	const struct seep_mapping *mapping;
-	struct seep_maps ours = { 0 };
+	SEEP_RELEASED(seep_maps_done) struct seep_maps ours = { 0 };
 	bool has = false;
 	struct stat st;
 	void *at;
@@ -159,6 +158,5 @@ bool seep_maps_have_file(const struct seep_maps *maps, int fd)
 	}
 	if (at != MAP_FAILED)
 		(void)munmap(at, 1);
-	seep_maps_done(&ours);
 	return has;
 }

@@ -61,6 +61,7 @@ SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *
 DIR *seep_procfs_threads(pid_t pid);
 pid_t seep_procfs_thread(DIR *threads);
 void seep_procfs_threads_done(DIR *threads);
+SEEP_FREE_AT(DIR, seep_procfs_threads_done)
 
 /*
  * The same of processes that are @own_pid in their own PID namespace, by their numbers here.

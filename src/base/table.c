@@ -59,11 +59,6 @@ void seep_table_free(struct seep_table *table)
 	free(table);
 }
 
-void seep_table_free_at(struct seep_table **table)
-{
-	seep_table_free(*table);
-}
-
 static struct cell *add_cell(struct seep_table *table, const char *text, size_t bytes)
 {
 	struct cell *cell = SEEP_APPEND(table->cells, table->cell_count);
@@ -285,12 +280,12 @@ static void print_row(struct printing *p, const struct seep_table *table, const 
 
 static void print_headings(struct printing *p, const struct seep_table *table)
 {
+	SEEP_RELEASED(seep_table_free_at)
 	struct seep_table *headings = seep_table_new(table->columns, table->column_count);
 
 	for (size_t i = 0; i < table->column_count; i++)
 		seep_table_add(headings, table->columns[i].heading);
 	print_row(p, table, headings->cells, table->column_count);
-	seep_table_free(headings);
 }
 
 void seep_table_print(const struct seep_table *table, const struct seep_printer *printer,

@@ -45,12 +45,12 @@ struct seep_table *seep_table_new(const struct seep_column *columns, size_t colu
 	__attribute__((returns_nonnull));
 
 void seep_table_free(struct seep_table *table);
+SEEP_FREE_AT(struct seep_table, seep_table_free)
 
 /* Declare a local one with all of an array of columns, which is released in the end. */
-#define SEEP_TABLE(name, columns)                                              \
-	struct seep_table *name __attribute__((cleanup(seep_table_free_at))) = \
-		seep_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
-void seep_table_free_at(struct seep_table **table);
+#define SEEP_TABLE(name, columns)         \
+	SEEP_RELEASED(seep_table_free_at) \
+	struct seep_table *name = seep_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
 
 /* The next cell, row after row. Copied and escaped. NULL is an empty cell. */
 void seep_table_add(struct seep_table *table, const char *cell);

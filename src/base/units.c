@@ -235,10 +235,9 @@ static uint64_t duration_suffix(const char *suffix)
 		{ "h", 3600 * SEEP_NS_PER_S }, { "d", 86400 * SEEP_NS_PER_S },
 	};
 
-	for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
+	for (size_t i = 0; i < COUNT_OF(suffixes); i++)
 		if (strcmp(suffix, suffixes[i].name) == 0)
 			return suffixes[i].size;
-	}
 	return 0;
 }
 

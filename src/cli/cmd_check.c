@@ -204,7 +204,7 @@ int cmd_check(char **operands, struct seep_error *err)
 		[SEEP_BUDGET_BROKEN] = SEEP_EXIT_FOUND,
 		[SEEP_BUDGET_NOT_KNOWN] = SEEP_EXIT_FAILURE,
 	};
-	struct seep_budgets budgets = { 0 };
+	SEEP_RELEASED(seep_budgets_done) struct seep_budgets budgets = { 0 };
 	/* By the name that the shell has, which may lead through links: compilers write that. */
 	SEEP_FREED char *root = get_current_dir_name();
 	struct job job = {
@@ -231,6 +231,5 @@ int cmd_check(char **operands, struct seep_error *err)
 		seep_open_hint(job.operand, err);
 	seep_check_done(&job.check);
 	seep_baseline_done(&job.baseline);
-	seep_budgets_done(&budgets);
 	return status;
 }

@@ -203,7 +203,7 @@ static int compare(const struct side sides[2], struct seep_error *err)
 /* Before the profile is read, so that it has the rows of all of them. */
 static int read_blocks(const struct side *side, struct seep_block_list *ret, struct seep_error *err)
 {
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	uint32_t pid = 0;
 	int rc;
 
@@ -214,11 +214,8 @@ static int read_blocks(const struct side *side, struct seep_block_list *ret, str
 	if (rc < 0)
 		return rc;
 	if (seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING)
-		rc = seep_block_list_read((pid_t)pid, &ledger.view.header, ret, err);
-	else
-		rc = seep_fail(err, SEEP_ENOTFOUND, "%s has ended", side->what);
-	seep_ledger_close(&ledger);
-	return rc;
+		return seep_block_list_read((pid_t)pid, &ledger.view.header, ret, err);
+	return seep_fail(err, SEEP_ENOTFOUND, "%s has ended", side->what);
 }
 
 /* The epochs between the marks of @from and @until; without the latter all since. */
@@ -248,18 +245,15 @@ static int show_held(const struct seep_profile *profile, const struct seep_epoch
 		     uint32_t count, const struct seep_block_list *blocks, uint32_t blocks_max,
 		     struct seep_diff_view *view, struct seep_error *err)
 {
-	struct seep_sites *sites = seep_sites_new(profile);
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
+	SEEP_RELEASED(seep_groups_free_at)
 	struct seep_groups *groups = seep_groups_new(sites, true, false);
+	SEEP_RELEASED(seep_diff_free_at)
 	struct seep_diff *diff = seep_diff_held(profile, groups, rounds, count);
-	int rc;
 
 	seep_diff_list_blocks(diff, blocks->items, blocks->count, blocks_max);
 	view->diff = diff;
-	rc = show(view, err);
-	seep_diff_free(diff);
-	seep_groups_free(groups);
-	seep_sites_free(sites);
-	return rc;
+	return show(view, err);
 }
 
 /* What can be asked of blocks that are held. */
@@ -279,8 +273,8 @@ static int hold(const struct side *from, const struct side *until, const struct 
 		uint32_t round_count, struct seep_error *err)
 {
 	struct seep_diff_view view = { .names = { NULL, from->what }, .listed = asked.blocks };
-	struct seep_block_list blocks = { 0 };
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_block_list_done) struct seep_block_list blocks = { 0 };
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	struct seep_epochs between;
 	uint64_t blocks_max;
 	int rc = check_held(&blocks_max, err);
@@ -296,8 +290,6 @@ static int hold(const struct side *from, const struct side *until, const struct 
 	if (rc == 0)
 		rc = show_held(profile, rounds ? rounds : &between, round_count, &blocks,
 			       (uint32_t)blocks_max, &view, err);
-	seep_profile_free(profile);
-	seep_block_list_done(&blocks);
 	return rc;
 }
 

@@ -63,14 +63,13 @@ static void look_at_machine(struct seep_facts *facts)
 static void look_at_ledger(struct seep_process_facts *process)
 {
 	const struct seep_census_entry *entry;
-	struct seep_census census;
+	SEEP_RELEASED(seep_census_done) struct seep_census census = { 0 };
 
 	if (seep_census_take(&census, NULL) < 0)
 		return;
 	entry = seep_census_find(&census, process->pid);
 	if (entry && seep_census_runs(entry))
 		process->recorded = seep_census_state_name(entry->state);
-	seep_census_done(&census);
 }
 
 /* The program of a process, by a path under which it can be opened from here. */
@@ -224,13 +223,10 @@ static void write_restart(struct seep_json *json, const struct seep_facts *facts
 {
 	SEEP_FREED char *run = NULL, *preload = NULL;
 
-	if (!can_restart(facts)) {
-		seep_json_null(json, "restart");
+	if (!seep_json_open_known(json, "restart", can_restart(facts)))
 		return;
-	}
 	run = restart_command(facts, "seep run --", "");
 	preload = restart_command(facts, "LD_PRELOAD=", facts->machine.library);
-	seep_json_open_object(json, "restart");
 	seep_json_text(json, "run", run);
 	seep_json_text(json, "preload", preload);
 	seep_json_close(json);
@@ -264,7 +260,7 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 int cmd_doctor(char **operands, struct seep_error *err)
 {
 	SEEP_FREED struct seep_findings *found = seep_xmalloc(sizeof(*found));
-	struct seep_facts facts;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	(void)err;
 	seep_facts_init(&facts);
@@ -274,6 +270,5 @@ int cmd_doctor(char **operands, struct seep_error *err)
 		print_json(&facts, found, *json_form != '\0');
 	else
 		print_text(&facts, found);
-	seep_facts_done(&facts);
 	return count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
 }

@@ -88,15 +88,14 @@ static int check_known(const struct seep_exporter *format, const struct seep_pro
 static int write_profile(const struct seep_exporter *format, struct seep_profile *profile,
 			 struct seep_error *err)
 {
+	SEEP_RELEASED(seep_sites_free_at)
 	struct seep_sites *sites = seep_keep_options_any(&asked.keep) ? seep_sites_new(profile)
 								      : NULL;
 	struct seep_export_options how = { .by = asked.by };
 	struct seep_atomic_file file;
 	SEEP_FREED char *shown = NULL;
-	int ret;
+	int ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
 
-	ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
-	seep_sites_free(sites);
 	how.shown = shown;
 	if (ret == 0 && asked.output)
 		ret = seep_output_begin(asked.output, format->name, &file, err);
@@ -111,7 +110,7 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 int cmd_export(char **operands, struct seep_error *err)
 {
 	const struct seep_exporter *format;
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	SEEP_FREED char *path = NULL;
 	int ret;
 
@@ -132,6 +131,5 @@ int cmd_export(char **operands, struct seep_error *err)
 		ret = check_known(format, profile, err);
 	if (ret == 0)
 		ret = write_profile(format, profile, err);
-	seep_profile_free(profile);
 	return ret;
 }

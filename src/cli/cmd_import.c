@@ -97,7 +97,7 @@ static int read_profile(const char *path, struct seep_profile **ret_profile, str
 int cmd_import(char **operands, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	const char *path = operands[0];
 	/* In the working directory, beside nothing else. */
 	SEEP_FREED char *output = asked.output ? seep_xstrdup(asked.output)
@@ -114,6 +114,5 @@ int cmd_import(char **operands, struct seep_error *err)
 		r = seep_recording_write(AT_FDCWD, output, profile, asked.force, err);
 	if (r == 0 && !asked.quiet)
 		seep_report_summary(&printer, profile, output);
-	seep_profile_free(profile);
 	return r;
 }

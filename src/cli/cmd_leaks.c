@@ -97,26 +97,23 @@ static int load(const char *path, bool is_ledger, const struct seep_leak_check_p
 static int look(const char *path, const struct seep_leak_check_plan *plan,
 		struct seep_profile **ret_profile, struct seep_error *err)
 {
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	uint32_t pid = 0;
-	int rc;
 
 	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
 		return load(path, false, plan, ret_profile, err);
-	rc = seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING &&
-			     LEDGER_GET(ledger.state->ended) == LEDGER_ENDED_RUNNING
-		     ? seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, plan, NULL, ret_profile,
-					   err)
-		     : load(path, true, plan, ret_profile, err);
-	seep_ledger_close(&ledger);
-	return rc;
+	return seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING &&
+			       LEDGER_GET(ledger.state->ended) == LEDGER_ENDED_RUNNING
+		       ? seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, plan, NULL, ret_profile,
+					     err)
+		       : load(path, true, plan, ret_profile, err);
 }
 
 static int print(const struct seep_profile *profile, const struct seep_view_options *view,
 		 struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	struct seep_sites *sites;
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 
 	if (asked.json)
 		return seep_json_report(asked.json, profile, view, err);
@@ -125,7 +122,6 @@ static int print(const struct seep_profile *profile, const struct seep_view_opti
 		seep_report_leak_rules(stdout, sites, view);
 	else
 		seep_report_leaks(&printer, sites, view);
-	seep_sites_free(sites);
 	return 0;
 }
 
@@ -133,7 +129,7 @@ static int print(const struct seep_profile *profile, const struct seep_view_opti
 static int answer(const char *path)
 {
 	struct seep_leak_check_plan plan;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	struct seep_view_options view;
 	uint32_t pid = 0;
 	sigset_t none;
@@ -153,14 +149,13 @@ static int answer(const char *path)
 	plan.report = seep_leak_report_now;
 	if (seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING)
 		seep_scan_request_answer(&ledger, pid, &plan);
-	seep_ledger_close(&ledger);
 	return SEEP_EXIT_OK;
 }
 
 int cmd_leaks(char **operands, struct seep_error *err)
 {
-	struct seep_ledger_operand ledger = { 0 };
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand ledger = { 0 };
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	struct seep_leak_check_plan plan;
 	struct seep_view_options view = {
 		.by = SEEP_BY_LIVE,
@@ -186,7 +181,5 @@ int cmd_leaks(char **operands, struct seep_error *err)
 	if (rc == 0 && seep_leak_check_verdicts(profile) &
 			       (view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS))
 		rc = (int)asked.leaks.error_exitcode;
-	seep_profile_free(profile);
-	seep_ledger_operand_done(&ledger);
 	return rc;
 }

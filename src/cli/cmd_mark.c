@@ -35,7 +35,7 @@ static int set_mark(const struct seep_ledger_operand *operand, const char *name,
 		    struct seep_error *err)
 {
 	const uint64_t now_ns = seep_monotonic_ns();
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int rc = seep_ledger_operand_open(operand, &ledger, err);
 	uint64_t age_ns;
 
@@ -44,7 +44,6 @@ static int set_mark(const struct seep_ledger_operand *operand, const char *name,
 	rc = seep_ledger_mark(&ledger, name, now_ns, NULL, err);
 	age_ns = ledger.view.header.created_ns;
 	age_ns = now_ns > age_ns ? now_ns - age_ns : 0;
-	seep_ledger_close(&ledger);
 	if (rc < 0)
 		return rc;
 	seep_print_escaped(stdout, "mark %s set in %s (pid %u) at %s", name,
@@ -94,7 +93,7 @@ static int mark_tree(const struct seep_ledger_operand *ancestor, const char *nam
 
 int cmd_mark(char **operands, struct seep_error *err)
 {
-	struct seep_ledger_operand ledger = { 0 };
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand ledger = { 0 };
 	int rc = seep_mark_name_check(operands[1], err);
 
 	if (rc == 0)
@@ -103,6 +102,5 @@ int cmd_mark(char **operands, struct seep_error *err)
 		rc = set_mark(&ledger, operands[1], err);
 	if (rc == 0 && tree)
 		rc = mark_tree(&ledger, operands[1], err);
-	seep_ledger_operand_done(&ledger);
 	return rc;
 }

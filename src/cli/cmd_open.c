@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep open": the page of a recording, in a browser. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -70,11 +69,12 @@ static int begin_page(const char *file, int *folder_fd, struct seep_atomic_file 
 static int write_page(const char *file, char **ret_output, struct seep_error *err)
 {
 	struct seep_view_options view = { .path = file, .by = SEEP_BY_CHOICE };
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 	struct seep_atomic_file page;
-	struct seep_sites *sites;
 	SEEP_FREED char *output = NULL;
-	int folder_fd = -1, rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
+	SEEP_CLOSED int folder_fd = -1;
+	int rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
 
 	if (rc < 0)
 		return rc;
@@ -83,12 +83,8 @@ static int write_page(const char *file, char **ret_output, struct seep_error *er
 		output = seep_xstrdup(page.name);
 		sites = seep_sites_new(profile);
 		seep_page_report(page.stream, sites, &view);
-		seep_sites_free(sites);
 		rc = seep_atomic_commit(&page, err);
 	}
-	if (folder_fd >= 0)
-		(void)close(folder_fd);
-	seep_profile_free(profile);
 	if (rc == 0) {
 		*ret_output = output;
 		output = NULL;
@@ -116,13 +112,12 @@ static const char *find_browser(void)
 /* Wait for @pid to fail, but not for a browser to be closed. Returns its wait status, or 0. */
 static int wait_a_little(pid_t pid)
 {
-	struct pollfd ends = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	SEEP_CLOSED const int fd = pidfd_open(pid, 0);
+	struct pollfd ends = { .fd = fd, .events = POLLIN };
 	int status = 0;
 
-	if (ends.fd >= 0 && poll(&ends, 1, FAILS_WITHIN_MS) > 0)
+	if (fd >= 0 && poll(&ends, 1, FAILS_WITHIN_MS) > 0)
 		(void)waitpid(pid, &status, 0);
-	if (ends.fd >= 0)
-		(void)close(ends.fd);
 	return status;
 }
 

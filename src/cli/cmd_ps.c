@@ -133,14 +133,13 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 static void print_table(const struct seep_census *census)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	struct seep_table *table = make_table(census, false);
+	SEEP_RELEASED(seep_table_free_at) struct seep_table *table = make_table(census, false);
 
 	if (!seep_table_fits(table, printer.width)) {
 		seep_table_free(table);
 		table = make_table(census, true);
 	}
 	seep_table_print(table, &printer, 0);
-	seep_table_free(table);
 }
 
 /* Ledgers in /dev/shm are memory: say what can be done about those that nobody will fetch. */
@@ -240,7 +239,7 @@ static void print_all(const struct seep_census *census)
 
 int cmd_ps(char **operands, struct seep_error *err)
 {
-	struct seep_ledger_operand found = { 0 };
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand found = { 0 };
 	int rc;
 
 	if (is_reaping && (json_form || operands[0]))
@@ -257,6 +256,5 @@ int cmd_ps(char **operands, struct seep_error *err)
 		print_all(&found.census);
 	(void)fflush(stdout);
 	tell_problems(&found.census);
-	seep_ledger_operand_done(&found);
 	return rc;
 }

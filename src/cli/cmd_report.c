@@ -150,8 +150,8 @@ int cmd_report(char **operands, struct seep_error *err)
 {
 	const bool stacks_only = asked.json != NULL || asked.raw;
 	const bool some = seep_keep_options_any(&asked.keep);
-	struct seep_profile *profile = NULL;
-	struct seep_sites *sites = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 	SEEP_FREED char *shown = NULL, *path = NULL;
 	struct seep_view_options view = {
 		.top = (uint32_t)asked.top_count,
@@ -159,9 +159,8 @@ int cmd_report(char **operands, struct seep_error *err)
 		.by_thread = asked.by_thread,
 		.packages_of = seep_packages_of,
 	};
-	int ret;
+	int ret = check(&view, err);
 
-	ret = check(&view, err);
 	if (ret == 0)
 		ret = seep_ledger_operand_path(operands[0], &path, err);
 	view.path = path;
@@ -174,8 +173,6 @@ int cmd_report(char **operands, struct seep_error *err)
 		view.shown = shown;
 		if (ret == 0)
 			ret = print(profile, sites, &view, err);
-		seep_sites_free(sites);
 	}
-	seep_profile_free(profile);
 	return ret;
 }

@@ -260,12 +260,10 @@ static int check_options(struct run *run, struct seep_error *err)
 {
 	char reason[256];
 	int problem;
-	int rc;
+	int rc = seep_symbol_options_read(&asked.symbols, &run->symbols, err);
 
-	rc = seep_symbol_options_read(&asked.symbols, &run->symbols, err);
-	if (rc < 0)
-		return rc;
-	rc = check_leak_options(run, err);
+	if (rc == 0)
+		rc = check_leak_options(run, err);
 	if (rc < 0)
 		return rc;
 	if (asked.size_max && asked.size_max < asked.size_min)
@@ -306,9 +304,8 @@ static int check_options(struct run *run, struct seep_error *err)
 static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
 {
 	char *path;
-	int rc;
+	int rc = seep_outname_expand(asked.output, run->program.name, pid, &path, err);
 
-	rc = seep_outname_expand(asked.output, run->program.name, pid, &path, err);
 	if (rc == 0) {
 		rc = seep_outname_check(path, asked.force, err);
 		free(run->output);
@@ -392,9 +389,8 @@ static int fork_target(struct run *run, char **argv, struct seep_error *err)
 		.directory = run->place.path,
 		.session = run->plan.session,
 	};
-	int rc;
+	int rc = seep_spawn_fork(run->program.path, argv, &environment, &run->spawn, err);
 
-	rc = seep_spawn_fork(run->program.path, argv, &environment, &run->spawn, err);
 	if (rc < 0)
 		return rc;
 	rc = check_output(run, (uint32_t)run->spawn.pid, err);

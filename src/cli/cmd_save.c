@@ -151,16 +151,15 @@ static int save_next(const struct seep_ledger_operand *ledger, struct seep_error
 
 static int save_operand(const char *operand, bool must_run, struct seep_error *err)
 {
-	struct seep_ledger_operand ledger;
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand ledger = { 0 };
 	int rc = seep_ledger_operand_find(operand, &ledger, err);
 
 	if (rc == 0 && must_run)
 		rc = seep_ledger_operand_check(&ledger, err);
-	if (rc == 0)
-		rc = must_run && !asked.output ? save_next(&ledger, err)
-					       : save_as(&ledger, asked.output, err);
-	seep_ledger_operand_done(&ledger);
-	return rc;
+	if (rc < 0)
+		return rc;
+	return must_run && !asked.output ? save_next(&ledger, err)
+					 : save_as(&ledger, asked.output, err);
 }
 
 int cmd_save(char **operands, struct seep_error *err)

@@ -295,7 +295,7 @@ static int open_again(const struct seep_live_process *process, enum seep_ledger_
 static int mark(void *user, struct seep_live_process *process, const char *name,
 		struct seep_error *err)
 {
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int r = *name ? seep_mark_name_check(name, err) : 0;
 
 	(void)user;
@@ -303,9 +303,7 @@ static int mark(void *user, struct seep_live_process *process, const char *name,
 		r = open_again(process, SEEP_LEDGER_WRITE, &ledger, NULL, err);
 	if (r < 0)
 		return r;
-	r = seep_ledger_mark(&ledger, *name ? name : NULL, seep_monotonic_ns(), NULL, err);
-	seep_ledger_close(&ledger);
-	return r;
+	return seep_ledger_mark(&ledger, *name ? name : NULL, seep_monotonic_ns(), NULL, err);
 }
 
 static int name(void *user, struct seep_profile *profile, struct seep_error *err)
@@ -320,15 +318,13 @@ static int check_leaks(void *user, struct seep_live_process *process,
 		       struct seep_profile **ret_profile, struct seep_error *err)
 {
 	const struct seep_leak_check_plan plan = { .name = name, .user = user };
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	uint32_t pid = 0;
 	int r = open_again(process, SEEP_LEDGER_READ, &ledger, &pid, err);
 
 	if (r < 0)
 		return r;
-	r = seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, &plan, NULL, ret_profile, err);
-	seep_ledger_close(&ledger);
-	return r;
+	return seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, &plan, NULL, ret_profile, err);
 }
 
 static int show(struct watching *watching, struct seep_error *err)
@@ -405,7 +401,7 @@ static int end(int status)
 int cmd_top(char **operands, struct seep_error *err)
 {
 	struct watching watching = { 0 };
-	struct seep_ledger_operand found = { 0 };
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand found = { 0 };
 	int r = check_options(operands, err);
 
 	watch_signals();
@@ -413,10 +409,8 @@ int cmd_top(char **operands, struct seep_error *err)
 	if (r == 0)
 		r = asked.wait ? wait_for(asked.wait, &found, err)
 			       : seep_ledger_operand_find(operands[0], &found, err);
-	if (r == 0 && asked.wait && !found.runs) {
-		seep_ledger_operand_done(&found);
+	if (r == 0 && asked.wait && !found.runs)
 		return end(SEEP_EXIT_OK);
-	}
 	if (r == 0)
 		r = begin(&found, &watching, err);
 	if (r == 0 && !asked.once && !asked.csv)
@@ -428,6 +422,5 @@ int cmd_top(char **operands, struct seep_error *err)
 	if (r == 0 && asked.growth_exitcode && seep_live_has_grown(watching.live))
 		r = (int)asked.growth_exitcode;
 	done(&watching);
-	seep_ledger_operand_done(&found);
 	return end(r);
 }

@@ -35,9 +35,8 @@ const size_t seep_command_count = sizeof(seep_commands) / sizeof(seep_commands[0
 
 const struct seep_command *seep_command_find(const char *name)
 {
-	for (size_t i = 0; i < seep_command_count; i++) {
+	for (size_t i = 0; i < seep_command_count; i++)
 		if (strcmp(seep_commands[i].name, name) == 0)
 			return &seep_commands[i];
-	}
 	return NULL;
 }

@@ -97,7 +97,7 @@ static void settle(uint64_t ns)
 int seep_cycle_run(const struct seep_ledger_operand *process, const struct seep_cycle *cycle,
 		   struct seep_epochs *ret_epochs, bool *ret_failed, struct seep_error *err)
 {
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int rc = seep_ledger_operand_open(process, &ledger, err);
 
 	if (rc < 0)
@@ -117,6 +117,5 @@ int seep_cycle_run(const struct seep_ledger_operand *process, const struct seep_
 					  "(seep diff %u@'cycle 1')",
 					  i, ledger.view.header.pid);
 	}
-	seep_ledger_close(&ledger);
 	return rc;
 }

@@ -51,7 +51,7 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 			   struct seep_leak_check_plan *ret_plan,
 			   struct seep_view_options *ret_view, struct seep_error *err)
 {
-	struct seep_suppressions *suppressions = NULL;
+	SEEP_RELEASED(seep_suppressions_free_at) struct seep_suppressions *suppressions = NULL;
 	int rc;
 
 	*ret_plan = (struct seep_leak_check_plan){
@@ -72,10 +72,8 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 	if (rc == 0 && ret_plan->why)
 		ret_plan->block_list_max = SEEP_LEAK_BLOCKS_MAX;
 	/* Now, rather than when the program has run. */
-	if (rc == 0 && values->suppressions.count > 0) {
+	if (rc == 0 && values->suppressions.count > 0)
 		rc = seep_leak_check_suppressions(ret_plan, &suppressions, err);
-		seep_suppressions_free(suppressions);
-	}
 	return rc;
 }
 
@@ -83,7 +81,7 @@ void seep_leak_report_now(const struct seep_profile *profile)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
 	const struct seep_view_options view = { .by = SEEP_BY_LIVE };
-	struct seep_sites *sites;
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 
 	if (!profile->scan.done) {
 		seep_complainf(NULL, "not scanned for leaks: %s", profile->scan.why_not);
@@ -92,5 +90,4 @@ void seep_leak_report_now(const struct seep_profile *profile)
 	sites = seep_sites_new(profile);
 	seep_report_leaks(&printer, sites, &view);
 	(void)fflush(stderr);
-	seep_sites_free(sites);
 }

@@ -87,7 +87,7 @@ static int find_running(const struct seep_census *census, const char *name,
 /* Adds the ledger that process @pid has mapped, as it is to be reached from here, if it has one. */
 static void add_mapped(uint32_t pid, struct seep_census *census)
 {
-	struct seep_maps maps = { 0 };
+	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
 	bool added = false;
 
 	(void)!seep_maps_read((pid_t)pid, &maps, NULL);
@@ -97,7 +97,6 @@ static void add_mapped(uint32_t pid, struct seep_census *census)
 		added = maps.items[i].shared && strstr(path, ".ledger") &&
 			seep_census_add(census, path, NULL) == 0;
 	}
-	seep_maps_done(&maps);
 }
 
 static int find_pid(uint32_t pid, struct seep_ledger_operand *ret, struct seep_error *err)
@@ -195,7 +194,7 @@ int seep_ledger_operand_open(const struct seep_ledger_operand *ledger, struct se
 
 int seep_ledger_operand_path(const char *operand, char **ret_path, struct seep_error *err)
 {
-	struct seep_ledger_operand found = { 0 };
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand found = { 0 };
 	int rc = 0;
 
 	*ret_path = NULL;
@@ -206,6 +205,5 @@ int seep_ledger_operand_path(const char *operand, char **ret_path, struct seep_e
 		rc = 0;
 	if (rc == 0)
 		*ret_path = seep_xstrdup(found.path ? found.path : operand);
-	seep_ledger_operand_done(&found);
 	return rc;
 }

@@ -32,7 +32,7 @@ static void hint_import(const char *path)
 
 void seep_ledger_hint(const char *operand, const struct seep_error *err)
 {
-	struct seep_ledger_operand found = { 0 };
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand found = { 0 };
 	struct seep_procfs_status status;
 	uint64_t pid = 0;
 
@@ -56,15 +56,13 @@ void seep_ledger_hint(const char *operand, const struct seep_error *err)
 			"has no ledger");
 	else if (found.path && !found.runs && access(found.path, F_OK) == 0)
 		seep_hint("\"seep save %s\" makes a recording of what has ended", operand);
-	seep_ledger_operand_done(&found);
 }
 
 /* Whoever names a process. Returns false when @operand is none, nor a number. */
 static bool hint_process(const char *operand)
 {
-	struct seep_ledger_operand process;
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand process = { 0 };
 	struct seep_error err = { 0 };
-	bool is_process = true;
 
 	if (seep_ledger_operand_find(operand, &process, &err) == -SEEP_ENOTFOUND)
 		seep_ledger_hint(operand, &err);
@@ -75,9 +73,8 @@ static bool hint_process(const char *operand)
 	else if (process.entry)
 		seep_hint("\"seep save %s\" makes a recording of that process", operand);
 	else
-		is_process = false;
-	seep_ledger_operand_done(&process);
-	return is_process;
+		return false;
+	return true;
 }
 
 void seep_open_hint(const char *path, const struct seep_error *err)

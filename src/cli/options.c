@@ -221,10 +221,9 @@ static int check_operands(const struct cursor *at, int count)
 		return seep_fail(at->err, SEEP_EUSAGE, "'%s' is one argument too many",
 				 at->argv[at->argc - count + (int)at->table->max_operands]);
 	/* An unset variable, most often. A program's own arguments are its own affair. */
-	for (int i = 0; i < count && !at->table->operand_ends_options; i++) {
+	for (int i = 0; i < count && !at->table->operand_ends_options; i++)
 		if (!*at->argv[at->argc - count + i])
 			return seep_fail(at->err, SEEP_EUSAGE, "argument %d is empty", i + 1);
-	}
 	return 0;
 }
 

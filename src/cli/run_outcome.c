@@ -73,7 +73,7 @@ static void summarise(const char *output, const struct seep_recorder_result *res
 static void complain_nothing_recorded(const struct seep_program *program, const char *ledger_dir)
 {
 	struct seep_finding reason;
-	struct seep_facts facts;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	seep_facts_init(&facts);
 	seep_facts_look_at_program(&facts, program->path);
@@ -90,7 +90,6 @@ static void complain_nothing_recorded(const struct seep_program *program, const 
 		seep_hint("\"seep doctor %s\" looks at the program and at this machine",
 			  program->path);
 	}
-	seep_facts_done(&facts);
 }
 
 static void list_problems(const struct seep_recorder_result *result)

@@ -62,9 +62,8 @@ int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 	struct seep_symbols_options wanted;
 	struct seep_progress progress;
 	struct seep_symbols *symbols = NULL;
-	int ret;
+	int ret = seep_symbol_options_read(values, &wanted, err);
 
-	ret = seep_symbol_options_read(values, &wanted, err);
 	if (ret < 0 || (profile->symbolised && wanted.debug_dir_count == 0 && !wanted.debuginfod))
 		return ret;
 	ret = seep_symbols_new(&wanted, &symbols, err);

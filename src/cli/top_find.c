@@ -20,7 +20,7 @@ int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top
 			struct seep_error *err)
 {
 	const struct ledger_header *header;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int r = 0;
 
 	*find = (struct seep_top_find){ 0 };
@@ -39,7 +39,6 @@ int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top
 		.pid_namespace = header->pid_namespace,
 		.uid = header->uid,
 	};
-	seep_ledger_close(&ledger);
 	seep_idtable_init(&find->others, 0);
 	seep_idtable_add(&find->others, seep_hash_text(0, seep_path_base(find->path)), 0);
 	return 0;
@@ -110,14 +109,13 @@ static bool look_at(const struct seep_top_find *find, int dir_fd, const char *na
 		    struct seep_idtable *known, struct met *ret)
 {
 	size_t at = SEEP_IDTABLE_START;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int r = 0;
 
 	if (seep_idtable_find(&find->others, hash, &at) == SEEP_IDTABLE_NONE) {
 		r = seep_ledger_open(dir_fd, name, SEEP_LEDGER_READ, &ledger, NULL);
 		if (r == 0) {
 			*ret = (struct met){ hash, seep_xstrdup(name), ledger.view.header };
-			seep_ledger_close(&ledger);
 			return true;
 		}
 	}

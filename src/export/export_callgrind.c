@@ -79,7 +79,7 @@ static uint32_t site_function(const struct callgrind *c, uint32_t frame)
 /* A template's function may be in several modules: by its name and file it is one to a reader. */
 static void merge_modules(struct callgrind *c)
 {
-	struct seep_idtable table;
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable table;
 
 	seep_idtable_init(&table, c->sites->function_count);
 	for (uint32_t i = 0; i < c->sites->function_count; i++) {
@@ -102,7 +102,6 @@ static void merge_modules(struct callgrind *c)
 		if (id == SEEP_IDTABLE_NONE)
 			seep_idtable_add(&table, hash, i);
 	}
-	seep_idtable_done(&table);
 }
 
 static void add_context(struct callgrind *c, uint32_t index)
@@ -288,8 +287,8 @@ static void put_head(const struct callgrind *c)
 void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 			   const struct seep_export_options *options)
 {
-	struct seep_sites *sites = seep_sites_new(profile);
-	struct seep_arena *arena = seep_arena_new();
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
 	struct callgrind c = { .out = out, .profile = profile, .sites = sites };
 	struct seep_counts total = { 0 };
 
@@ -314,7 +313,5 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	(void)fputs("\ntotals:", out);
 	put_figures(&c, &total);
 	free(c.counts);
-	seep_arena_free(arena);
 	seep_trie_done(&c.costs);
-	seep_sites_free(sites);
 }

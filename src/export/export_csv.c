@@ -39,7 +39,7 @@ static void write_context(FILE *out, struct seep_export_names *names,
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		(void)fputc(',', out);
 		/* Else the cell is empty. */
-		if (seep_profile_knows(names->profile, seep_figure_names[i]))
+		if (seep_figure_is_known(names->profile, i))
 			(void)fprintf(out, "%" PRIu64, context->figures[i]);
 	}
 	(void)fprintf(out, ",%d,\"%s", context->truncated,
@@ -61,7 +61,7 @@ void seep_export_csv(FILE *out, const struct seep_profile *profile,
 {
 	const uint32_t count = profile->context_count;
 	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
-	struct seep_export_names names;
+	SEEP_RELEASED(seep_export_names_done) struct seep_export_names names;
 
 	seep_export_names_init(&names, profile);
 	(void)seep_rank_contexts(profile, seep_view_measure(profile, options->by), count, order);
@@ -71,5 +71,4 @@ void seep_export_csv(FILE *out, const struct seep_profile *profile,
 	(void)fputs("truncated,stack\r\n", out);
 	for (uint32_t i = 0; i < count; i++)
 		write_context(out, &names, &profile->contexts[order[i]]);
-	seep_export_names_done(&names);
 }

@@ -40,7 +40,8 @@ static uint32_t kind_key(const struct dhat *d, const struct seep_profile_context
 
 static void add_contexts(struct dhat *d)
 {
-	struct seep_trie stacks, points; /* the second's nodes: index of the point + 1 */
+	SEEP_RELEASED(seep_trie_done) struct seep_trie stacks;
+	SEEP_RELEASED(seep_trie_done) struct seep_trie points; /* nodes: index of the point + 1 */
 
 	seep_trie_init(&stacks);
 	seep_trie_init(&points);
@@ -57,8 +58,6 @@ static void add_contexts(struct dhat *d)
 			};
 		seep_counts_add_context(&d->points[point].counts, context);
 	}
-	seep_trie_done(&points);
-	seep_trie_done(&stacks);
 }
 
 static void put_place(struct dhat *d, struct seep_json *json, uint32_t key)

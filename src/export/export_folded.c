@@ -10,7 +10,7 @@ void seep_export_folded(FILE *out, const struct seep_profile *profile,
 			const struct seep_export_options *options)
 {
 	const enum seep_measure measure = seep_view_measure(profile, options->by);
-	struct seep_export_names names;
+	SEEP_RELEASED(seep_export_names_done) struct seep_export_names names;
 
 	seep_export_names_init(&names, profile);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
@@ -29,5 +29,4 @@ void seep_export_folded(FILE *out, const struct seep_profile *profile,
 		}
 		(void)fprintf(out, " %" PRId64 "\n", value);
 	}
-	seep_export_names_done(&names);
 }

@@ -8,7 +8,6 @@
 
 #include <base/pprof.pb-c.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/counts.h"
 #include "analysis/sites.h"
@@ -85,12 +84,6 @@ static int64_t escaped(struct builder *b, const char *bytes)
 	SEEP_FREED char *clean = seep_escape_dup(bytes ? bytes : "");
 
 	return text(b, clean);
-}
-
-/* Else the value is left out. */
-static bool is_known(const struct builder *b, size_t value)
-{
-	return seep_profile_knows(b->profile, seep_figure_names[values[value].figure]);
 }
 
 static Pprof__ValueType *value_type(struct builder *b, const char *name, const char *unit)
@@ -288,7 +281,7 @@ static void add_sample(struct builder *b, const struct seep_profile_context *con
 		sample->location_id[sample->n_location_id++] = no_stack(b, context);
 	sample->value = seep_arena_calloc(b->arena, VALUE_COUNT, sizeof(*sample->value));
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		if (is_known(b, i))
+		if (seep_figure_is_known(b->profile, values[i].figure))
 			sample->value[sample->n_value++] = counts.figures[values[i].figure];
 	sample->label = seep_arena_calloc(b->arena, LABELS_MAX, sizeof(*sample->label));
 	add_label(b, sample, "kind", seep_profile_kind_name(context->kind));
@@ -338,7 +331,7 @@ static void add_head(struct builder *b, const struct seep_export_options *option
 
 	b->out.sample_type = seep_arena_calloc(b->arena, VALUE_COUNT, sizeof(*b->out.sample_type));
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		if (is_known(b, i))
+		if (seep_figure_is_known(b->profile, values[i].figure))
 			b->out.sample_type[b->out.n_sample_type++] = value_type(b, values[i].name,
 										values[i].unit);
 	b->out.default_sample_type =

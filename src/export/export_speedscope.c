@@ -86,11 +86,6 @@ static void write_stack(struct writer *w, const struct seep_profile_context *con
 	seep_json_close(w->json);
 }
 
-static bool is_known(const struct seep_profile *profile, size_t index)
-{
-	return seep_profile_knows(profile, seep_figure_names[values[index].figure]);
-}
-
 /* Contexts that have nothing of it are left out. */
 static void write_values(struct writer *w, size_t index)
 {
@@ -135,12 +130,12 @@ void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 	seep_json_text(w.json, "exporter", "seep " SEEP_VERSION);
 	seep_json_text(w.json, "name", exe ? seep_path_base(exe) : "");
 	for (size_t i = 0; i < seep_view_measure(profile, options->by); i++)
-		active += is_known(profile, i);
+		active += seep_figure_is_known(profile, values[i].figure);
 	seep_json_int(w.json, "activeProfileIndex", active);
 	write_frames(&w);
 	seep_json_open_array(w.json, "profiles");
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		if (is_known(profile, i))
+		if (seep_figure_is_known(profile, values[i].figure))
 			write_values(&w, i);
 	seep_json_finish(w.json);
 	seep_sites_free(w.sites);

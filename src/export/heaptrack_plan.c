@@ -134,13 +134,6 @@ static bool take_spare(struct seep_plan *plan)
 	return false;
 }
 
-static void find_spare(struct seep_plans *plans)
-{
-	plans->spare = 0;
-	while (plans->spare < plans->count && !take_spare(&plans->items[plans->spare]))
-		plans->spare++;
-}
-
 /* What passes must not reach the peak, for which it would be taken; its sizes give way. */
 static void fit_passing(struct seep_plans *plans)
 {
@@ -184,7 +177,8 @@ void seep_plans_init(struct seep_plans *plans, const struct seep_profile *profil
 	}
 	qsort(plans->items, plans->count, sizeof(*plans->items), first_seen_first);
 	end_by_temporary(plans);
-	find_spare(plans);
+	while (plans->spare < plans->count && !take_spare(&plans->items[plans->spare]))
+		plans->spare++;
 	fit_passing(plans);
 }
 

@@ -19,6 +19,7 @@ const char *const seep_importer_names[] = { SEEP_IMPORTERS(NAME) NULL };
 
 const struct seep_importer *seep_importer_detect(const void *data, size_t bytes)
 {
+	SEEP_RELEASED(seep_decoder_free_at)
 	struct seep_decoder *decoder = seep_decoder_new(data, bytes, UINT64_MAX);
 	char head[HEAD_BYTES + 1];
 	size_t got;
@@ -26,7 +27,6 @@ const struct seep_importer *seep_importer_detect(const void *data, size_t bytes)
 	/* What came before a damaged place, or the end of what was read, is still there. */
 	(void)!seep_decoder_read(decoder, head, HEAD_BYTES, &got, NULL);
 	head[got] = '\0';
-	seep_decoder_free(decoder);
 	for (size_t i = 0; seep_importers[i]; i++)
 		if (seep_importers[i]->detects(head, got))
 			return seep_importers[i];
@@ -36,8 +36,9 @@ const struct seep_importer *seep_importer_detect(const void *data, size_t bytes)
 int seep_import(const struct seep_importer *importer, const void *data, size_t bytes,
 		struct seep_profile **ret_profile, struct seep_error *err)
 {
+	SEEP_RELEASED(seep_decoder_free_at)
 	struct seep_decoder *decoder = seep_decoder_new(data, bytes, importer->max_bytes);
-	struct seep_builder builder;
+	SEEP_RELEASED(seep_builder_done) struct seep_builder builder;
 	struct seep_profile *profile;
 	int r;
 
@@ -57,8 +58,6 @@ int seep_import(const struct seep_importer *importer, const void *data, size_t b
 		r = seep_profile_check(profile, err);
 	if (r == 0)
 		*ret_profile = seep_builder_take(&builder);
-	seep_builder_done(&builder);
-	seep_decoder_free(decoder);
 	return r;
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/decode.h"
-#include "base/xalloc.h"
 #include "profile/builder.h"
 #include "profile/kind_name.h"
 #include "symbol/demangle.h"
@@ -200,17 +199,14 @@ static bool is_address(const char *name)
 /* The short form lacks parameters; the linker's name has all of it. NULL: it is none. */
 static const char *demangled(struct pprof *p, const char *linkage_name)
 {
-	struct seep_arena *arena;
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = NULL;
 	const char *name;
 
 	if (!linkage_name || linkage_name[0] != '_')
 		return NULL;
 	arena = seep_arena_new();
 	name = seep_demangle(arena, linkage_name);
-	if (name)
-		name = seep_builder_text(p->builder, name, strlen(name));
-	seep_arena_free(arena);
-	return name;
+	return name ? seep_builder_text(p->builder, name, strlen(name)) : NULL;
 }
 
 static void take_function(struct pprof *p, const Pprof__Function *from, struct named *to)

@@ -5,7 +5,6 @@
 #include "base/shared_map.h"
 #include "base/xalloc.h"
 #include "profile/ledger_file.h"
-#include "profile/ledger_load.h"
 #include "profile/ledger_parts.h"
 #include "profile/process_life.h"
 

@@ -17,11 +17,10 @@ static bool number_before(const char *text, const char **end, uint64_t max, uint
 		start--;
 	if (start == *end || *end - start > 20 || start == text || start[-1] != '.')
 		return false;
-	for (const char *at = start; at < *end; at++) {
+	for (const char *at = start; at < *end; at++)
 		if (__builtin_mul_overflow(number, 10u, &number) ||
 		    __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
 			return false;
-	}
 	if (number > max)
 		return false;
 	*end = start - 1;

@@ -35,8 +35,7 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 	const uint64_t namespace = seep_procfs_pid_namespace(pid);
 	struct seep_procfs_status status;
 	const bool has_status = seep_procfs_status(pid, &status);
-	struct seep_maps maps;
-	bool has;
+	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
 	int rc;
 
 	/* A forked child may have its parent's ledger mapped. */
@@ -47,15 +46,12 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 	rc = seep_maps_read((pid_t)pid, &maps, NULL);
 	if (rc == -SEEP_ENOTFOUND)
 		return SEEP_PROCESS_DEAD;
-	if (rc == 0) {
-		has = seep_maps_have_file(&maps, ledger->fd);
-		seep_maps_done(&maps);
-		if (has)
-			return has_status && may_be_of(ledger, &status) ? SEEP_PROCESS_RUNNING
-									: SEEP_PROCESS_UNKNOWN;
+	if (rc == 0 && seep_maps_have_file(&maps, ledger->fd))
+		return has_status && may_be_of(ledger, &status) ? SEEP_PROCESS_RUNNING
+								: SEEP_PROCESS_UNKNOWN;
+	if (rc == 0)
 		return seep_procfs_alive(pid, header->start_ticks) ? SEEP_PROCESS_REPLACED
 								   : SEEP_PROCESS_DEAD;
-	}
 	if (!seep_procfs_alive(pid, header->start_ticks))
 		return SEEP_PROCESS_DEAD;
 	/* An exec may still fail. */
@@ -67,7 +63,7 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 static enum seep_process_life search(const struct seep_ledger *ledger, uint32_t *ret_pid)
 {
 	enum seep_process_life best = SEEP_PROCESS_UNKNOWN, life;
-	DIR *processes = opendir("/proc");
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *processes = opendir("/proc");
 	uint32_t pid;
 
 	while (best != SEEP_PROCESS_RUNNING &&
@@ -77,7 +73,6 @@ static enum seep_process_life search(const struct seep_ledger *ledger, uint32_t 
 			best = life;
 		*ret_pid = pid;
 	}
-	seep_procfs_threads_done(processes);
 	return best;
 }
 

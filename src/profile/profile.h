@@ -387,6 +387,7 @@ struct seep_profile *seep_profile_new(void);
 
 /* Release @profile and all it owns. NULL is a no-op. */
 void seep_profile_free(struct seep_profile *profile);
+SEEP_FREE_AT(struct seep_profile, seep_profile_free)
 
 /* Memory that lives as long as @profile; zeroed. Never fails: out of memory ends the tool. */
 void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t item_bytes);

@@ -44,7 +44,7 @@ struct seep_exit_trace {
 /* Returns how many were not traced before; *@ret_problem: why the last of the others is not. */
 static size_t seize_listed(const struct seep_exit_trace *trace, int *ret_problem)
 {
-	DIR *threads = seep_procfs_threads(trace->pid);
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(trace->pid);
 	size_t seized = 0;
 	pid_t tid;
 
@@ -54,7 +54,6 @@ static size_t seize_listed(const struct seep_exit_trace *trace, int *ret_problem
 			seized++;
 		else
 			*ret_problem = errno;
-	seep_procfs_threads_done(threads);
 	return seized;
 }
 

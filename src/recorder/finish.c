@@ -167,16 +167,14 @@ void seep_finisher_give_up(void)
 /* The ledger has served; it stays where others name it or where no recording replaces it. */
 static void retire_ledger(const struct seep_finish_job *job)
 {
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 
 	if (!job->image.keep_ledger &&
 	    seep_ledger_remove(job->plan->ledger_dir_fd, job->image.file_name) == 0)
 		return;
 	if (seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name, SEEP_LEDGER_WRITE,
-			     &ledger, NULL) == 0) {
+			     &ledger, NULL) == 0)
 		atomic_store_explicit(&ledger.control->recorder_done, 1, memory_order_release);
-		seep_ledger_close(&ledger);
-	}
 }
 
 /* No recording replaces the ledger: who reads why is to find it. */
@@ -216,15 +214,12 @@ static bool is_worth_a_recording(const struct seep_finish_job *job,
 /* The last reading: what is added to its sums afterwards would be nowhere. */
 static bool close_sums(const struct seep_finish_job *job)
 {
-	struct seep_ledger ledger;
-	bool closed = true;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 
-	if (!job->snapshot && seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name,
-					       SEEP_LEDGER_WRITE, &ledger, NULL) == 0) {
-		closed = seep_ledger_close_sums(&ledger);
-		seep_ledger_close(&ledger);
-	}
-	return closed;
+	return job->snapshot ||
+	       seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name, SEEP_LEDGER_WRITE,
+				&ledger, NULL) < 0 ||
+	       seep_ledger_close_sums(&ledger);
 }
 
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
@@ -233,9 +228,8 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 					       job->image.file_name);
 	const bool closed = close_sums(job);
 	struct seep_profile *profile;
-	int rc;
+	int rc = seep_profile_load_ledger(path, !job->snapshot, &profile, &job->err);
 
-	rc = seep_profile_load_ledger(path, !job->snapshot, &profile, &job->err);
 	if (rc < 0) {
 		if (job->image.exe)
 			seep_error_prefix(&job->err, "nothing was recorded for %s (pid %u)%s",
@@ -316,17 +310,14 @@ static void *finish_jobs(void *argument)
 static int fail_thread(struct seep_error *err, int problem)
 {
 	struct seep_finding reason;
-	struct seep_facts facts;
-	int rc;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	seep_facts_init(&facts);
 	seep_facts_look_at_limits(&facts, "self");
-	rc = seep_reasons_first(&facts, &reason)
-		     ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s; %s",
-				 reason.sentence, reason.advice)
-		     : seep_fail_errno(err, problem, "cannot start the recorder's thread");
-	seep_facts_done(&facts);
-	return rc;
+	return seep_reasons_first(&facts, &reason)
+		       ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s; %s",
+				   reason.sentence, reason.advice)
+		       : seep_fail_errno(err, problem, "cannot start the recorder's thread");
 }
 
 int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *err)

@@ -63,10 +63,9 @@ void seep_image_free(struct seep_image *image)
 
 void seep_image_add_child(struct seep_image *image, uint32_t pid)
 {
-	for (size_t i = 0; i < image->child_count; i++) {
+	for (size_t i = 0; i < image->child_count; i++)
 		if (image->children[i] == pid)
 			return;
-	}
 	*SEEP_APPEND(image->children, image->child_count) = pid;
 }
 

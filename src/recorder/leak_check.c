@@ -256,7 +256,7 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 		.content_bytes = scan->content_bytes,
 	};
 	const char *own = profile->process.suppressions;
-	struct seep_suppressions *suppressions = NULL;
+	SEEP_RELEASED(seep_suppressions_free_at) struct seep_suppressions *suppressions = NULL;
 	struct seep_error err = { 0 };
 	int rc;
 
@@ -277,7 +277,6 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 	if (!suppressions)
 		suppressions = seep_suppressions_new();
 	seep_verdicts_judge(profile, &scan->result, suppressions, &options);
-	seep_suppressions_free(suppressions);
 	if (plan->chains)
 		add_chains(profile, scan, plan->why);
 }
@@ -301,7 +300,7 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 			struct seep_error *err)
 {
 	SEEP_FREED char *path = seep_xasprintf("/proc/self/fd/%d", ledger->fd);
-	struct seep_outside outside = { 0 };
+	SEEP_RELEASED(seep_outside_done) struct seep_outside outside = { 0 };
 	struct seep_leak_scan *scan = NULL;
 	struct seep_profile *profile = NULL;
 	struct seep_error why = { 0 };
@@ -318,7 +317,6 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 		if (moment == SEEP_SCAN_LIVE) {
 			seep_outside_look(&outside, pid);
 			seep_outside_explain(&outside, profile);
-			seep_outside_done(&outside);
 		}
 		if (scan)
 			seep_leak_check_fill(profile, scan, plan);
@@ -378,7 +376,7 @@ static void suppress_with(struct seep_profile *profile)
 int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_leak_check_plan *plan,
 			     struct seep_error *err)
 {
-	struct seep_suppressions *suppressions;
+	SEEP_RELEASED(seep_suppressions_free_at) struct seep_suppressions *suppressions = NULL;
 	int rc;
 
 	if (plan->suppression_count == 0)
@@ -391,7 +389,6 @@ int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_lea
 		suppress(profile, suppressions, &profile->leaks[i]);
 	suppress_with(profile);
 	seep_suppressions_tell(suppressions, profile);
-	seep_suppressions_free(suppressions);
 	return 0;
 }
 

@@ -99,11 +99,10 @@ static int check_folder(const char *path, struct seep_error *err)
 {
 	SEEP_FREED char *folder = seep_path_folder(path);
 	SEEP_FREED char *trial = seep_xasprintf("%s/.seep-XXXXXX", folder);
-	int fd = mkostemp(trial, O_CLOEXEC);
+	SEEP_CLOSED int fd = mkostemp(trial, O_CLOEXEC);
 
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot write to the folder %s", folder);
-	(void)close(fd);
 	(void)unlink(trial);
 	return 0;
 }
@@ -149,22 +148,16 @@ static void remove_recording(int dir_fd, const char *name, void *context)
 		clearing->kept_count++;
 }
 
-static int open_folder(const char *folder)
-{
-	return open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 /* Returns how many files are left. */
 static size_t clear(const char *folder, const char *stem)
 {
 	struct clearing clearing = { .stem = stem };
-	int fd = open_folder(folder);
+	SEEP_CLOSED int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return 0;
 	if (seep_folder_each(fd, remove_recording, &clearing, NULL) < 0)
 		clearing.kept_count = 0; /* not known */
-	(void)close(fd);
 	return clearing.kept_count;
 }
 
@@ -185,8 +178,9 @@ size_t seep_outname_clear(const char *main_path)
 static int check_children(const char *path, bool force, struct seep_error *err)
 {
 	SEEP_FREED char *folder = seep_outname_folder(path);
+	SEEP_CLOSED int fd = -1;
 	bool found = false;
-	int fd = -1, rc = 0;
+	int rc = 0;
 
 	if (access(folder, F_OK) == 0 || errno != ENOENT)
 		rc = seep_folder_open_own(AT_FDCWD, folder, &fd, err);
@@ -196,8 +190,6 @@ static int check_children(const char *path, bool force, struct seep_error *err)
 		rc = seep_fail(err, SEEP_EEXIST,
 			       "%s holds recordings of an earlier run; --force replaces them",
 			       folder);
-	if (fd >= 0)
-		(void)close(fd);
 	return rc;
 }
 

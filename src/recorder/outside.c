@@ -33,7 +33,7 @@ void seep_outside_look_at_children(struct seep_outside *outside, const struct le
 				   uint32_t pid)
 {
 	struct seep_finding reason;
-	struct seep_facts facts;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	seep_facts_init(&facts);
 	facts.uid = ledger->uid;
@@ -42,7 +42,6 @@ void seep_outside_look_at_children(struct seep_outside *outside, const struct le
 		free(outside->children_why);
 		outside->children_why = seep_xasprintf("%s; %s", reason.sentence, reason.advice);
 	}
-	seep_facts_done(&facts);
 }
 
 void seep_outside_sample(struct seep_outside *outside, const struct ledger_state *state,
@@ -115,7 +114,7 @@ static void look_through_bindings(const struct seep_outside *outside, const char
 				  enum kind kind, struct seep_profile *profile)
 {
 	const struct seep_binding *first = NULL;
-	struct seep_texts callers = { 0 };
+	SEEP_RELEASED(seep_texts_done) struct seep_texts callers = { 0 };
 
 	for (size_t i = 0; i < outside->bindings.count; i++) {
 		const struct seep_binding *binding = &outside->bindings.items[i];
@@ -130,7 +129,6 @@ static void look_through_bindings(const struct seep_outside *outside, const char
 	}
 	if (first)
 		explain_bindings(first, &callers, kind, profile);
-	seep_texts_done(&callers);
 }
 
 /* Nothing that came by was passed over: what is missing went past us. */

@@ -13,7 +13,6 @@
 #include "recorder/run_signals.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
-#include "symbol/debuginfod.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -16,9 +16,8 @@ enum { PROGRAMS_MAX = 3 };
 
 void seep_recorder_add_other(struct seep_recorder_result *result, const struct seep_finish_job *job)
 {
-	struct seep_profile_other *other;
+	struct seep_profile_other *other = SEEP_APPEND(result->others, result->other_count);
 
-	other = SEEP_APPEND(result->others, result->other_count);
 	*other = job->share;
 	other->exe = seep_xstrdup(job->image.exe);
 	other->file = seep_xstrdup(seep_path_base(job->output));

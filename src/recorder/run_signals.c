@@ -77,19 +77,17 @@ bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target)
 	struct signalfd_siginfo info;
 	bool end = false;
 
-	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		if (pass_on(&info, target))
 			end = true;
-	}
 	return end;
 }
 
 static bool has_terminal(void)
 {
-	for (int fd = 0; fd <= 2; fd++) {
+	for (int fd = 0; fd <= 2; fd++)
 		if (tcgetpgrp(fd) >= 0)
 			return true;
-	}
 	return false;
 }
 

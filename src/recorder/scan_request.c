@@ -49,7 +49,7 @@ static bool look(struct seep_ledger *ledger, uint32_t pid, const struct seep_lea
 		 struct lost *lost)
 {
 	const uint32_t kind = LEDGER_GET(ledger->state->scan_kind);
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	struct seep_leak_scan *scan = NULL;
 	bool done;
 
@@ -61,7 +61,6 @@ static bool look(struct seep_ledger *ledger, uint32_t pid, const struct seep_lea
 		gather(&scan->result, ledger->view.header.first_row, lost);
 	if (kind == LEDGER_SCAN_REPORT && plan->report && (!done || lost->blocks))
 		plan->report(profile);
-	seep_profile_free(profile);
 	seep_leak_scan_free(scan);
 	return done;
 }

@@ -18,10 +18,9 @@
 
 static struct seep_image *by_name(struct seep_session *session, const char *file_name)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (strcmp(image->file_name, file_name) == 0)
 			return image;
-	}
 	return NULL;
 }
 
@@ -31,13 +30,12 @@ static struct seep_image *newest_of(struct seep_session *session, uint32_t pid,
 {
 	struct seep_image *newest = NULL;
 
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->pid == pid && image != except &&
 		    (!newest || image->start_ticks > newest->start_ticks ||
 		     (image->start_ticks == newest->start_ticks &&
 		      image->created_ns > newest->created_ns)))
 			newest = image;
-	}
 	return newest;
 }
 
@@ -214,8 +212,8 @@ static bool has_room(const struct seep_session *session)
  */
 static bool give_name(const struct seep_session *session, const char *unnamed, const char *name)
 {
-	int fd = openat(session->plan->ledger_dir_fd, unnamed,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	SEEP_CLOSED int fd = openat(session->plan->ledger_dir_fd, unnamed,
+				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct ledger_header header;
 	bool is_due = fd >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
 		      memcmp(header.magic, LEDGER_MAGIC, sizeof(header.magic)) == 0 &&
@@ -225,8 +223,6 @@ static bool give_name(const struct seep_session *session, const char *unnamed, c
 		       seep_clock_ns(CLOCK_REALTIME) - header.created_realtime_ns >=
 			       LEDGER_FORK_NS);
 
-	if (fd >= 0)
-		(void)close(fd);
 	return is_due && renameat2(session->plan->ledger_dir_fd, unnamed,
 				   session->plan->ledger_dir_fd, name, RENAME_NOREPLACE) == 0;
 }
@@ -234,7 +230,7 @@ static bool give_name(const struct seep_session *session, const char *unnamed, c
 void seep_session_meet(struct seep_session *session, const char *file_name)
 {
 	struct seep_ledger_name name;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int rc;
 
 	if (!seep_ledger_name_parse(file_name, &name))
@@ -261,7 +257,6 @@ void seep_session_meet(struct seep_session *session, const char *file_name)
 		return;
 	if (ledger.view.header.session == session->plan->session && !is_known(session, &ledger))
 		add_image(session, &ledger);
-	seep_ledger_close(&ledger);
 }
 
 static void meet(int dir_fd, const char *file_name, void *session)
@@ -325,10 +320,9 @@ static void mark_dead(struct seep_image *image)
 
 void seep_session_look(struct seep_session *session)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && !image->left)
 			image->gone = seep_image_is_gone(image);
-	}
 }
 
 /* Has process @pid a child that is no image here, as far as can be told? */
@@ -379,36 +373,32 @@ static void look_for_small(struct seep_session *session)
 
 void seep_session_bury(struct seep_session *session)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && image->gone)
 			mark_dead(image);
-	}
 	look_for_small(session);
 }
 
 void seep_session_bury_elsewhere(struct seep_session *session)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
+	for (struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && !image->left && seep_image_says_ended(image))
 			mark_dead(image);
-	}
 }
 
 static bool has_children(const struct seep_session *session, const struct seep_image *parent)
 {
-	for (const struct seep_image *image = session->images; image; image = image->next) {
+	for (const struct seep_image *image = session->images; image; image = image->next)
 		if (image->parent == parent && !image->left)
 			return true;
-	}
 	return false;
 }
 
 static bool is_last_of_all(struct seep_session *session, const struct seep_image *image)
 {
-	for (const struct seep_image *other = session->images; other; other = other->next) {
+	for (const struct seep_image *other = session->images; other; other = other->next)
 		if (other != image && !other->left)
 			return false;
-	}
 	return true;
 }
 
@@ -444,10 +434,9 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 		for (size_t i = 0; i < image->child_count; i++)
 			seep_image_add_child(heir, image->children[i]);
 	}
-	for (struct seep_image *other = session->images; other; other = other->next) {
+	for (struct seep_image *other = session->images; other; other = other->next)
 		if (other->parent == image)
 			other->parent = image->parent;
-	}
 	if (outcome->ledger_kept)
 		/* Otherwise it would be tried again at every scan. */
 		seep_texts_take(&session->kept, key_of(image->file_name, image->created_ns));
@@ -461,11 +450,10 @@ size_t seep_session_live(const struct seep_session *session)
 {
 	size_t count = 0;
 
-	for (const struct seep_image *image = session->images; image; image = image->next) {
+	for (const struct seep_image *image = session->images; image; image = image->next)
 		if (image->state == SEEP_IMAGE_LIVE && !image->left &&
 		    !seep_image_says_ended(image))
 			count++;
-	}
 	return count;
 }
 

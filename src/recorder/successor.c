@@ -67,7 +67,7 @@ void seep_successor_look(struct seep_successor *successor, const struct ledger_h
 			 uint32_t pid)
 {
 	const struct seep_process_facts *process;
-	struct seep_facts facts;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 	bool is_seen;
 
 	look_at(&facts, ledger, pid);
@@ -82,13 +82,12 @@ void seep_successor_look(struct seep_successor *successor, const struct ledger_h
 		successor->looked = true;
 	}
 	successor->met = is_seen;
-	seep_facts_done(&facts);
 }
 
 void seep_successor_look_at_dead(struct seep_successor *successor,
 				 const struct ledger_header *ledger, uint32_t pid)
 {
-	struct seep_facts facts;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	look_at(&facts, ledger, pid);
 	seep_successor_done(successor);
@@ -96,7 +95,6 @@ void seep_successor_look_at_dead(struct seep_successor *successor,
 		successor->why = first_reason(&facts);
 		successor->name = seep_xstrdup(facts.process.name);
 	}
-	seep_facts_done(&facts);
 }
 
 static void take_text(char **to, char **from)
@@ -118,15 +116,11 @@ void seep_successor_merge(struct seep_successor *successor, struct seep_successo
 /* What its file says, which holds whatever its process does. NULL: nothing, or it is not found. */
 static char *reason_of_file(const char *path)
 {
-	struct seep_facts facts;
-	char *why = NULL;
+	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	seep_facts_init(&facts);
 	seep_facts_look_at_program(&facts, path);
-	if (facts.program.is_unsupported)
-		why = first_reason(&facts);
-	seep_facts_done(&facts);
-	return why;
+	return facts.program.is_unsupported ? first_reason(&facts) : NULL;
 }
 
 char *seep_successor_text(const struct seep_successor *successor)

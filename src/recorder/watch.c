@@ -349,9 +349,8 @@ static int start_thread(struct seep_watch *watch)
 {
 	sigset_t all, held;
 	pthread_attr_t attributes;
-	int problem;
+	int problem = pthread_attr_init(&attributes);
 
-	problem = pthread_attr_init(&attributes);
 	if (problem != 0)
 		return problem;
 	(void)pthread_attr_setstacksize(&attributes, WATCH_STACK_BYTES);

@@ -2,6 +2,7 @@
 /* Opening a file that may have been made to harm its reader. */
 #include "recording/recording.h"
 
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"
@@ -55,7 +56,7 @@ struct head {
 /* The first bytes of a regular file. */
 static int read_head(const char *path, struct head *ret_head, struct seep_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	SEEP_CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	ssize_t got;
 
@@ -63,12 +64,9 @@ static int read_head(const char *path, struct head *ret_head, struct seep_error 
 		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such file", path);
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		(void)close(fd);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: not a regular file", path);
-	}
 	got = pread(fd, ret_head->bytes, HEAD_BYTES, 0);
-	(void)close(fd);
 	if (got < 0)
 		return seep_fail_errno(err, errno, "cannot read %s", path);
 	ret_head->count = (size_t)got;

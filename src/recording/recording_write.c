@@ -234,12 +234,10 @@ static void sync_directory(int folder_fd, const char *path)
 {
 	SEEP_FREED char *folder = folder_fd == AT_FDCWD ? seep_path_folder(path)
 							: seep_xstrdup(".");
-	int fd = openat(folder_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SEEP_CLOSED int fd = openat(folder_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		(void)fsync(fd);
-		(void)close(fd);
-	}
 }
 
 int seep_recording_write(int folder_fd, const char *path, const struct seep_profile *profile,

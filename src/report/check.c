@@ -43,7 +43,6 @@ static char *stack_text(struct seep_view *view, unsigned measure,
 			const struct seep_budget_stack *stack)
 {
 	struct seep_printer printer = { 0 };
-	struct seep_stack_lines lines;
 	char *text = NULL;
 	size_t bytes;
 
@@ -56,9 +55,10 @@ static char *stack_text(struct seep_view *view, unsigned measure,
 	fputc('\n', printer.out);
 	/* Allocated by another process, or where no walk was possible. */
 	if (stack->context) {
+		SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines;
+
 		seep_stack_lines_fold(&lines, view, stack->context);
 		seep_report_print_stack(&printer, view, &lines, FRAME_INDENT);
-		seep_stack_lines_done(&lines);
 	}
 	(void)fclose(printer.out);
 	return text;
@@ -96,7 +96,7 @@ static void add_stacks(const struct seep_check *check, struct seep_check_outcome
 {
 	const struct seep_view_options options = { .by = SEEP_BY_LIVE };
 	const uint32_t most = outcome->measure == SEEP_BUDGET_LEAKS ? LEAKS_MAX : STACKS_SHOWN;
-	struct seep_view view;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	outcome->stack_count = found->stack_count < most ? found->stack_count : most;
 	outcome->left_out = found->stack_count - outcome->stack_count;
@@ -111,7 +111,6 @@ static void add_stacks(const struct seep_check *check, struct seep_check_outcome
 		if (context)
 			find_place(stack, check->root, side->sites, context);
 	}
-	seep_view_done(&view);
 }
 
 /* "31.2 MB, 7.2 MB more than the budget" */
@@ -153,6 +152,7 @@ void seep_check_add(struct seep_check *check, const char *path, const struct see
 	};
 	for (size_t i = 0; i < check->budgets->count; i++) {
 		const struct seep_budget *budget = &check->budgets->items[i];
+		SEEP_RELEASED(seep_budget_outcome_done)
 		struct seep_budget_outcome found = seep_budget_check(budget, side, plan);
 
 		file->outcomes[i] = (struct seep_check_outcome){
@@ -164,7 +164,6 @@ void seep_check_add(struct seep_check *check, const char *path, const struct see
 		if (found.result == SEEP_BUDGET_BROKEN)
 			add_stacks(check, &file->outcomes[i], side, &found);
 		check->results[found.result]++;
-		seep_budget_outcome_done(&found);
 	}
 }
 

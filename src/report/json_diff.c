@@ -11,11 +11,8 @@ enum { BEFORE, AFTER };
 static void write_profile(struct seep_json *json, const char *key, const char *name,
 			  const struct seep_profile *profile)
 {
-	if (!profile) {
-		seep_json_null(json, key);
+	if (!seep_json_open_known(json, key, profile))
 		return;
-	}
-	seep_json_open_object(json, key);
 	seep_json_text(json, "name", name);
 	seep_json_process_id(json, "pid", profile, profile->process.pid);
 	seep_json_text(json, "exe", profile->process.exe);

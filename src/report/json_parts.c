@@ -167,11 +167,8 @@ void seep_json_shown_done(struct seep_json_shown *shown)
 
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark)
 {
-	if (!mark) {
-		seep_json_null(json, key);
+	if (!seep_json_open_known(json, key, mark))
 		return;
-	}
-	seep_json_open_object(json, key);
 	seep_json_text(json, "name", mark->name);
 	seep_json_int(json, "epoch", mark->epoch);
 	seep_json_u64(json, "at_ns", mark->at_ns);

@@ -137,7 +137,7 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
 	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
-	struct seep_view view;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_view_add_head(&view, "", true);
@@ -148,7 +148,6 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	seep_json_text(json, "answer", answer);
 	write_lines(json, "head", &view.head);
 	write_lines(json, "foot", &view.foot);
-	seep_view_done(&view);
 }
 
 /* The data of a page, which is compressed as it is written. */
@@ -189,7 +188,7 @@ static void page_end(struct page *page, FILE *out)
 void seep_page_report(FILE *out, const struct seep_sites *sites,
 		      const struct seep_view_options *options)
 {
-	struct seep_json_shown shown;
+	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
 	const struct side side = { sites, &shown };
 	struct page page;
 
@@ -207,7 +206,6 @@ void seep_page_report(FILE *out, const struct seep_sites *sites,
 	seep_json_close(page.json);
 	seep_json_profile(page.json, "document", &shown, options);
 	page_end(&page, out);
-	seep_json_shown_done(&shown);
 }
 
 static void write_diff_view(struct seep_json *json, const struct seep_diff_view *view,

@@ -19,19 +19,6 @@ struct side {
 	struct seep_view view;
 };
 
-static void side_init(struct side *side, const struct seep_profile *profile,
-		      const struct seep_view_options *options)
-{
-	side->sites = seep_sites_new(profile);
-	seep_view_init(&side->view, profile, side->sites, options);
-}
-
-static void side_done(struct side *side)
-{
-	seep_view_done(&side->view);
-	seep_sites_free(side->sites);
-}
-
 static char *blocks_of_rounds(const struct seep_diff *diff, const struct seep_diff_row *row)
 {
 	uint64_t least = UINT64_MAX, most = 0;
@@ -94,7 +81,7 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 	const struct seep_profile_context *context =
 		&view->diff->profiles[at]->contexts[row->context[at] - 1];
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
-	struct seep_stack_lines lines;
+	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines;
 
 	seep_strbuf_addf(&line, "%s  ", seep_diff_verdict_names[row->verdict]);
 	(row->verdict == SEEP_DIFF_HELD ? add_held : add_figures)(&line, view->diff, row);
@@ -102,7 +89,6 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 	seep_stack_lines_fold(&lines, &sides[at].view, context);
 	lines.figures = seep_escape_dup(line.text);
 	seep_report_print_item(printer, &sides[at].view, &lines, i + 1);
-	seep_stack_lines_done(&lines);
 	for (uint32_t b = 0; b < row->block_count; b++)
 		fprintf(printer->out, "%*s0x%" PRIx64 "  %" PRIu64 " B\n", SEEP_REPORT_INDENT, "",
 			row->blocks[b].address, row->blocks[b].size);
@@ -260,14 +246,15 @@ void seep_report_diff(const struct seep_printer *printer, const struct seep_diff
 	const struct seep_diff *diff = view->diff;
 	const struct seep_view_options options = { .full = view->full, .by = (int)diff->measure };
 	const uint32_t top = view->top ? view->top : TOP_DEFAULT;
-	struct side sides[2];
+	struct side sides[2] = { 0 };
 
 	for (int i = BEFORE; i <= AFTER; i++) {
 		static const char *const words[] = { "before: ", "after: " };
 
 		if (!diff->profiles[i])
 			continue;
-		side_init(&sides[i], diff->profiles[i], &options);
+		sides[i].sites = seep_sites_new(diff->profiles[i]);
+		seep_view_init(&sides[i].view, diff->profiles[i], sides[i].sites, &options);
 		seep_view_add_process(&sides[i].view, diff->profiles[BEFORE] ? words[i] : "");
 		seep_lines_print(&sides[i].view.head, printer);
 	}
@@ -289,7 +276,8 @@ void seep_report_diff(const struct seep_printer *printer, const struct seep_diff
 	}
 	fputc('\n', printer->out);
 	print_notes(printer, view);
-	for (int i = BEFORE; i <= AFTER; i++)
-		if (diff->profiles[i])
-			side_done(&sides[i]);
+	for (int i = BEFORE; i <= AFTER; i++) {
+		seep_view_done(&sides[i].view);
+		seep_sites_free(sides[i].sites);
+	}
 }

@@ -18,8 +18,8 @@ void seep_report_growth(const struct seep_printer *printer, const struct seep_si
 		{ " --by live", "all that is left" },
 		{ " --by lost", "what nothing points to" },
 	};
-	struct seep_growth_view growth;
-	struct seep_view view;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_RELEASED(seep_growth_view_done) struct seep_growth_view growth;
 	SEEP_FREED char *answer = NULL;
 
 	seep_view_init(&view, sites->profile, sites, options);
@@ -35,9 +35,7 @@ void seep_report_growth(const struct seep_printer *printer, const struct seep_si
 	if (growth.count < growth.all)
 		seep_line_print(printer, "%s more; --top shows them",
 				seep_things_text(growth.all - growth.count, "call stack").text);
-	seep_growth_view_done(&growth);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, next, 2);
 	seep_lines_print(&view.foot, printer);
-	seep_view_done(&view);
 }

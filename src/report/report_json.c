@@ -16,13 +16,13 @@
 
 static void write_status(struct seep_json *json, const struct seep_profile_process *process)
 {
-	if (!process->has_status ||
-	    (process->ended != SEEP_ENDED_EXIT && process->ended != SEEP_ENDED_SIGNAL)) {
-		seep_json_null(json, "status");
+	const bool exited = process->ended == SEEP_ENDED_EXIT;
+
+	if (!seep_json_open_known(json, "status",
+				  process->has_status &&
+					  (exited || process->ended == SEEP_ENDED_SIGNAL)))
 		return;
-	}
-	seep_json_open_object(json, "status");
-	if (process->ended == SEEP_ENDED_EXIT)
+	if (exited)
 		seep_json_int(json, "code", process->status_code);
 	else
 		seep_json_int(json, "signal", process->status_signal);
@@ -91,11 +91,8 @@ static void write_histogram(struct seep_json *json, const struct seep_profile_to
 
 static void write_verify(struct seep_json *json, const struct seep_profile_verify *verify)
 {
-	if (!verify->asked) {
-		seep_json_null(json, "verify");
+	if (!seep_json_open_known(json, "verify", verify->asked))
 		return;
-	}
-	seep_json_open_object(json, "verify");
 	seep_json_u64(json, "walks", verify->walks);
 	seep_json_u64(json, "landed", verify->landed);
 	seep_json_u64(json, "truncated", verify->truncated);
@@ -167,11 +164,8 @@ static void write_other(struct seep_json *json, const struct seep_profile_other 
 
 static void write_run(struct seep_json *json, const struct seep_profile *profile)
 {
-	if (profile->run.sums.processes == 0) {
-		seep_json_null(json, "run");
+	if (!seep_json_open_known(json, "run", profile->run.sums.processes > 0))
 		return;
-	}
-	seep_json_open_object(json, "run");
 	write_sums(json, &profile->run.sums);
 	seep_json_u64(json, "peaks_bytes", profile->run.peaks_bytes);
 	seep_json_u64(json, "peaks_at_once_bytes", profile->run.peaks_at_once_bytes);
@@ -310,11 +304,8 @@ static void write_suppressions(struct seep_json *json, const struct seep_profile
 
 static void write_scan(struct seep_json *json, const struct seep_profile_scan *scan)
 {
-	if (!scan->done && !scan->why_not) {
-		seep_json_null(json, "scan");
+	if (!seep_json_open_known(json, "scan", scan->done || scan->why_not))
 		return;
-	}
-	seep_json_open_object(json, "scan");
 	seep_json_text(json, "method", scan->done ? scan->method : NULL);
 	seep_json_text(json, "why_not", scan->done ? NULL : scan->why_not);
 	seep_json_u64(json, "at_ns", scan->at_ns);
@@ -405,10 +396,9 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
 	struct seep_json *json = seep_json_new(out, strings);
-	struct seep_json_shown shown;
+	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
 
 	seep_json_shown_init(&shown, profile, options);
 	seep_json_profile(json, NULL, &shown, options);
 	seep_json_finish(json);
-	seep_json_shown_done(&shown);
 }

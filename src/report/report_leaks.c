@@ -144,8 +144,8 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 		{ " --by live", "all that is left" },
 	};
 	struct seep_view_options live = *options;
-	struct seep_leaks_view leaks;
-	struct seep_view view;
+	SEEP_RELEASED(seep_view_done) struct seep_view view = { 0 };
+	SEEP_RELEASED(seep_leaks_view_done) struct seep_leaks_view leaks = { 0 };
 
 	live.by = SEEP_BY_LIVE;
 	/* What is lost is among what is left. */
@@ -166,21 +166,19 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 				options->why_address);
 	if (leaks.count == 0)
 		fputc('\n', printer->out);
-	seep_leaks_view_done(&leaks);
 	print_verdicts(printer, profile);
 	print_suppressions(printer, &profile->scan);
 	seep_view_add_scan(&view);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, next, 2);
 	seep_lines_print(&view.foot, printer);
-	seep_view_done(&view);
 }
 
 void seep_report_leak_rules(FILE *out, const struct seep_sites *sites,
 			    const struct seep_view_options *options)
 {
-	struct seep_leaks_view leaks;
-	struct seep_view view;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_RELEASED(seep_leaks_view_done) struct seep_leaks_view leaks;
 
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_leaks_view_init(&leaks, &view, options->top);
@@ -190,6 +188,4 @@ void seep_report_leak_rules(FILE *out, const struct seep_sites *sites,
 
 		fprintf(out, "# %s\n%s", leaks.items[i].stack.figures, rule);
 	}
-	seep_leaks_view_done(&leaks);
-	seep_view_done(&view);
 }

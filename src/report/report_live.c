@@ -86,13 +86,6 @@ static void print_evidence(const struct seep_printer *printer, const struct seep
 			evidence, seep_growth_confidence_name(line->growth.confidence));
 }
 
-static void print_unseen(const struct seep_printer *printer, const struct seep_profile *profile)
-{
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		seep_line_print(printer, "Not seen in process %u: %s", profile->process.pid,
-				profile->unseen[i].detail);
-}
-
 void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
 		      const struct seep_live_line *lines, uint32_t count)
 {
@@ -117,6 +110,7 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);
 	for (uint32_t i = 0; i < count; i++) {
+		SEEP_RELEASED(seep_live_texts_done)
 		struct seep_live_texts texts = seep_live_texts(live, &lines[i], total, true);
 
 		seep_table_add(table, texts.live.text);
@@ -129,13 +123,17 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 		seep_table_add(table, texts.verdict);
 		seep_table_add_styled(table, SEEP_STYLE_BOLD, texts.name, NULL);
 		seep_table_add(table, texts.place);
-		seep_live_texts_done(&texts);
 	}
 	seep_table_print(table, printer, 0);
 	for (uint32_t i = 0; i < count; i++)
 		print_evidence(printer, &lines[i]);
-	for (uint32_t i = 0; i < live->count; i++)
-		print_unseen(printer, live->processes[i]->profile);
+	for (uint32_t i = 0; i < live->count; i++) {
+		const struct seep_profile *profile = live->processes[i]->profile;
+
+		for (uint32_t k = 0; k < profile->unseen_count; k++)
+			seep_line_print(printer, "Not seen in process %u: %s", profile->process.pid,
+					profile->unseen[k].detail);
+	}
 }
 
 static void write_totals(struct seep_json *json, const struct seep_live_totals *totals)

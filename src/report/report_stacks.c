@@ -132,7 +132,7 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
 		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 	};
-	struct seep_threads *threads;
+	SEEP_RELEASED(seep_threads_free_at) struct seep_threads *threads = NULL;
 	SEEP_TABLE(table, columns);
 	struct seep_counts rest = { 0 };
 	char more[64];
@@ -158,7 +158,6 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
 	fputc('\n', printer->out);
-	seep_threads_free(threads);
 }
 
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,
@@ -194,10 +193,10 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 		{ " --tree", "who called whom" },
 		{ " --by peak", "what was alive at the peak" },
 	};
-	struct seep_stacks_view stacks;
-	struct seep_view view;
-	struct seep_leaks_view leaks;
-	struct seep_growth_view growth;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_RELEASED(seep_stacks_view_done) struct seep_stacks_view stacks;
+	SEEP_RELEASED(seep_leaks_view_done) struct seep_leaks_view leaks;
+	SEEP_RELEASED(seep_growth_view_done) struct seep_growth_view growth;
 
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_growth_view_init(&growth, &view, GROWING);
@@ -230,10 +229,6 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, 2);
 	seep_lines_print(&view.foot, printer);
-	seep_growth_view_done(&growth);
-	seep_leaks_view_done(&leaks);
-	seep_stacks_view_done(&stacks);
-	seep_view_done(&view);
 }
 
 /*
@@ -260,7 +255,7 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 			    uint32_t top)
 {
 	SEEP_TABLE(table, seep_report_ranked);
-	struct seep_stacks_view stacks;
+	SEEP_RELEASED(seep_stacks_view_done) struct seep_stacks_view stacks;
 
 	seep_stacks_view_init(&stacks, view, top);
 	if (stacks.count > 0)
@@ -270,7 +265,6 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	for (uint32_t i = 0; i < stacks.count; i++)
 		add_summary(table, view, &stacks.items[i]);
 	seep_table_print(table, printer, 2);
-	seep_stacks_view_done(&stacks);
 }
 
 void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
@@ -282,11 +276,11 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 		{ " --tree", "who called whom" },
 	};
 	const bool crowded = profile->unseen_count + profile->scan.caveat_count > 1;
-	struct seep_sites *sites = seep_sites_new(profile);
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_printer narrow = *printer;
-	struct seep_view view;
-	struct seep_leaks_view leaks;
-	struct seep_growth_view growth;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_RELEASED(seep_leaks_view_done) struct seep_leaks_view leaks;
+	SEEP_RELEASED(seep_growth_view_done) struct seep_growth_view growth;
 	uint32_t stacks;
 
 	if (narrow.width == 0 || narrow.width > 80)
@@ -314,8 +308,4 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, sizeof(next) / sizeof(next[0]));
 	seep_lines_print(&view.foot, &narrow);
-	seep_growth_view_done(&growth);
-	seep_leaks_view_done(&leaks);
-	seep_view_done(&view);
-	seep_sites_free(sites);
 }

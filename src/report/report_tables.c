@@ -19,7 +19,7 @@ static void print_view(const struct seep_printer *printer, const struct seep_sit
 		       const struct seep_view_options *options, struct seep_next_command next,
 		       void (*print)(const struct seep_printer *, const struct seep_view *))
 {
-	struct seep_view view;
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_view_add_head(&view, "", false);
@@ -34,7 +34,6 @@ static void print_view(const struct seep_printer *printer, const struct seep_sit
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, &next, 1);
 	seep_lines_print(&view.foot, printer);
-	seep_view_done(&view);
 }
 
 static void add_node(struct seep_table *table, const struct seep_view *view,
@@ -58,7 +57,7 @@ static void add_node(struct seep_table *table, const struct seep_view *view,
 static void print_tree(const struct seep_printer *printer, const struct seep_view *view)
 {
 	SEEP_TABLE(table, seep_report_ranked);
-	struct seep_tree_view rows;
+	SEEP_RELEASED(seep_tree_view_done) struct seep_tree_view rows;
 
 	seep_tree_view_init(&rows, view);
 	for (size_t i = 0; i < rows.count; i++) {
@@ -84,7 +83,6 @@ static void print_tree(const struct seep_printer *printer, const struct seep_vie
 				seep_view_share(view, rows.tree->pruned_value).text,
 				rows.tree->pruned_count == 1 ? "" : " together");
 	}
-	seep_tree_view_done(&rows);
 }
 
 void seep_report_tree(const struct seep_printer *printer, const struct seep_sites *sites,
@@ -118,6 +116,7 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 4 },
 	};
+	SEEP_RELEASED(seep_flat_free_at)
 	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, true);
 	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
 	const uint32_t wanted = asked < flat->count ? asked : flat->count;
@@ -147,7 +146,6 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 			seep_measure_words(view->profile, view->measure));
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
-	seep_flat_free(flat);
 }
 
 void seep_report_flat(const struct seep_printer *printer, const struct seep_sites *sites,

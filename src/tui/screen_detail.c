@@ -130,14 +130,11 @@ static void add_stack(struct seep_lines *page, const struct seep_profile *profil
 /* The path is the program's word: what its user may not read is not shown. NULL: there is none. */
 static char *read_source(const char *path, uid_t user)
 {
-	const int fd = seep_file_open_regular(path, user);
+	SEEP_CLOSED const int fd = seep_file_open_regular(path, user);
 	char *text = NULL;
 
-	if (fd < 0)
-		return NULL;
-	if (seep_file_read_fd(fd, path, SOURCE_BYTES_MAX, &text, NULL, NULL) < 0)
-		text = NULL;
-	(void)close(fd);
+	if (fd >= 0)
+		(void)!seep_file_read_fd(fd, path, SOURCE_BYTES_MAX, &text, NULL, NULL);
 	return text;
 }
 

@@ -33,9 +33,9 @@ static void add_stack(struct seep_lines *page, const struct seep_profile *profil
 static void add_leaks(struct seep_lines *page, const struct seep_profile *profile)
 {
 	const struct seep_view_options options = { .by = SEEP_BY_LIVE };
-	struct seep_sites *sites = seep_sites_new(profile);
-	struct seep_leaks_view leaks;
-	struct seep_view view;
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_RELEASED(seep_leaks_view_done) struct seep_leaks_view leaks;
 	SEEP_FREED char *answer = seep_leaks_answer(profile);
 
 	seep_view_init(&view, profile, sites, &options);
@@ -51,9 +51,6 @@ static void add_leaks(struct seep_lines *page, const struct seep_profile *profil
 			(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s",
 					     leak->notes.items[k].text);
 	}
-	seep_leaks_view_done(&leaks);
-	seep_view_done(&view);
-	seep_sites_free(sites);
 }
 
 void seep_screen_leaks_set(struct seep_tui *tui, const struct seep_live_process *process,

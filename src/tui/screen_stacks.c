@@ -85,6 +85,7 @@ static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line
 		      uint64_t total, bool chosen)
 {
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
+	SEEP_RELEASED(seep_live_texts_done)
 	struct seep_live_texts texts = seep_live_texts(tui->live, line, total, tui->utf8);
 	const enum seep_look look = chosen ? SEEP_LOOK_BAR : SEEP_LOOK_PLAIN;
 	int at;
@@ -96,7 +97,6 @@ static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line
 	seep_tui_put(tui, row, at, VERDICT, chosen ? look : look_of(texts.verdict), false,
 		     texts.verdict);
 	draw_name(tui, row, at + VERDICT + 1, look, texts.name, texts.place);
-	seep_live_texts_done(&texts);
 }
 
 /* The chosen stack stays chosen wherever it goes, but for the first one. */

@@ -185,7 +185,7 @@ static void check_leaks(struct seep_tui *tui)
 {
 	const struct seep_tui_actions *actions = &tui->options->actions;
 	struct seep_live_process *process = seep_live_first(tui->live);
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	struct seep_error err = { 0 };
 
 	if (!process)
@@ -201,7 +201,6 @@ static void check_leaks(struct seep_tui *tui)
 	show(tui, &seep_screen_leaks);
 	seep_tui_say(tui, profile && profile->scan.done ? "leak check done"
 							: "the leak check was refused");
-	seep_profile_free(profile);
 }
 
 /* Keys that mean the same on every screen. */

@@ -199,6 +199,7 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 			struct seep_stack_view *item)
 {
 	const struct seep_group *group = item->group;
+	SEEP_RELEASED(seep_threads_free_at)
 	struct seep_threads *threads = seep_threads_new(groups, view->profile, group,
 							view->measure);
 
@@ -207,7 +208,6 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 	item->stack.figures = figures_of(view, group, threads);
 	if (threads->count > 1)
 		add_line(&item->stack, NULL, threads_note(view, group, threads));
-	seep_threads_free(threads);
 }
 
 void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_view *view,

@@ -238,6 +238,7 @@ static const struct seep_flat_row *find_start(const struct seep_flat *flat)
 
 void seep_view_add_start_at(struct seep_view *view)
 {
+	SEEP_RELEASED(seep_flat_free_at)
 	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, false);
 	const struct seep_flat_row *row = find_start(flat);
 
@@ -256,5 +257,4 @@ void seep_view_add_start_at(struct seep_view *view)
 			       seep_view_share(view, row->self).text,
 			       seep_measure_words(view->profile, view->measure));
 	}
-	seep_flat_free(flat);
 }

@@ -25,7 +25,7 @@ SEVERAL = {
     "src/target/facts.h": "the facts, looked for in a file per subject",
 }
 
-NOT_NAMES = re.compile(r"\b(?:__attribute__|_Alignas|_Atomic|__typeof__|_Static_assert)\s*\(")
+NOT_NAMES = re.compile(r"\b(?:__attribute__|_Alignas|_Atomic|__typeof__|_Static_assert|SEEP_FREE_AT)\s*\(")
 NAME_OF_FUNCTION = re.compile(r"(\w+)\s*\(")
 
 
