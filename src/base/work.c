@@ -15,6 +15,7 @@
 
 #define LEAST_BYTES (UINT64_C(256) << 20)
 #define TIME_MAX_NS (120 * SEEP_NS_PER_S)
+#define INTERRUPTED_MAX_NS (500 * SEEP_NS_PER_MS)
 
 enum { SHARE_OF_FILES = 16, LOOK_BYTES = 4 << 20, LOOK_TURNS = 1 << 12 };
 
@@ -29,7 +30,7 @@ static _Thread_local struct {
 	char problem[128];
 } job;
 
-static atomic_bool interrupted;
+static _Atomic uint64_t interrupted_ns; /* 0: not */
 
 static uint64_t resident_bytes(void)
 {
@@ -104,17 +105,19 @@ bool seep_work_is_over(void)
 
 void seep_work_interrupt(void)
 {
-	atomic_store_explicit(&interrupted, true, memory_order_relaxed);
+	atomic_store_explicit(&interrupted_ns, seep_monotonic_ns(), memory_order_relaxed);
 }
 
 bool seep_work_is_interrupted(void)
 {
-	return atomic_load_explicit(&interrupted, memory_order_relaxed);
+	return atomic_load_explicit(&interrupted_ns, memory_order_relaxed);
 }
 
 const char *seep_work_problem(void)
 {
-	if (job.is_begun && seep_work_is_interrupted())
+	if (job.is_begun && seep_work_is_interrupted() &&
+	    seep_monotonic_ns() > atomic_load_explicit(&interrupted_ns, memory_order_relaxed) +
+					  INTERRUPTED_MAX_NS)
 		return "not all was read: it was interrupted";
 	return job.problem[0] ? job.problem : NULL;
 }

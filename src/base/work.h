@@ -28,7 +28,10 @@ bool seep_work_is_over(void);
 /* Whether there is room for so much at once; if not the job is over. */
 bool seep_work_has_room(uint64_t bytes);
 
-/* All jobs of this process are over, and those to come: it is asked to end. In a signal handler, too. */
+/*
+ * This process is asked to end: half a second later all its jobs are over, and those to come. In a
+ * signal handler, too.
+ */
 void seep_work_interrupt(void);
 bool seep_work_is_interrupted(void);
 
