@@ -260,10 +260,8 @@ static int print_csv(sqlite3_stmt *statement, struct seep_strbuf *cell)
 	}
 	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
 		for (int i = 0; i < count; i++) {
-			const int type = sqlite3_column_type(statement, i);
-
 			read_cell(cell, statement, i);
-			print_csv_cell(cell, type == SQLITE_TEXT || type == SQLITE_BLOB,
+			print_csv_cell(cell, sqlite3_column_type(statement, i) == SQLITE_TEXT,
 				       i + 1 < count ? "," : "\n");
 		}
 	}

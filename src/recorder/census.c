@@ -202,9 +202,9 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 	(void)fstat(fd, st);
 	if (st->st_blocks == 0 && st->st_size > LEDGER_CROWDED_BYTES)
 		seep_texts_take(&taking->census->problems,
-				seep_xasprintf("forked children that no recorder follows, for they "
-					       "leave no more ledgers in %s, only their sums in "
-					       "their parents': it is crowded",
+				seep_xasprintf("forked children that no recorder follows: %s is "
+					       "crowded, and they count in their parents' ledgers "
+					       "until \"seep ps --reap\" has removed some",
 					       dir));
 	for (unsigned i = 0; i < taking->taken_count; i++)
 		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)

@@ -35,6 +35,9 @@ enum {
 	CATCH_PAUSE_NS = 50000,
 	/* The stack holds the chunk that a ledger's tables are read through. */
 	WATCH_STACK_BYTES = 256 * 1024,
+	/* Of another user's program that asks for leaks all the time; then a tenth of the time. */
+	SCANS_AT_ONCE = 16,
+	SCAN_PAUSES = 9,
 };
 
 struct seep_watch {
@@ -56,6 +59,8 @@ struct seep_watch {
 	uint64_t next_sample_ns;
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
+	uint64_t next_scan_ns;
+	unsigned scans;
 	bool follows; /* there is a thread, and the process knows of us */
 	bool answered;
 	unsigned catch_tries; /* left, to see what an exec leads to */
@@ -222,9 +227,27 @@ static void keep_traced(struct seep_watch *watch)
 		watch->trace = seep_exit_trace_begin(&watch->ledger, watch->pid, watch->leak_check);
 }
 
+static bool may_scan(const struct seep_watch *watch)
+{
+	struct seep_procfs_status status;
+
+	return watch->scans < SCANS_AT_ONCE || seep_monotonic_ns() >= watch->next_scan_ns ||
+	       (seep_procfs_status(watch->pid, &status) && status.uid == geteuid());
+}
+
+static void note_scan(struct seep_watch *watch, uint64_t began_ns)
+{
+	const uint64_t now_ns = seep_monotonic_ns();
+
+	watch->scans++;
+	watch->next_scan_ns = now_ns + (now_ns - began_ns) * SCAN_PAUSES;
+}
+
 /* Of an end that was none, the next one's replaces it. */
 static void scan_for_leaks(struct seep_watch *watch)
 {
+	const uint64_t began_ns = seep_monotonic_ns();
+
 	/*
 	 * It gives up on a recorder that takes longer, after the time that somebody gave, if
 	 * one did.
@@ -238,6 +261,7 @@ static void scan_for_leaks(struct seep_watch *watch)
 	if (seep_leak_check_scan(&watch->ledger, watch->pid, SEEP_SCAN_AT_EXIT, watch->leak_check,
 				 &watch->seen.leak_scan, &watch->seen.no_leak_scan) < 0)
 		watch->seen.leak_scan = NULL;
+	note_scan(watch, began_ns);
 }
 
 /*
@@ -266,7 +290,7 @@ static void meet_end(struct seep_watch *watch)
 		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
 	/* Also for an exec: of a program that is traced the kernel ignores set-user-ID. */
-	if (!let_go(watch) && wants_leak_scan(watch, ended))
+	if (!let_go(watch) && wants_leak_scan(watch, ended) && may_scan(watch))
 		scan_for_leaks(watch);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
 	watch->catch_tries = ended == LEDGER_ENDED_EXEC && watch->pid ? CATCH_TRIES : 0;
@@ -298,10 +322,13 @@ static uint64_t look_at_successor(struct seep_watch *watch)
 
 static void answer_request(struct seep_watch *watch)
 {
-	if (!seep_scan_request_waits(&watch->ledger))
+	const uint64_t began_ns = seep_monotonic_ns();
+
+	if (!seep_scan_request_waits(&watch->ledger) || !may_scan(watch))
 		return;
 	(void)let_go(watch);
 	seep_scan_request_answer(&watch->ledger, watch->pid, watch->leak_check);
+	note_scan(watch, began_ns);
 }
 
 static void *follow(void *argument)
@@ -331,6 +358,8 @@ static void *follow(void *argument)
 		if (now_ns >= watch->next_sample_ns && !watch->answered)
 			take_sample(watch);
 		next_ns = core_smaller(watch->next_sample_ns, watch->next_epoch_ns);
+		if (watch->leak_check && seep_scan_request_waits(&watch->ledger))
+			next_ns = core_smaller(next_ns, watch->next_scan_ns);
 		if (watch->growth && !watch->answered)
 			next_ns = core_smaller(next_ns,
 					       seep_growth_watch_look(watch->growth, now_ns));

@@ -95,6 +95,12 @@ def test_a_small_forked_child_finds_its_leaks(seep):
         assert "LOST: 1.3 KB in 1 block" in leaks_in(done[1].decode())[0]
 
 
+def test_a_program_that_asks_all_the_time_is_answered_each_time(seep):
+    recorded, _ = seep.run([program("checks_itself"), "often"])
+    assert recorded.stdout.decode() == FOUND + UNNOTICED
+    assert len(leaks_in(recorded.stderr.decode())) >= 41
+
+
 def test_without_a_recorder_threads_check_in_turns(seep):
     done = run(seep, "checks_itself", "threads", library=LIBRARY)
     assert done.stdout.decode() == FOUND * 4 + UNNOTICED

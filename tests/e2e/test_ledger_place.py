@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -120,6 +121,41 @@ def test_a_folder_of_others_is_left_for_the_next():
     done, _ = run_under(f"mount -t tmpfs none /dev/shm; {strange}")
     assert said(done)[0].startswith("seep run: /dev/shm/seep-0 belongs to user 1, so user 0 makes no ledgers there")
     assert "; ledgers are in /" in said(done)[0]
+
+
+def alone(script):
+    """Without a recorder, in a /dev/shm of its own; what it printed."""
+    if os.geteuid() != 0:
+        pytest.skip("mounts")
+    done = subprocess.run(
+        [*apart(), "sh", "-c", f"set -e; mount -t tmpfs none /dev/shm; {script}"], capture_output=True, text=True,
+        env={k: v for k, v in os.environ.items() if k != "SEEP_DIR"}, check=False, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_program_looks_further_where_others_are_in_the_way():
+    """And who that is, is said to whoever lists ledgers."""
+    strange = "mkdir -p -m 755 {0}/seep-0; chown 1 {0}/seep-0"
+    taken = f"mount -t tmpfs none /tmp; {strange.format('/dev/shm')}; {strange.format('/tmp')}"
+    run = f"LD_PRELOAD={RUNTIME} {program('temporaries')} >/dev/null"
+    done = alone(f"{taken}; mount -t tmpfs none /run; mount -t tmpfs none /var/tmp; {run}; "
+                 f"ls /var/tmp/seep-0; mkdir -p /run/user/0; {run}; ls /run/user/0/seep-0; {SEEP} ps")
+    assert len(re.findall(r"^temporaries\..*\.ledger$", done.stdout, re.M)) == 2
+    for folder in "/dev/shm", "/tmp":
+        assert f"{folder}/seep-0 belongs to user 1" in done.stderr
+
+
+def test_what_unrecorded_forks_leave_is_bounded():
+    """In a folder with many files children that are not small count in their parents."""
+    fork = f"LD_PRELOAD={RUNTIME} TRUTH_FILE=/dev/shm/truth {program('fork_storm')} 40 >/dev/null"
+    count = "ls /dev/shm/seep-0/fork_storm.*.ledger | wc -l"
+    crowd = "cd /dev/shm/seep-0; seq 4000 | xargs touch; cd /"
+    done = alone(f"{fork}; {count}; rm /dev/shm/seep-0/*; {crowd}; {fork}; {count}; {SEEP} ps")
+    before, after = map(int, done.stdout.split()[:2])
+    assert before - after > 25, done.stdout
+    assert "/dev/shm/seep-0 is crowded" in done.stderr
 
 
 def test_ps_finds_what_lies_elsewhere(disk):

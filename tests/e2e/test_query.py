@@ -97,6 +97,11 @@ def test_each_form_has_all_of_a_text_with_a_zero_byte(recording):
     assert query(recording, sql).stdout.splitlines()[1].split() == ['a\\x00"b', "2"]
 
 
+def test_csv_has_no_formulas(recording):
+    sql = "SELECT '=1+1' AS a, '-1' AS b, -1 AS c"
+    assert query("--csv", recording, sql).stdout == "a,b,c\n'=1+1,'-1,-1\n"
+
+
 def test_csv_reads_back(recording):
     result = query("--csv", recording, "SELECT id, name FROM things WHERE id <> 4 ORDER BY rowid")
     rows = list(csv.reader(io.StringIO(result.stdout)))

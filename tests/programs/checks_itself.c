@@ -5,7 +5,7 @@
  * "threads": in four threads at once; "closed": without a standard error; "unread": nobody reads
  * it; "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "left": after
  * a check that a handler left by siglongjmp(); "apart": its next child is to be the first process
- * of a PID namespace; "forked": in a forked child, small as it is.
+ * of a PID namespace; "forked": in a forked child, small as it is; "often": once more, after many.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 void __lsan_do_leak_check(void) __attribute__((weak));
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
-enum { THREADS = 4 };
+enum { THREADS = 4, OFTEN = 40 };
 
 static volatile sig_atomic_t signals;
 static pthread_barrier_t all_have_lost;
@@ -133,6 +133,8 @@ int main(int argc, char **argv)
 		be_unread();
 	if (strcmp(mode, "left") == 0)
 		be_left();
+	for (int i = 0; strcmp(mode, "often") == 0 && i < OFTEN; i++)
+		(void)__lsan_do_recoverable_leak_check();
 	if (strcmp(mode, "moved") == 0 && chdir("/") != 0)
 		return 4;
 	if (strcmp(mode, "apart") == 0 && unshare(CLONE_NEWPID) != 0)

@@ -275,6 +275,11 @@ bool rt_fork_end(enum ledger_ended ended)
 		rt_ledger_remove();
 		return true;
 	}
+	if (ended == LEDGER_ENDED_EXIT && rt_ledger_is_crowding && above) {
+		rt_add(&above->unrecorded, 1);
+		rt_ledger_remove();
+		return true;
+	}
 	rt_ledger_give_name(false);
 	return false;
 }

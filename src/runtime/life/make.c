@@ -126,14 +126,6 @@ static void parse_boot_id(const char *text)
 	}
 }
 
-static uint64_t find_namespace(struct stat *it)
-{
-	return rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)it, 0, 0,
-			   0) == 0
-		       ? it->st_ino
-		       : 0;
-}
-
 /*
  * Which process this is, so that its ledger can be told from that of another one with its number.
  * What /proc does not tell is 0. False: there is no number, or it is not clear whose it is.
@@ -154,7 +146,11 @@ static bool identify(struct file *file)
 		rt_header.start_ticks = parse_start_ticks(file->text);
 	/* A child that sees its parent under the parent's own number is in the same namespace. */
 	if (parent <= 1 || rt_header.ppid != parent)
-		rt_header.pid_namespace = find_namespace(&file->other_is);
+		rt_header.pid_namespace = rt_syscall6(SYS_newfstatat, AT_FDCWD,
+						      (long)"/proc/self/ns/pid",
+						      (long)&file->other_is, 0, 0, 0) == 0
+						  ? file->other_is.st_ino
+						  : 0;
 	rt_header.created_ns = rt_now_ns();
 	rt_header.created_realtime_ns = rt_realtime_ns();
 	/* A child that acts for another user, and can go back, would leave its ledger to him. */
