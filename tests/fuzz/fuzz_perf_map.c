@@ -2,6 +2,7 @@
 /* libFuzzer: any text as a JIT compiler's perf map. See tests/fuzz/run. */
 #include "fuzz_common.h"
 
+#include "base/work.h"
 #include "symbol/perf_map.h"
 
 enum { ADDRESSES = 24 };
@@ -22,10 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		addresses[i] = addresses[i - 1] + fuzz_below(&random, 0x40);
 	addresses[ADDRESSES - 1] = UINT64_MAX;
 	fuzz_begin();
+	seep_work_begin();
 	if (random.state % 8 == 0)
 		fuzz_fail_calls(random.state >> 8);
 	(void)seep_perf_map_read(fd, addresses, ADDRESSES, names, NULL);
 	fuzz_let_calls_succeed();
+	seep_work_end();
 	fuzz_end();
 	for (int i = 0; i < ADDRESSES; i++)
 		free(names[i]);

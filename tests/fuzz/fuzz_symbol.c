@@ -8,6 +8,7 @@
  */
 #include "fuzz_common.h"
 
+#include "base/work.h"
 #include "symbol/symbol.h"
 
 #include <elf.h>
@@ -208,6 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	write_files(data, size);
 	fuzz_begin();
+	seep_work_begin();
 	if (seep_symbols_new(&options, &symbols, NULL) != 0)
 		abort();
 	if (choice % 16 == 0)
@@ -219,6 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			choice);
 	fuzz_let_calls_succeed();
 	seep_symbols_free(symbols);
+	seep_work_end();
 	fuzz_end();
 	return 0;
 }
