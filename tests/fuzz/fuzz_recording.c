@@ -330,7 +330,7 @@ static void write_again(const struct seep_profile *profile)
 	struct seep_profile *again = NULL;
 	struct seep_error err = { 0 };
 
-	if (seep_recording_write(fuzz_path, profile, true, &err) != 0 ||
+	if (seep_recording_write(AT_FDCWD, fuzz_path, profile, true, &err) != 0 ||
 	    seep_recording_load(fuzz_path, &again, &err) != 0 ||
 	    again->context_count != profile->context_count ||
 	    again->leak_count != profile->leak_count ||
