@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+// build: -pthread
 /*
- * hostile_target blocks N | claims: lies about itself to whoever looks at it, in its ledger and in
+ * hostile_target blocks N | claims | rewrites SEED: lies about itself to whoever looks at it, in its ledger and in
  * memory that its ledger leads to, prints "." and waits for its input to end.
  *   blocks  one memory file of live blocks stands for N times 64 MB of its address space
  *   claims  all tables of the ledger are full and hold 16 GB each, though nothing is in them
+ *   rewrites  its list of blocks, its facts, its ledger, its mappings and what is in them change all
+ *             the time, by numbers of any kind; it allocates no more
  */
 #include "ledger/ledger.h"
 #include "ledger/ledger_blocks.h"
+#include "ledger/ledger_facts.h"
 #include "own_ledger.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -84,8 +89,90 @@ static void claim(int ledger)
 		exit(2);
 }
 
+static uint64_t seed;
+
+/* A small one, an address, or any. */
+static uint64_t any_word(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	switch (seed >> 61) {
+	case 0:
+		return seed >> 32 & 0xffff;
+	case 1:
+		return (uintptr_t)&header + (seed >> 40 & 0xfffff8);
+	case 2:
+		return header.blocks.leaves + (seed >> 36 & 0xfffff8);
+	case 3:
+		return 1 | (uint64_t)LIVE << LEDGER_CELL_STATE_SHIFT |
+		       (seed & 0xff) << LEDGER_CELL_SIZE_SHIFT;
+	case 4:
+		return UINT64_MAX - (seed >> 48);
+	default:
+		return seed ^ seed >> 29;
+	}
+}
+
+static uint64_t below(uint64_t limit)
+{
+	return any_word() % limit;
+}
+
+static void write_word(int fd, uint64_t at, uint64_t word)
+{
+	(void)!pwrite(fd, &word, sizeof(word), (off_t)(at & ~UINT64_C(7)));
+}
+
+static void change_mappings(char *area)
+{
+	static const int protections[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE };
+	const uint64_t at = below(256) << 16, bytes = (1 + below(16)) << 12;
+
+	if (below(4))
+		(void)mprotect(area + at, bytes, protections[below(3)]);
+	else
+		(void)mmap(area + at, bytes, protections[below(3)],
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* Only system calls and plain stores: the library would trip over what it keeps. */
+static void *rewrite(void *ledger)
+{
+	enum { LEAVES_KEPT = 16, AREA_BYTES = 32 << 20 };
+	const uint64_t *list = (const uint64_t *)(uintptr_t)header.blocks.leaves;
+	uint64_t *facts = (uint64_t *)(uintptr_t)header.blocks.facts, *kept[LEAVES_KEPT];
+	const uint64_t cells = ledger_leaf_cells(header.blocks.granule_shift);
+	const uint64_t blocks_at = offsetof(struct ledger_header, blocks.leaves);
+	char *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+	unsigned count = 0;
+
+	for (uint64_t i = 0; i < LEDGER_LEAVES && count < LEAVES_KEPT; i++)
+		if (list[i])
+			kept[count++] = (uint64_t *)(uintptr_t)list[i];
+	for (;;) {
+		const uint64_t word = any_word();
+
+		if (count)
+			kept[below(count)][below(16) ? below(4096) : below(cells)] = word;
+		facts[below(sizeof(struct ledger_facts) / 8)] = any_word();
+		write_word(*(int *)ledger, LEDGER_PAGE_BYTES + below(3 * LEDGER_PAGE_BYTES), word);
+		write_word(*(int *)ledger,
+			   header.table[below(LEDGER_TABLE_COUNT)].offset + below(1 << 16), word);
+		if (!below(1 << 10)) {
+			write_word(*(int *)ledger, blocks_at, any_word());
+			write_word(*(int *)ledger, blocks_at, header.blocks.leaves);
+		}
+		if (!below(1 << 21))
+			write_word(*(int *)ledger, below(LEDGER_PAGE_BYTES), word);
+		if (!below(64))
+			change_mappings(area);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t thread;
 	char *volatile block = malloc(100);
 	int ledger, byte;
 
@@ -95,8 +182,12 @@ int main(int argc, char **argv)
 		return 2;
 	if (strcmp(argv[1], "blocks") == 0)
 		repeat_blocks(ledger, argc > 2 ? (unsigned)atoi(argv[2]) : 16);
-	else
+	else if (strcmp(argv[1], "claims") == 0)
 		claim(ledger);
+	else
+		seed = argc > 2 ? (uint64_t)atoi(argv[2]) : 1;
+	if (seed && pthread_create(&thread, NULL, rewrite, &ledger) != 0)
+		return 2;
 	(void)!write(1, ".", 1);
 	while (read(0, &byte, 1) > 0)
 		;
