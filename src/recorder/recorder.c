@@ -29,7 +29,7 @@
 enum {
 	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
-	LOOK_AGAIN_MS = 500,	   /* for forked children whose ledgers have no name yet */
+	LOOK_AGAIN_MS = 500, /* for forked children whose ledgers have no name yet, and to say so */
 	UNRECORDED_MAX = 100,	   /* programs that are told apart */
 	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
 	DESCRIPTORS_FOR_WORK = 7,  /* to write a recording, and to look into a process */
@@ -394,7 +394,7 @@ static bool wait_for_writer(struct seep_recorder *recorder)
 	};
 	uint64_t now;
 
-	(void)poll(polls, sizeof(polls) / sizeof(*polls), -1);
+	(void)poll(polls, sizeof(polls) / sizeof(*polls), LOOK_AGAIN_MS);
 	if (!seep_run_signals_pass_on(&recorder->signals, 0))
 		return true;
 	now = seep_monotonic_ns();
@@ -435,18 +435,33 @@ static void give_up(struct seep_recorder *recorder)
 		say_interrupted(recorder, main);
 }
 
+static size_t count_unwritten(const struct seep_recorder *recorder)
+{
+	size_t count = 0;
+
+	for (const struct seep_image *image = recorder->session.images; image; image = image->next)
+		count += image->followed && image->state != SEEP_IMAGE_LIVE;
+	return count;
+}
+
 static void close_all(struct seep_recorder *recorder)
 {
-	for (;;) {
+	struct seep_progress progress;
+	bool goes_on = true;
+
+	seep_progress_start(&progress, "writing recordings");
+	progress.total = count_unwritten(recorder);
+	while (goes_on) {
 		collect_done(recorder);
 		hand_over(recorder);
+		seep_progress_step(&progress, progress.total - count_unwritten(recorder));
 		if (seep_finisher_is_idle(recorder->finisher))
-			return;
-		if (!wait_for_writer(recorder)) {
-			give_up(recorder);
-			return;
-		}
+			break;
+		goes_on = wait_for_writer(recorder);
 	}
+	seep_progress_done(&progress);
+	if (!goes_on)
+		give_up(recorder);
 }
 
 static void clear_output(struct seep_recorder *recorder)
