@@ -9,12 +9,13 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/path.h"
 #include "base/xalloc.h"
 
-enum { FIRST_READ_BYTES = 16 * 1024 };
+enum { FIRST_READ_BYTES = 16 * 1024, NOBODYS_GROUP = 65534 };
 
 void seep_close_at(const int *fd)
 {
@@ -86,14 +87,27 @@ long seep_file_read_start(const char *path, char *buffer, size_t max)
 	return got < 0 && length == 0 ? -1 : (long)length;
 }
 
+/* As the kernel has it: of this thread only, which libc's would do to all. */
+static void set_groups(int count, const gid_t *groups, gid_t own)
+{
+	(void)syscall(SYS_setgroups, (size_t)count, groups);
+	(void)setfsgid(own);
+}
+
 int seep_file_open_regular(const char *path, uid_t reader)
 {
-	/* Of this thread only. */
+	const bool is_other = reader != geteuid();
+	const int group_count = is_other ? getgroups(0, NULL) : 0;
+	SEEP_FREED gid_t *groups = seep_xcalloc((size_t)group_count, sizeof(*groups));
 	const uid_t before = (uid_t)setfsuid(reader);
-	const int place = open(path, O_PATH | O_CLOEXEC);
+	const bool has_groups = is_other && getgroups(group_count, groups) == group_count;
+	int fd = -1, problem, place;
 	struct stat st;
-	int fd = -1, problem = errno;
 
+	if (has_groups)
+		set_groups(0, NULL, NOBODYS_GROUP);
+	place = open(path, O_PATH | O_CLOEXEC);
+	problem = errno;
 	if (place >= 0 && fstat(place, &st) == 0 && !S_ISREG(st.st_mode)) {
 		problem = ENODEV;
 	} else if (place >= 0) {
@@ -103,6 +117,8 @@ int seep_file_open_regular(const char *path, uid_t reader)
 		problem = errno;
 	}
 	(void)setfsuid(before);
+	if (has_groups)
+		set_groups(group_count, groups, getegid());
 	if (place >= 0)
 		(void)close(place);
 	errno = problem;

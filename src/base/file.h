@@ -46,7 +46,7 @@ long seep_file_read_start(const char *path, char *buffer, size_t max);
 
 /**
  * seep_file_open_regular - open a regular file to read, and nothing else
- * @reader: the user whose rights count, if we are root, beside those of our groups; links are
+ * @reader: the user whose rights count, if we are root, without those of any group; links are
  *          followed
  *
  * For names that somebody else gave: to open a device can have effects already.

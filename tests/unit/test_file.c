@@ -231,6 +231,7 @@ TEST(nothing_but_regular_files_is_opened_and_as_whom_it_is_asked_for)
 	assert_int_equal(errno, ENOENT);
 	fd = seep_file_open_regular("file", geteuid());
 	assert_true(fd >= 0 && close(fd) == 0);
+	assert_int_equal(chmod("file", 0640), 0); /* of our groups nobody has the rights */
 	fd = seep_file_open_regular("file", nobody);
 	if (geteuid() == 0) {
 		assert_int_equal(fd, -1);
@@ -238,6 +239,8 @@ TEST(nothing_but_regular_files_is_opened_and_as_whom_it_is_asked_for)
 	} else {
 		assert_true(fd >= 0 && close(fd) == 0);
 	}
+	fd = seep_file_open_regular("file", geteuid());
+	assert_true(fd >= 0 && close(fd) == 0);
 	assert_int_equal(unlink("pipe"), 0);
 }
 
