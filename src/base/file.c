@@ -88,10 +88,10 @@ long seep_file_read_start(const char *path, char *buffer, size_t max)
 }
 
 /* As the kernel has it: of this thread only, which libc's would do to all. */
-static void set_groups(int count, const gid_t *groups, gid_t own)
+static bool set_groups(int count, const gid_t *groups, gid_t own)
 {
-	(void)syscall(SYS_setgroups, (size_t)count, groups);
 	(void)setfsgid(own);
+	return syscall(SYS_setgroups, (size_t)count, groups) == 0;
 }
 
 int seep_file_open_regular(const char *path, uid_t reader)
@@ -104,8 +104,13 @@ int seep_file_open_regular(const char *path, uid_t reader)
 	int fd = -1, problem, place;
 	struct stat st;
 
-	if (has_groups)
-		set_groups(0, NULL, NOBODYS_GROUP);
+	if (has_groups && !set_groups(0, NULL, NOBODYS_GROUP) && geteuid() == 0) {
+		/* Nobody's rights but ours can be had. */
+		(void)setfsuid(before);
+		(void)setfsgid(getegid());
+		errno = EPERM;
+		return -1;
+	}
 	place = open(path, O_PATH | O_CLOEXEC);
 	problem = errno;
 	if (place >= 0 && fstat(place, &st) == 0 && !S_ISREG(st.st_mode)) {
@@ -118,7 +123,7 @@ int seep_file_open_regular(const char *path, uid_t reader)
 	}
 	(void)setfsuid(before);
 	if (has_groups)
-		set_groups(group_count, groups, getegid());
+		(void)set_groups(group_count, groups, getegid());
 	if (place >= 0)
 		(void)close(place);
 	errno = problem;

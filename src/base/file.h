@@ -51,7 +51,8 @@ long seep_file_read_start(const char *path, char *buffer, size_t max);
  *
  * For names that somebody else gave: to open a device can have effects already.
  *
- * Returns: a descriptor, close-on-exec, or -1 with errno: ENODEV where it is no regular file.
+ * Returns: a descriptor, close-on-exec, or -1 with errno: ENODEV where it is no regular file, EPERM
+ * where we are root and may not act as that user.
  */
 int seep_file_open_regular(const char *path, uid_t reader);
 

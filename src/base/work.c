@@ -25,7 +25,8 @@ static _Thread_local struct {
 	uint64_t may_bytes;	 /* more than these */
 	uint64_t most_bytes;	 /* that this may become; the same */
 	uint64_t end_ns;	 /* of this thread's time */
-	uint64_t taken_bytes;	 /* since a look */
+	uint64_t all_bytes;	 /* that it allocated, whether or not it freed them */
+	uint64_t taken_bytes;	 /* of these, since a look */
 	uint32_t turns;		 /* the same */
 	char problem[128];
 } job;
@@ -60,11 +61,14 @@ void seep_work_opens(uint64_t bytes)
 	job.may_bytes += core_smaller(bytes, UINT64_MAX / 64) * SHARE_OF_FILES;
 }
 
-/* At the process itself, for what was freed again counts no more. Most jobs are over before one. */
+/*
+ * At the process itself, where what was freed again counts no more, but what other threads take does;
+ * so no more than was allocated here. Most jobs are over before one.
+ */
 static void look(uint64_t bytes)
 {
 	const uint64_t now = resident_bytes();
-	uint64_t may;
+	uint64_t may, held;
 
 	job.taken_bytes = job.turns = 0;
 	if (!job.resident_bytes) {
@@ -72,7 +76,8 @@ static void look(uint64_t bytes)
 		job.most_bytes = seep_memory_room() / 2;
 	}
 	may = core_smaller(job.may_bytes, job.most_bytes);
-	if (now + bytes > job.resident_bytes + may)
+	held = core_smaller(now - core_smaller(now, job.resident_bytes), job.all_bytes);
+	if (bytes > may || held > may - bytes)
 		(void)snprintf(job.problem, sizeof(job.problem),
 			       "not all was read: that takes more than %s of memory",
 			       seep_bytes_text(may).text);
@@ -84,6 +89,7 @@ static void look(uint64_t bytes)
 
 void seep_work_takes(uint64_t bytes)
 {
+	job.all_bytes += bytes;
 	job.taken_bytes += bytes;
 	if (job.taken_bytes > LOOK_BYTES && job.is_begun && !job.problem[0])
 		look(0);
@@ -105,7 +111,10 @@ bool seep_work_is_over(void)
 
 void seep_work_interrupt(void)
 {
-	atomic_store_explicit(&interrupted_ns, seep_monotonic_ns(), memory_order_relaxed);
+	uint64_t none = 0;
+
+	(void)atomic_compare_exchange_strong_explicit(&interrupted_ns, &none, seep_monotonic_ns(),
+						      memory_order_relaxed, memory_order_relaxed);
 }
 
 bool seep_work_is_interrupted(void)

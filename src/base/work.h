@@ -35,7 +35,7 @@ bool seep_work_has_room(uint64_t bytes);
 void seep_work_interrupt(void);
 bool seep_work_is_interrupted(void);
 
-/* Why the job is over, as half a sentence; NULL: it is not. Lives until the next job of all begins. */
+/* Why the job is over, as half a sentence; NULL: it is not. Lives until seep_work_end() of this thread. */
 const char *seep_work_problem(void);
 
 #endif

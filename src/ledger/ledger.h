@@ -61,6 +61,10 @@ enum {
  */
 enum { LEDGER_CROWDED_BYTES = 64 << 10 };
 
+/* By what stat() says of the folder: no blocks are a tmpfs's or a btrfs's, whose links are 1. */
+#define ledger_is_crowded(stat) \
+	((stat)->st_blocks == 0 && (stat)->st_nlink > 1 && (stat)->st_size > LEDGER_CROWDED_BYTES)
+
 /* A process waits so long at its end for its recorder, unless exit_wait_ms= says otherwise. */
 #define LEDGER_EXIT_WAIT_MS 10000
 /* The recorder may give itself so long, for a leak scan, and no longer. */

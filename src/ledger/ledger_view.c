@@ -71,6 +71,8 @@ enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *m
 		return LEDGER_VIEW_HEADER;
 	if (!tables_fit(&view->header))
 		return LEDGER_VIEW_TABLE;
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
+		view->readable[t] = UINT64_MAX;
 	ledger_view_refresh(view);
 	if (view->header.file_bytes <= bytes)
 		return LEDGER_VIEW_OK;
@@ -87,6 +89,7 @@ void ledger_view_refresh(struct ledger_view *view)
 		uint64_t count = LEDGER_GET(table->reserved);
 
 		count = core_smaller(count, LEDGER_GET(table->ready));
+		count = core_smaller(count, view->readable[t]);
 		view->count[t] = core_smaller(count, view->header.table[t].capacity);
 	}
 }

@@ -36,7 +36,9 @@ struct ledger_view {
 	uint64_t bytes;
 	struct ledger_header header;	    /* private copy */
 	uint64_t count[LEDGER_TABLE_COUNT]; /* items that may be touched; see _refresh() */
-	uint64_t lost;			    /* items, of all tables, beyond the end of the file */
+	uint64_t readable
+		[LEDGER_TABLE_COUNT]; /* more are never: whoever maps the file may lower it */
+	uint64_t lost;		      /* items, of all tables, beyond the end of the file */
 };
 
 /**

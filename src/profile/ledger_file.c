@@ -193,14 +193,14 @@ static void each_item(struct seep_ledger *ledger, enum ledger_table_type type,
 	const struct ledger_table *table = &ledger->view.header.table[type];
 	const uint64_t item_bytes = table->item_bytes, per_chunk = CHUNK_BYTES / item_bytes;
 	_Alignas(64) unsigned char chunk[CHUNK_BYTES];
-	uint64_t next = 0, data, hole;
+	uint64_t next = 0, data, hole = 0;
 
 	for (;;) {
 		uint64_t want;
 		ssize_t got;
 
 		data = table->offset + next * item_bytes;
-		if (!seep_file_next_data(ledger->fd, &data, &hole))
+		if (data >= hole && !seep_file_next_data(ledger->fd, &data, &hole))
 			return;
 		next = (data - table->offset) / item_bytes;
 		if (next >= ledger->view.count[type])

@@ -79,7 +79,7 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live)
 }
 
 /* Said before anything is read, so that what was read last stays. */
-static int check_file(struct seep_ledger_live *live, struct seep_error *err)
+static int check_file(const struct seep_ledger_live *live, struct seep_error *err)
 {
 	const struct ledger_header *header = live->map.at;
 	struct stat st;
@@ -89,9 +89,8 @@ static int check_file(struct seep_ledger_live *live, struct seep_error *err)
 	if (fstat(live->ledger.fd, &st) == 0 && (uint64_t)st.st_size < live->ledger.bytes)
 		return seep_fail(err, SEEP_ETRUNC, "its ledger was truncated");
 	if (memcmp(header->magic, live->load.view.header.magic, sizeof(header->magic)) != 0 ||
-	    memcmp(header->table, live->ledger.view.header.table, sizeof(header->table)) != 0)
+	    memcmp(header->table, live->load.view.header.table, sizeof(header->table)) != 0)
 		return seep_fail(err, SEEP_ECORRUPT, "its ledger was written over");
-	seep_ledger_load_bound(&live->load, &live->ledger);
 	return 0;
 }
 
@@ -103,6 +102,8 @@ int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *e
 
 	if (r < 0)
 		return r;
+	if (live->map.at)
+		seep_ledger_load_bound(&live->load, &live->ledger);
 	seep_ledger_load_figures(&live->load);
 	seep_arena_free(live->passing);
 	profile->arena = live->passing = seep_arena_new();

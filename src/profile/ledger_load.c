@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory_room.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/ledger_file.h"
@@ -82,8 +83,7 @@ void seep_ledger_load_bound(struct seep_ledger_load *load, const struct seep_led
 
 		for (; from < end && seep_file_next_data(ledger->fd, &from, &to); from = to)
 			held += core_smaller(to, end) - core_smaller(from, end);
-		load->view.header.table[t].capacity = core_smaller(table->capacity,
-								   held / table->item_bytes);
+		load->view.readable[t] = held / table->item_bytes;
 	}
 	ledger_view_refresh(&load->view);
 }
@@ -173,8 +173,10 @@ static int copy_range(struct copy *copy, uint64_t from, uint64_t to, struct seep
 			return 0;
 		from += (uint64_t)got;
 		if ((uint64_t)got > copy->left_bytes)
-			return seep_fail(err, SEEP_ELIMIT,
-					 "it holds more than a third of the memory that is free");
+			return seep_fail(
+				err, SEEP_ELIMIT,
+				"it holds more than a third of the %s of memory that are free",
+				seep_bytes_text(seep_memory_room()).text);
 		copy->left_bytes -= (uint64_t)got;
 	}
 	return 0;

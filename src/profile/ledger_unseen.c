@@ -59,22 +59,30 @@ static bool is_made_small(const struct ledger_header *header)
 	       header->ledger_max_bytes >= header->file_bytes;
 }
 
-/* What it was that had no room; NULL: no table, the ledger had as much memory as it may take. */
+/* The table that is full; NULL: none is, the ledger has as much memory as it may take. */
 static const char *full_table(const struct ledger_view *view)
 {
 	static const char *const of[LEDGER_TABLE_COUNT] = {
-		[LEDGER_TABLE_SLOTS] = "figures of threads",
-		[LEDGER_TABLE_ROWS] = "figures",
+		[LEDGER_TABLE_SLOTS] = "figures of stacks by thread",
+		[LEDGER_TABLE_ROWS] = "figures of stacks",
 		[LEDGER_TABLE_CONTEXTS] = "stacks",
 		[LEDGER_TABLE_NODES] = "frames",
 		[LEDGER_TABLE_STRINGS] = "names",
 	};
+	const struct ledger_state *state = ledger_view_state(view);
+	const char *full = NULL;
+	double most = 0.9; /* what takes several at once fails before the end */
 
-	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
-		if (of[t] && LEDGER_GET(ledger_view_state(view)->table[t].reserved) >=
-				     view->header.table[t].capacity)
-			return of[t];
-	return NULL;
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
+		const double used = (double)LEDGER_GET(state->table[t].reserved) /
+				    (double)(view->header.table[t].capacity + 1);
+
+		if (of[t] && used > most) {
+			full = of[t];
+			most = used;
+		}
+	}
+	return full;
 }
 
 static void add_limit(struct seep_profile *profile, const struct ledger_view *view)
@@ -95,8 +103,8 @@ static void add_limit(struct seep_profile *profile, const struct ledger_view *vi
 		seep_profile_add_unseen(
 			profile, "ledger-full",
 			"the ledger %s%s, at %s of memory; stacks first met after that are counted "
-			"together as other; \"seep run --ledger-max %" PRIu64 "M\" makes twice the "
-			"room",
+			"together as other; \"seep run --ledger-max %" PRIu64 "M\" gives it "
+			"twice the room",
 			table ? "had no more room for " : "reached its limit", table ? table : "",
 			seep_bytes_text(LEDGER_GET(ledger_view_state(view)->real_bytes)).text,
 			((enough - 1) >> 20) + 1);

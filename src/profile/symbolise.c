@@ -333,7 +333,7 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	};
 	int r;
 
-	seep_work_begin();
+	seep_symbols_begin(symbols);
 	place_modules(&s);
 	collect(&s, missing);
 	look_up_all(&s, missing);
@@ -341,7 +341,7 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	if (seep_symbols_trouble(symbols))
 		seep_profile_add_unseen(profile, "debuginfod", "names: %s",
 					seep_symbols_trouble(symbols));
-	seep_work_end();
+	seep_symbols_end(symbols);
 	profile->symbolised = true;
 	seep_idtable_done(&s.text_ids);
 	free(s.texts);
@@ -407,6 +407,9 @@ int seep_profile_name_generated(struct seep_profile *profile, int fd, struct see
 	seep_work_begin();
 	if (count > 0)
 		rc = seep_perf_map_read(fd, addresses, count, names, err);
+	if (seep_work_problem())
+		seep_profile_add_unseen(profile, "names", "names of generated code: %s",
+					seep_work_problem());
 	seep_work_end();
 	name_unnamed(profile, unnamed, count, names);
 	for (size_t i = 0; i < count; i++)

@@ -200,16 +200,16 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 		return 0;
 	}
 	(void)fstat(fd, st);
-	if (st->st_blocks == 0 && st->st_size > LEDGER_CROWDED_BYTES)
-		seep_texts_take(&taking->census->problems,
-				seep_xasprintf("forked children that no recorder follows: %s is "
-					       "crowded, and they count in their parents' ledgers "
-					       "until \"seep ps --reap\" has removed some",
-					       dir));
 	for (unsigned i = 0; i < taking->taken_count; i++)
 		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)
 			goto out;
 	taking->taken_count++;
+	if (ledger_is_crowded(st))
+		seep_texts_take(&taking->census->problems,
+				seep_xasprintf("forked children without a recorder: %s is full of "
+					       "ledgers, so each is counted in its parent's until "
+					       "\"seep ps --reap\" removes old ones",
+					       dir));
 	taking->dir = dir;
 	taking->other_version_count = 0;
 	rc = seep_folder_each(fd, count_file, taking, err);

@@ -51,7 +51,8 @@ struct seep_census {
 	struct seep_census_entry *entries; /* running ones first, by age */
 	size_t count;
 	struct seep_texts problems; /* a sentence for each file called a ledger that cannot be read,
-			    one for all of another version in a folder */
+			    one for all of another version in a folder, for each folder of
+			    somebody else's, and for one that is crowded */
 };
 
 /**

@@ -264,6 +264,14 @@ static void scan_for_leaks(struct seep_watch *watch)
 	note_scan(watch, began_ns);
 }
 
+static void refuse_scan(struct seep_watch *watch)
+{
+	seep_leak_scan_free(watch->seen.leak_scan);
+	watch->seen.leak_scan = NULL;
+	(void)seep_fail(&watch->seen.no_leak_scan, SEEP_ELIMIT,
+			"a program of another user had asked for too many leak checks");
+}
+
 /*
  * A process at its end waits for exit_ack. An exec that failed takes "ended" back, and the process
  * goes on: it may come to an end again before we have seen that it went on. The handler of an
@@ -290,8 +298,8 @@ static void meet_end(struct seep_watch *watch)
 		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
 	/* Also for an exec: of a program that is traced the kernel ignores set-user-ID. */
-	if (!let_go(watch) && wants_leak_scan(watch, ended) && may_scan(watch))
-		scan_for_leaks(watch);
+	if (!let_go(watch) && wants_leak_scan(watch, ended))
+		(may_scan(watch) ? scan_for_leaks : refuse_scan)(watch);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
 	watch->catch_tries = ended == LEDGER_ENDED_EXEC && watch->pid ? CATCH_TRIES : 0;
 	answer(&watch->ledger);
@@ -358,7 +366,7 @@ static void *follow(void *argument)
 		if (now_ns >= watch->next_sample_ns && !watch->answered)
 			take_sample(watch);
 		next_ns = core_smaller(watch->next_sample_ns, watch->next_epoch_ns);
-		if (watch->leak_check && seep_scan_request_waits(&watch->ledger))
+		if (watch->leak_check && watch->pid && seep_scan_request_waits(&watch->ledger))
 			next_ns = core_smaller(next_ns, watch->next_scan_ns);
 		if (watch->growth && !watch->answered)
 			next_ns = core_smaller(next_ns,

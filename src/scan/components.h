@@ -21,7 +21,7 @@ enum scan_role {
  * For each block of @result that is SCAN_LOST its role and its leader's index. In a circle the
  * leader is its owner: the one block of its row where other rows have more, if there is just one
  * such row (the header of a list, say); otherwise the block with the lowest row, then address.
- * Tarjan's algorithm, without recursion.
+ * Pearce's algorithm, without recursion.
  *
  * @ret_roles, @ret_leaders: @result->block_count of each, in @arena
  */

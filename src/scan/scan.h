@@ -148,8 +148,8 @@ struct scan {
 };
 
 /*
- * Begin a scan and read the page map. @memory and @options are copied, but for the ranges. 0, or an
- * error.
+ * Begin a scan and read the page map. @memory and @options are copied, but for the ranges. 0,
+ * -SCAN_ENOMEM, -SCAN_EBLOCKS or -SCAN_EROOM.
  */
 int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
 		     const struct scan_options *options, const struct ledger_blocks *blocks);
@@ -166,7 +166,7 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count);
 /* Lies in memory of the scan's. */
 struct scan_result {
 	struct scan_block *all; /* by address */
-	uint64_t *from;		/* of each that is not SCAN_REACHABLE: as scan_result_from() */
+	uint64_t *from;		/* by block of these; read by scan_result_from() */
 	uint64_t all_count;
 	uint32_t *unreached; /* indices of those not SCAN_REACHABLE, which are numbered by it */
 	uint64_t block_count;

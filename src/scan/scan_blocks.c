@@ -316,12 +316,12 @@ static int make_arrays(struct scan *scan, uint64_t count)
 	return 0;
 }
 
-/* Of the work list, and of what is kept of weak pointers, little is touched. */
+/* Of the work list, and of the list of what weak pointers point to, little is touched. */
 static uint64_t need_of(const struct reader *r)
 {
 	const uint64_t of_block = sizeof(*r->scan->blocks) + sizeof(union scan_fate) +
-				  sizeof(uint32_t) /* of those that are not reached */ +
-				  (r->scan->options.want_chains ? sizeof(uint64_t) : 0);
+				  sizeof(*r->scan->private->from) +
+				  sizeof(uint32_t) /* of those that are not reached */;
 
 	return r->block_max * of_block + r->index_records * sizeof(struct scan_page) +
 	       r->index_leaves * LEDGER_LEAF_LARGE * sizeof(uint32_t);

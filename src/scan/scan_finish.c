@@ -173,6 +173,9 @@ static int find_edges(struct scan *scan, struct scan_result *result)
 		return -SCAN_ENOMEM;
 	look_for_edges(scan, &edges);
 	edges.room = edges.count;
+	scan->need_bytes += edges.count * sizeof(*result->edges);
+	if (scan->need_bytes > scan->options.memory_max_bytes)
+		return -SCAN_EROOM;
 	result->edges = scan_take(scan, edges.count, sizeof(*result->edges));
 	if (!result->edges)
 		return -SCAN_ENOMEM;
@@ -203,6 +206,7 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 	struct scan_result result = { .all = scan->blocks,
 				      .all_count = scan->block_count,
 				      .from = scan->private->from };
+	int rc;
 
 	mark_ignored(scan);
 	mark_maybe(scan);
@@ -212,10 +216,10 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 		return -SCAN_EROOM;
 	scan->private->quiet = true;
 	find_hints(scan, &result);
-	if (find_edges(scan, &result))
-		return -SCAN_ENOMEM;
-	*ret_result = result;
-	return 0;
+	rc = find_edges(scan, &result);
+	if (rc == 0)
+		*ret_result = result;
+	return rc;
 }
 
 size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *ret_links,

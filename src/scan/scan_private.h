@@ -12,8 +12,8 @@
 enum {
 	SCAN_WORDS_AT_ONCE = 256,
 	SCAN_HOLES_MAX = 1 << 20, /* views that may fail, one by one */
-	/* Of an unreached block: first_edge, an edge, and what components.c and verdicts.c take. */
-	SCAN_UNREACHED_BYTES = 4 + 4 + 17 + 18,
+	/* Of an unreached block: first_edge, and what components.c and verdicts.c take. */
+	SCAN_UNREACHED_BYTES = 4 + 17 + 18,
 };
 
 /* A word that may point to a block. */

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/work.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "core/notes.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
 /* Of what is inflated: so much, and for each byte of the file. zstd gets to 20 on symbols. */
 #define CONTENTS_LEAST_BYTES ((uint64_t)64 << 20)
+#define CONTENTS_MAX_BYTES ((uint64_t)8 << 30)
 enum { CONTENTS_RATIO_MAX = 64 };
 
 #define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
@@ -234,7 +236,10 @@ static bool read_sections(struct seep_elf *elf)
 	elf->contents = seep_xcalloc(1, sizeof(*elf->contents) +
 						count * sizeof(elf->contents->sections[0]));
 	elf->contents->unread_bytes = elf->file_bytes;
-	elf->contents->room_bytes = CONTENTS_LEAST_BYTES + elf->file_bytes * CONTENTS_RATIO_MAX;
+	elf->contents->room_bytes = core_smaller(
+		CONTENTS_MAX_BYTES,
+		CONTENTS_LEAST_BYTES +
+			core_smaller(elf->held_bytes, CONTENTS_MAX_BYTES) * CONTENTS_RATIO_MAX);
 	return read_names(elf, header->e_shstrndx);
 }
 
@@ -343,7 +348,8 @@ static const char *open_regular(int fd, const char *path, struct seep_elf **ret_
 	elf->fd = fd;
 	elf->path = path ? seep_xstrdup(path) : NULL;
 	elf->file_bytes = (uint64_t)st.st_size;
-	seep_work_opens((uint64_t)st.st_blocks * 512);
+	elf->held_bytes = (uint64_t)st.st_blocks * 512;
+	seep_work_opens(elf->held_bytes);
 	return finish_open(elf, ret_elf);
 }
 
@@ -401,6 +407,7 @@ bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf)
 	mini = seep_xcalloc(1, sizeof(*mini));
 	mini->fd = -1;
 	mini->memory = inflate_xz(packed, &mini->file_bytes);
+	mini->held_bytes = mini->file_bytes;
 	return finish_open(mini, ret_elf) == NULL;
 }
 

@@ -27,6 +27,7 @@ struct seep_elf {
 	uint8_t *memory; /* NULL when read from fd */
 	char *path;	 /* as it was opened; NULL when read from memory */
 	uint64_t file_bytes;
+	uint64_t held_bytes; /* that it takes on its disk */
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections;
 	size_t section_count;

@@ -33,6 +33,7 @@ struct seep_symbols {
 	struct seep_symbol_module **modules;
 	size_t count;
 	struct seep_idtable ids; /* of modules, by path */
+	bool is_in_part;	 /* something was not read to its end */
 };
 
 int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
@@ -66,14 +67,35 @@ static void module_free(struct seep_symbol_module *module)
 	free(module);
 }
 
+static void forget_modules(struct seep_symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->count; i++)
+		module_free(symbols->modules[i]);
+	free(symbols->modules);
+	symbols->modules = NULL;
+	symbols->count = 0;
+	seep_idtable_done(&symbols->ids);
+}
+
+void seep_symbols_begin(struct seep_symbols *symbols)
+{
+	if (symbols->is_in_part)
+		forget_modules(symbols);
+	symbols->is_in_part = false;
+	seep_work_begin();
+}
+
+void seep_symbols_end(struct seep_symbols *symbols)
+{
+	symbols->is_in_part = seep_work_problem();
+	seep_work_end();
+}
+
 void seep_symbols_free(struct seep_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	for (size_t i = 0; i < symbols->count; i++)
-		module_free(symbols->modules[i]);
-	free(symbols->modules);
-	seep_idtable_done(&symbols->ids);
+	forget_modules(symbols);
 	seep_debuginfod_free(symbols->dirs.servers);
 	seep_arena_free(symbols->arena);
 	free(symbols);

@@ -46,6 +46,13 @@ struct seep_symbol_frame {
 SEEP_NODISCARD int seep_symbols_new(const struct seep_symbols_options *opt,
 				    struct seep_symbols **ret, struct seep_error *err);
 
+/*
+ * Around all that one job looks up: base/work.h. What a job that was over has read in part is not
+ * used by the next one.
+ */
+void seep_symbols_begin(struct seep_symbols *symbols);
+void seep_symbols_end(struct seep_symbols *symbols);
+
 /* What went wrong between all modules (servers), as a sentence; NULL: nothing. */
 const char *seep_symbols_trouble(const struct seep_symbols *symbols);
 

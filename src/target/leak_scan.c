@@ -300,7 +300,7 @@ static bool has_ended(const struct job *job)
 static int tell_of_need(const struct job *job, uint64_t room_bytes)
 {
 	return seep_fail(job->err, SEEP_ESYS,
-			 "a scan of its blocks needs %s of memory; %s are free",
+			 "a scan of its blocks needs %s of memory; it may take %s",
 			 seep_bytes_text(job->scan->marked.need_bytes).text,
 			 seep_bytes_text(room_bytes).text);
 }
@@ -321,7 +321,7 @@ static int mark(struct job *job)
 	};
 	int rc;
 
-	seep_memory_bound(job->pid, &options);
+	seep_memory_bound(private->maps.tid, &options);
 	seep_untouched_init(&untouched, job->copy ? job->copy : job->pid, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
@@ -334,7 +334,7 @@ static int mark(struct job *job)
 	seep_untouched_done(&untouched);
 	seep_ranges_done(&vtables);
 	if (seep_work_is_interrupted())
-		return seep_fail(job->err, SEEP_ESYS, "it was interrupted");
+		return seep_fail(job->err, SEEP_ESYS, "the leak check was interrupted");
 	if (has_ended(job))
 		return seep_fail(job->err, SEEP_ENOTFOUND,
 				 "%s was killed while it was looked through",

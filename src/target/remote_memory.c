@@ -341,7 +341,7 @@ void seep_memory_bound(pid_t pid, struct scan_options *options)
 	enum { LEAST_MAP_BYTES = 64 << 20, LEAST_BYTES = 256 << 20 };
 	const uint64_t room = seep_memory_room();
 	struct seep_procfs_status status;
-	uint64_t held = UINT64_MAX / 4;
+	uint64_t held = LEAST_BYTES; /* of one whose first thread has ended nothing is said */
 
 	if (seep_procfs_status((uint32_t)pid, &status) && status.has_memory)
 		held = status.rss_bytes + status.swap_bytes;

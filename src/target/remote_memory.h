@@ -34,7 +34,7 @@ SEEP_NODISCARD int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_
  */
 void seep_memory_use_file(struct seep_memory *memory);
 
-/* How much of it is kept from here on; no less than what is kept already, or than it may be. */
+/* How much of it is kept from here on: never less than is already, nor more than open() was given. */
 void seep_memory_keep(struct seep_memory *memory, uint64_t kept_bytes);
 
 /* NULL is a no-op. */
@@ -53,7 +53,7 @@ void seep_memory_forget(struct seep_memory *memory);
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes);
 
 /*
- * Fill in what a scan of process @pid may read and take: what a page map that the process holds in
+ * Fill in what a scan of process @pid, or of that thread's, may read and take: what a page map that the process holds in
  * memory and the blocks that it can tell of need, and no more than we have room for.
  */
 void seep_memory_bound(pid_t pid, struct scan_options *options);

@@ -155,7 +155,7 @@ def test_what_unrecorded_forks_leave_is_bounded():
     done = alone(f"{fork}; {count}; rm /dev/shm/seep-0/*; {crowd}; {fork}; {count}; {SEEP} ps")
     before, after = map(int, done.stdout.split()[:2])
     assert before - after > 25, done.stdout
-    assert "/dev/shm/seep-0 is crowded" in done.stderr
+    assert "/dev/shm/seep-0 is full of ledgers" in done.stderr
 
 
 def test_ps_finds_what_lies_elsewhere(disk):

@@ -52,7 +52,7 @@ def touched(calls, before, target):
     pids = {int(p) for p in re.findall(r"(?:PTRACE_\w+, |process_vm_readv\(|kill\(|/proc/)(\d+)[,/]", text)
             if int(p) in before - {target, os.getpid()}}
     # To list processes their names and states are read; nothing more.
-    reads = set(re.findall(r'openat\([^"]*"/proc/(\d+)/(mem|maps|map_files|pagemap)', text))
+    reads = set(re.findall(r'openat\([^"]*"/proc/(\d+)/(mem|map_files|pagemap)', text))
     calls_on = {int(p) for p in re.findall(r"(?:PTRACE_\w+, |process_vm_readv\()(\d+),", text)}
     return (pids & calls_on) | {int(p) for p, _ in reads if int(p) in pids}
 

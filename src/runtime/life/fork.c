@@ -275,6 +275,7 @@ bool rt_fork_end(enum ledger_ended ended)
 		rt_ledger_remove();
 		return true;
 	}
+	/* Not alone, or large: in a folder that nobody clears it would stay for good. */
 	if (ended == LEDGER_ENDED_EXIT && rt_ledger_is_crowding && above) {
 		rt_add(&above->unrecorded, 1);
 		rt_ledger_remove();

@@ -78,14 +78,12 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	static char path[ROOT_BYTES];
 	char user[RT_DECIMAL_BYTES];
 	long fd = wanted_dir ? open_private(wanted_dir, uid, ret) : -ENOENT;
-	const char *dir = fd >= 0 ? wanted_dir : path;
+	const char *dir = fd >= 0 ? wanted_dir : path, *number = rt_decimal(uid, user);
 
 	/* Not without need: it is a page of a forked child's. */
 	if (rt_ledger_dir != dir)
 		rt_ledger_dir = dir;
 	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
-		const char *number = rt_decimal(uid, user);
-
 		(void)rt_text(path, sizeof(path), roots[i], i == 1 ? number : "", "/seep-", number);
 		/* The program's umask may have taken our own access away. */
 		if (rt_syscall3(SYS_mkdir, (long)path, 0700, 0) == 0)
@@ -431,8 +429,7 @@ static bool make_file(struct file *file, const struct rt_start *first)
 		if (!made)
 			remove_it(file->dir);
 		rt_ledger_moved = made && dir_inode && !is_directory(&file->dir_is);
-		rt_ledger_is_crowding = !rt_header.session && !file->dir_is.st_blocks &&
-					file->dir_is.st_size > LEDGER_CROWDED_BYTES;
+		rt_ledger_is_crowding = !rt_header.session && ledger_is_crowded(&file->dir_is);
 		dir_device = file->dir_is.st_dev;
 		dir_inode = file->dir_is.st_ino;
 		close_it(file->fd);

@@ -15,7 +15,7 @@ struct rt_stack {
 /**
  * rt_stack_holds - whether [@at, @at + @bytes) lies on the thread's own stack, not inside @sp
  * @stack: what is known of it; extended when need be, by system calls
- * @sp:    a live stack pointer of the calling thread
+ * @sp:    a live stack pointer of the calling thread; the word below it was read
  *
  * glibc keeps a thread's control block at the top of its stack, and the kernel's first words stand
  * at the top of the main one. @sp is on that stack if every page between is readable: guard pages
