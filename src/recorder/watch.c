@@ -60,8 +60,8 @@ struct seep_watch {
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
 	uint64_t next_scan_ns;
-	unsigned scans;
-	bool follows; /* there is a thread, and the process knows of us */
+	unsigned requests, ends; /* that were scanned */
+	bool follows;		 /* there is a thread, and the process knows of us */
 	bool answered;
 	unsigned catch_tries; /* left, to see what an exec leads to */
 };
@@ -227,11 +227,12 @@ static void keep_traced(struct seep_watch *watch)
 		watch->trace = seep_exit_trace_begin(&watch->ledger, watch->pid, watch->leak_check);
 }
 
-static bool may_scan(const struct seep_watch *watch)
+/* @scans: for this reason. The last one, at its end, is not held back by others. */
+static bool may_scan(const struct seep_watch *watch, unsigned scans)
 {
 	struct seep_procfs_status status;
 
-	return watch->scans < SCANS_AT_ONCE || seep_monotonic_ns() >= watch->next_scan_ns ||
+	return scans < SCANS_AT_ONCE || seep_monotonic_ns() >= watch->next_scan_ns ||
 	       (seep_procfs_status(watch->pid, &status) && status.uid == geteuid());
 }
 
@@ -239,7 +240,6 @@ static void note_scan(struct seep_watch *watch, uint64_t began_ns)
 {
 	const uint64_t now_ns = seep_monotonic_ns();
 
-	watch->scans++;
 	watch->next_scan_ns = now_ns + (now_ns - began_ns) * SCAN_PAUSES;
 }
 
@@ -261,6 +261,7 @@ static void scan_for_leaks(struct seep_watch *watch)
 	if (seep_leak_check_scan(&watch->ledger, watch->pid, SEEP_SCAN_AT_EXIT, watch->leak_check,
 				 &watch->seen.leak_scan, &watch->seen.no_leak_scan) < 0)
 		watch->seen.leak_scan = NULL;
+	watch->ends++;
 	note_scan(watch, began_ns);
 }
 
@@ -269,7 +270,7 @@ static void refuse_scan(struct seep_watch *watch)
 	seep_leak_scan_free(watch->seen.leak_scan);
 	watch->seen.leak_scan = NULL;
 	(void)seep_fail(&watch->seen.no_leak_scan, SEEP_ELIMIT,
-			"a program of another user had asked for too many leak checks");
+			"it had come to an end too often that was none");
 }
 
 /*
@@ -299,7 +300,7 @@ static void meet_end(struct seep_watch *watch)
 					      watch->pid);
 	/* Also for an exec: of a program that is traced the kernel ignores set-user-ID. */
 	if (!let_go(watch) && wants_leak_scan(watch, ended))
-		(may_scan(watch) ? scan_for_leaks : refuse_scan)(watch);
+		(may_scan(watch, watch->ends) ? scan_for_leaks : refuse_scan)(watch);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
 	watch->catch_tries = ended == LEDGER_ENDED_EXEC && watch->pid ? CATCH_TRIES : 0;
 	answer(&watch->ledger);
@@ -332,10 +333,11 @@ static void answer_request(struct seep_watch *watch)
 {
 	const uint64_t began_ns = seep_monotonic_ns();
 
-	if (!seep_scan_request_waits(&watch->ledger) || !may_scan(watch))
+	if (!seep_scan_request_waits(&watch->ledger) || !may_scan(watch, watch->requests))
 		return;
 	(void)let_go(watch);
 	seep_scan_request_answer(&watch->ledger, watch->pid, watch->leak_check);
+	watch->requests++;
 	note_scan(watch, began_ns);
 }
 

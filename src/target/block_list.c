@@ -7,7 +7,7 @@
 #include "ledger/ledger.h"
 #include "target/remote_memory.h"
 
-enum { KEPT_BYTES = 64 << 20, LISTS = 4 /* two readings, and of each the scan's and a copy */ };
+enum { KEPT_BYTES = 64 << 20, LISTS = 2 /* a scan's array, and the lists of both */ };
 
 static int read_once(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
 		     struct seep_error *err)

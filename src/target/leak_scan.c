@@ -30,7 +30,8 @@ enum {
 	CACHES_AT_ONCE = 64,
 };
 
-#define RESIZE_PAUSE_NS 50000ull	     /* each for so long */
+#define RESIZE_PAUSE_NS 50000ull	     /* each for so long, */
+#define RESIZES_MAX_NS SEEP_NS_PER_S	     /* and all of them, after the stop began */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
 #define KEPT_MOST_BYTES (UINT64_C(4) << 30)
 
@@ -56,7 +57,9 @@ struct job {
 	uint64_t began_ns;
 	struct seep_error *err;
 	int rc;
-	sem_t is_held; /* posted when the process is not changed any more */
+	/* By turns: the process will be changed; now it may be; it is not any more. */
+	sem_t will_change, may_change, is_held;
+	bool has_asked;
 };
 
 static void add_caveat(struct job *job, const char *fmt, ...) SEEP_PRINTF(2, 3);
@@ -111,10 +114,17 @@ static void finish_resizes(struct job *job)
 		count = pread(job->options->ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
 			      (off_t)offset) /
 			(ssize_t)sizeof(*caches);
-		for (ssize_t i = 0; i < count; i++)
-			if (caches[i].ready && caches[i].resizing)
-				finish_resize(job, offset + (uint64_t)i * sizeof(*caches),
-					      caches[i]);
+		for (ssize_t i = 0; i < count; i++) {
+			if (!caches[i].ready || !caches[i].resizing)
+				continue;
+			if (seep_monotonic_ns() - job->began_ns > RESIZES_MAX_NS) {
+				add_caveat(job,
+					   "more threads were in realloc() than could be waited "
+					   "for: what their blocks point to may look lost");
+				return;
+			}
+			finish_resize(job, offset + (uint64_t)i * sizeof(*caches), caches[i]);
+		}
 		if (count > 0 && !caches[count - 1].ready)
 			break;
 	}
@@ -198,6 +208,15 @@ static int check_program(const struct job *job)
 	return seep_fail(job->err, SEEP_ENOTFOUND, "the process runs another program by now");
 }
 
+/* Who is killed while the process runs our call leaves it in the middle: let signals wait. */
+static void ask_to_change(struct job *job)
+{
+	job->has_asked = true;
+	(void)sem_post(&job->will_change);
+	while (sem_wait(&job->may_change) != 0)
+		;
+}
+
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
 static int hold_still(struct job *job)
 {
@@ -225,6 +244,7 @@ static int hold_still(struct job *job)
 	/* It makes no system call any more, nor does anybody wait for it to go on. */
 	if (job->options->moment == SEEP_SCAN_DYING)
 		return 0;
+	ask_to_change(job);
 	if (seep_stop_may_copy(job->stopped, &why) &&
 	    seep_stop_copy(job->stopped, &job->copy, &why) == 0) {
 		scan->method = SEEP_SCAN_COPY_ON_WRITE;
@@ -391,6 +411,8 @@ static void *do_job(void *argument)
 	uint64_t held_ns;
 
 	job->rc = hold_still(job);
+	if (!job->has_asked)
+		(void)sem_post(&job->will_change);
 	(void)sem_post(&job->is_held);
 	held_ns = seep_monotonic_ns();
 	if (job->rc == 0)
@@ -414,9 +436,13 @@ static void do_in_thread(struct job *job)
 	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
 	problem = pthread_create(&thread, NULL, do_job, job);
+	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
+	while (problem == 0 && sem_wait(&job->will_change) != 0)
+		;
+	(void)pthread_sigmask(SIG_SETMASK, &all, NULL);
+	(void)sem_post(&job->may_change);
 	while (problem == 0 && sem_wait(&job->is_held) != 0)
 		;
-	/* Not before: who is killed while the process runs our call leaves it in the middle. */
 	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
 	if (problem == 0)
 		(void)pthread_join(thread, NULL);
@@ -433,6 +459,8 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 		.pid = pid, .header = header, .options = options, .scan = scan, .err = err
 	};
 
+	(void)sem_init(&job.will_change, 0, 0);
+	(void)sem_init(&job.may_change, 0, 0);
 	(void)sem_init(&job.is_held, 0, 0);
 	scan->private = job.private = seep_xcalloc(1, sizeof(*scan->private));
 	if (options->moment == SEEP_SCAN_DYING)

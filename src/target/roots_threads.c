@@ -3,6 +3,7 @@
 
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,9 @@ enum {
 	WORDS_PER_THREAD = 24,		/* registers, and a pointer or two to a stack */
 	CONTROL_WORDS = PAGE_BYTES / 8, /* struct pthread is 2,304 bytes long */
 	LINK_MAX_BYTES = 1024,		/* where in it the link of glibc's lists is, at most */
-	THREADS_MAX = 1 << 20,
+	CONTROLS_MAX = 4096,		/* glibc keeps a few of threads that have ended */
 	VECTOR_MAX = 65536,
+	AT_ONCE = 64,
 };
 
 #define STACK_MAX_BYTES (UINT64_C(1) << 40)
@@ -104,9 +106,10 @@ static void follow_list(struct threads *threads, uint64_t head, uint64_t first)
 {
 	const uint64_t control = control_of_link(threads->work, first);
 	const uint64_t offset = first - control;
+	const size_t most = 2 * threads->work->from->thread_count + CONTROLS_MAX;
 	uint64_t previous = head;
 
-	for (uint64_t at = first; control && at != head && threads->count < THREADS_MAX;) {
+	for (uint64_t at = first; control && at != head && threads->count < most;) {
 		struct link link;
 
 		if (!seep_memory_read(threads->work->memory, at, &link, sizeof(link)) ||
@@ -240,15 +243,24 @@ static void find_tls(const struct threads *threads, struct control *control)
 	const bool is_on_stack = control->stack_begin <= control->address &&
 				 control->address < control->stack_end;
 	const uint64_t lowest = is_on_stack ? control->stack_begin : mapping ? mapping->begin : 0;
-	uint64_t entry[2];
+	uint64_t entries[AT_ONCE][2], count = 0;
 
 	control->vector = seep_roots_word(threads->work, control->address + CONTROL_VECTOR * 8);
 	control->vector_count = seep_roots_word(threads->work, control->vector - 16);
 	control->tls_begin = control->address;
-	for (uint64_t i = 1; i <= control->vector_count && i <= VECTOR_MAX; i++) {
-		if (!seep_memory_read(threads->work->memory, control->vector + i * 16, entry,
-				      sizeof(entry)))
-			break;
+	for (uint64_t i = 0; i < control->vector_count && i < VECTOR_MAX; i++) {
+		const uint64_t at = control->vector + (i + 1) * 16, *entry = entries[i % AT_ONCE];
+
+		/* Many at once, as long as all of them are there. */
+		if (i % AT_ONCE == 0 || i >= count) {
+			count = core_smaller(control->vector_count, i + AT_ONCE - i % AT_ONCE);
+			if (!seep_memory_read(threads->work->memory, at, &entries[i % AT_ONCE],
+					      (count - i) * 16))
+				count = i + 1;
+			if (count == i + 1 &&
+			    !seep_memory_read(threads->work->memory, at, &entries[i % AT_ONCE], 16))
+				break;
+		}
 		if (entry[0] < control->tls_begin &&
 		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest)
 			control->tls_begin = entry[0] & ~(uint64_t)7;
