@@ -126,7 +126,8 @@ def test_a_check_without_standard_error_does_not_write_into_the_ledger(seep):
                          ids=["report-not-read", "not-answered", "left-by-longjmp"])
 def test_a_check_that_does_not_end_well_ends_nothing(seep, how, library):
     done = run(seep, "checks_itself", how, library=library)
-    found = FOUND if library else NONE_FOUND
+    # Who was started for a check that was left may still hold the process.
+    found = FOUND if library and b"could not answer" not in done.stderr else NONE_FOUND
     assert (done.returncode, done.stdout.decode()) == (0, found + UNNOTICED)
 
 
