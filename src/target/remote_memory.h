@@ -53,8 +53,8 @@ void seep_memory_forget(struct seep_memory *memory);
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes);
 
 /*
- * Fill in what a scan of process @pid, or of that thread's, may read and take: what a page map that the process holds in
- * memory and the blocks that it can tell of need, and no more than we have room for.
+ * Fill in what a scan of process @pid, or of that thread's, may read and take: what the pages that
+ * the process holds and the blocks that it can tell of need, and no more than we have room for.
  */
 void seep_memory_bound(pid_t pid, struct scan_options *options);
 
