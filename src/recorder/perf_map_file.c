@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/perf_map_file.h"
 
+#include "base/file.h"
 #include "base/procfs.h"
+#include "target/served_files.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,14 +17,14 @@
 enum { PATH_BYTES = 64 };
 
 /* Links lead nowhere but to places below the process's root, as they do for itself. */
-static int open_below(int root, const char *path)
+static int open_below(int folder, const char *path, uint64_t resolve)
 {
 	const struct open_how how = {
-		.flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 }
 
 /* Who a process is now; @uid when that cannot be told. */
@@ -34,22 +37,23 @@ static uint32_t present_uid(uint32_t pid, uint32_t uid)
 
 int seep_perf_map_file_open(uint32_t pid, uint32_t uid, uint32_t here)
 {
+	const uint32_t now = here ? present_uid(here, uid) : uid;
+	/* Into a file system that another user serves we do not go, not even to look for a name. */
+	const bool is_others = here && now != geteuid();
+	SEEP_CLOSED const int root = open(here ? seep_procfs_path((pid_t)here, "root").text : "/",
+					  O_PATH | O_DIRECTORY | O_CLOEXEC);
+	SEEP_CLOSED int folder = -1, file = -1;
 	char path[PATH_BYTES];
-	uint32_t now = here ? present_uid(here, uid) : uid;
 	struct stat st;
-	int root, fd;
 
-	root = open(here ? seep_procfs_path((pid_t)here, "root").text : "/",
-		    O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
+	if (root >= 0 && !(is_others && seep_served_is(root, (pid_t)here)))
+		folder = open_below(root, "tmp", is_others ? RESOLVE_NO_SYMLINKS : 0);
+	(void)snprintf(path, sizeof(path), "perf-%" PRIu32 ".map", pid);
+	if (folder >= 0 && !(is_others && seep_served_is(folder, (pid_t)here)))
+		file = open_below(folder, path, RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
+	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (st.st_uid != uid && st.st_uid != now))
 		return -1;
-	(void)snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", pid);
-	fd = open_below(root, path);
-	(void)close(root);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == uid || st.st_uid == now))
-		return fd;
-	(void)close(fd);
-	return -1;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }

@@ -14,6 +14,7 @@
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
 #include "target/roots.h"
+#include "target/served_files.h"
 #include "target/stop.h"
 
 #include <pthread.h>
@@ -217,6 +218,15 @@ static void ask_to_change(struct job *job)
 		;
 }
 
+/* No call is made in it then: what the kernel reads for that may be of such a file. */
+static bool maps_served_files(const struct job *job)
+{
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges served;
+
+	seep_served_find(job->private->maps.tid, &served);
+	return served.count;
+}
+
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
 static int hold_still(struct job *job)
 {
@@ -244,6 +254,11 @@ static int hold_still(struct job *job)
 	/* It makes no system call any more, nor does anybody wait for it to go on. */
 	if (job->options->moment == SEEP_SCAN_DYING)
 		return 0;
+	if (maps_served_files(job)) {
+		add_caveat(job, "the process stood still for the whole scan, and what it maps of files "
+				"that a process of another user serves (FUSE) was not looked through");
+		return 0;
+	}
 	ask_to_change(job);
 	if (seep_stop_may_copy(job->stopped, &why) &&
 	    seep_stop_copy(job->stopped, &job->copy, &why) == 0) {
@@ -342,7 +357,7 @@ static int mark(struct job *job)
 	int rc;
 
 	seep_memory_bound(private->maps.tid, &options);
-	seep_untouched_init(&untouched, job->copy ? job->copy : job->pid, &private->maps);
+	seep_untouched_init(&untouched, job->copy, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
 		seep_memory_keep(private->memory,

@@ -122,19 +122,21 @@ bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, u
 	return pagemap_read(pages, begin, end, found);
 }
 
-void seep_untouched_init(struct seep_untouched *untouched, pid_t pid, const struct seep_maps *maps)
+void seep_untouched_init(struct seep_untouched *untouched, pid_t copy, const struct seep_maps *maps)
 {
 	*untouched = (struct seep_untouched){ .maps = maps };
-	seep_present_pages_init(&untouched->pages, pid);
+	seep_present_pages_init(&untouched->image_pages, copy ? copy : maps->tid);
+	seep_present_pages_init(&untouched->shared_pages, maps->tid);
 }
 
 void seep_untouched_done(struct seep_untouched *untouched)
 {
-	seep_present_pages_done(&untouched->pages);
+	seep_present_pages_done(&untouched->image_pages);
+	seep_present_pages_done(&untouched->shared_pages);
 	seep_ranges_done(&untouched->others);
 }
 
-/* What cannot be told, and pages that files or other processes may fill, count as touched. */
+/* What cannot be told counts as touched. */
 static void look(struct seep_untouched *untouched, uint64_t address)
 {
 	const struct seep_mapping *mapping = seep_maps_find(untouched->maps, address);
@@ -145,8 +147,10 @@ static void look(struct seep_untouched *untouched, uint64_t address)
 	if (mapping)
 		untouched->end = core_smaller(mapping->end, untouched->begin + LOOK_BYTES);
 	others->count = 0;
-	if (!mapping || mapping->shared || mapping->inode ||
-	    !seep_present_pages_find(&untouched->pages, untouched->begin, untouched->end, others)) {
+	if (!mapping ||
+	    !seep_present_pages_find(mapping->shared ? &untouched->shared_pages
+						     : &untouched->image_pages,
+				     untouched->begin, untouched->end, others)) {
 		others->count = 0;
 		seep_ranges_add(others, untouched->begin, untouched->end);
 	}

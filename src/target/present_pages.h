@@ -25,18 +25,19 @@ bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, u
 			     struct seep_ranges *found);
 
 /*
- * Which memory of a process was never touched and holds zeros: private anonymous memory whose pages
- * are not there. To read it would give zeros too, but takes long where there is much.
+ * Which memory of a process it never touched: holes, that hold zeros, and pages of files, in which
+ * it has left no pointer. To read them takes long where there is much, and fills holes of files.
  */
 struct seep_untouched {
 	const struct seep_maps *maps;
-	struct seep_present_pages pages;
+	struct seep_present_pages image_pages;	/* of private memory */
+	struct seep_present_pages shared_pages; /* which a copy has not until it touches them */
 	uint64_t begin, end;	   /* where the last look was */
 	struct seep_ranges others; /* what there is touched */
 };
 
-/* @pid: the process with these mappings, or a copy of it. @maps is borrowed. */
-void seep_untouched_init(struct seep_untouched *untouched, pid_t pid, const struct seep_maps *maps);
+/* @copy: of the process with these mappings; 0: there is none. @maps is borrowed. */
+void seep_untouched_init(struct seep_untouched *untouched, pid_t copy, const struct seep_maps *maps);
 void seep_untouched_done(struct seep_untouched *untouched);
 
 /* For scan_options.untouched. @user: struct seep_untouched */

@@ -6,6 +6,7 @@
 #include "base/work.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "target/served_files.h"
 #include "target/stop_refusal.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ struct seep_memory {
 	struct entry **leaves;
 	uint64_t passing_at; /* address of what passes */
 	uint64_t passing_bytes;
+	struct seep_ranges served; /* is not read: to do so may wait for ever */
 	struct iovec *taken; /* data and the rest of our memory for it */
 	size_t taken_count;
 };
@@ -81,8 +83,14 @@ static void *allocate(void *user, uint64_t bytes)
 /* As process_vm_readv(): how much could be read before a page that cannot; 0 or -1 none. */
 static ssize_t read_into(const struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
 {
-	const struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
+	struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
+	uint64_t begin = address, end = address + bytes;
 
+	if (memory->served.count) {
+		if (!seep_ranges_gap(&memory->served, &begin, end, &end) || begin != address)
+			return 0;
+		bytes = here.iov_len = there.iov_len = end - begin;
+	}
 	if (memory->fd >= 0)
 		return pread(memory->fd, to, bytes, (off_t)address);
 	return process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
@@ -287,6 +295,8 @@ int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_me
 	memory->slots_used = memory->hand = PASSING_SLOTS;
 	rc = choose_way(memory, err);
 	if (rc == 0)
+		seep_served_find(pid, &memory->served);
+	if (rc == 0)
 		rc = make_cache(memory, kept_bytes, err);
 	if (rc < 0) {
 		seep_memory_close(memory);
@@ -325,6 +335,7 @@ void seep_memory_close(struct seep_memory *memory)
 		(void)munmap(memory->taken[i].iov_base, memory->taken[i].iov_len);
 	if (memory->fd >= 0)
 		(void)close(memory->fd);
+	seep_ranges_done(&memory->served);
 	free(memory->taken);
 	free(memory);
 }

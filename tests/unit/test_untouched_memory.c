@@ -4,7 +4,9 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -50,14 +52,14 @@ TEST(pages_that_were_written_are_told_from_others)
 	struct seep_maps maps;
 
 	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
-	seep_untouched_init(&untouched, getpid(), &maps);
+	seep_untouched_init(&untouched, 0, &maps);
 	assert_int_equal(touched_bytes(&untouched, private, private + BYTES), 0);
 	seep_untouched_done(&untouched);
 	touch(private);
 	touch(private + 5 * PAGE + 7);
 	touch(private + 6 * PAGE);
 	touch(private + BYTES - 1);
-	seep_untouched_init(&untouched, getpid(), &maps);
+	seep_untouched_init(&untouched, 0, &maps);
 	assert_int_equal(seep_untouched_bytes(&untouched, private + 100, BYTES - 100), 0);
 	assert_int_equal(seep_untouched_bytes(&untouched, private + PAGE + 8, BYTES / 2),
 			 4 * PAGE - 8);
@@ -69,12 +71,13 @@ TEST(pages_that_were_written_are_told_from_others)
 	munmap((void *)(uintptr_t) private, BYTES);
 }
 
-TEST(what_may_hold_other_than_zeros_counts_as_touched)
+TEST(pages_of_files_count_as_touched_once_they_were)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	uint64_t shared, of_file, nowhere;
 	struct seep_untouched untouched;
 	struct seep_maps maps;
+	pid_t other;
 
 	assert_int_equal(ftruncate(fd, 64 * PAGE), 0);
 	shared = map(MAP_SHARED, fd, 64 * PAGE);
@@ -82,12 +85,24 @@ TEST(what_may_hold_other_than_zeros_counts_as_touched)
 	nowhere = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 64 * PAGE);
 	munmap((void *)(uintptr_t)nowhere, 64 * PAGE);
 	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
-	seep_untouched_init(&untouched, getpid(), &maps);
-	assert_int_equal(seep_untouched_bytes(&untouched, shared, 64 * PAGE), 0);
-	assert_int_equal(seep_untouched_bytes(&untouched, of_file, 64 * PAGE), 0);
+	touch(shared + 3 * PAGE);
+	touch(of_file + 5 * PAGE);
+	/* A copy does not have the shared page until it touches it. */
+	other = fork();
+	if (other == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	seep_untouched_init(&untouched, other, &maps);
+	assert_int_equal(seep_untouched_bytes(&untouched, shared, 64 * PAGE), 3 * PAGE);
+	assert_int_equal(touched_bytes(&untouched, shared, shared + 64 * PAGE), PAGE);
+	assert_int_equal(seep_untouched_bytes(&untouched, of_file, 64 * PAGE), 5 * PAGE);
+	assert_int_equal(touched_bytes(&untouched, of_file, of_file + 64 * PAGE), PAGE);
 	assert_int_equal(seep_untouched_bytes(&untouched, nowhere, 64 * PAGE), 0);
 	assert_int_equal(seep_untouched_bytes(&untouched, UINT64_MAX - PAGE, PAGE), 0);
 	seep_untouched_done(&untouched);
+	(void)kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
 	seep_maps_done(&maps);
 	munmap((void *)(uintptr_t)shared, 64 * PAGE);
 	munmap((void *)(uintptr_t)of_file, 64 * PAGE);

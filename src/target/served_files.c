@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Told by the device, for what tells the type of a file system would ask its server. A device
+ * counts as served if nothing says that it is not: the file may be of a mount namespace that
+ * nobody sees any more.
+ */
+#include "target/served_files.h"
+
+#include "base/maps.h"
+#include "base/procfs.h"
+#include "base/xalloc.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+struct devices {
+	uint64_t *items; /* that no user serves */
+	size_t count;
+};
+
+static uint64_t device(unsigned major, unsigned minor)
+{
+	return (uint64_t)major << 32 | minor;
+}
+
+/*
+ * @line is of mountinfo. In a mount namespace of his own a user may mount FUSE and, over it,
+ * overlays; in ours what somebody else has mounted names him.
+ */
+static bool is_served(const char *line, bool is_ours)
+{
+	static const char own_id[] = ",user_id=";
+	const char *type = strstr(line, " - "), *options = strrchr(line, ' '), *user;
+
+	if (!type)
+		return true;
+	type += 3;
+	if (strncmp(type, "fuse", 4) != 0)
+		return !is_ours && strncmp(type, "overlay ", 8) == 0;
+	user = strstr(options, own_id);
+	return !is_ours || !user || strtoul(user + strlen(own_id), NULL, 10) != geteuid();
+}
+
+static void add_mounts(struct devices *devices, uint32_t pid, bool is_ours)
+{
+	char *text = seep_procfs_read(pid, "mountinfo", NULL), *end;
+	unsigned major, minor;
+
+	for (char *line = text; line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 && !is_served(line, is_ours))
+			*SEEP_APPEND(devices->items, devices->count) = device(major, minor);
+	}
+	free(text);
+}
+
+/* The kernel's own file systems of memory are mounted nowhere. */
+static void add_memory(struct devices *devices, unsigned flags)
+{
+	const int fd = memfd_create("seep", MFD_CLOEXEC | flags);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0)
+		*SEEP_APPEND(devices->items, devices->count) = device(major(st.st_dev),
+								      minor(st.st_dev));
+	(void)close(fd);
+}
+
+static int by_device(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static struct devices find_devices(pid_t pid)
+{
+	struct devices devices = { 0 };
+
+	add_mounts(&devices, (uint32_t)getpid(), true);
+	add_mounts(&devices, (uint32_t)pid, false);
+	add_memory(&devices, 0);
+	add_memory(&devices, MFD_HUGETLB);
+	if (devices.count)
+		qsort(devices.items, devices.count, sizeof(*devices.items), by_device);
+	return devices;
+}
+
+static bool has(const struct devices *devices, uint64_t wanted)
+{
+	return devices->count && bsearch(&wanted, devices->items, devices->count,
+					 sizeof(*devices->items), by_device);
+}
+
+void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
+{
+	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
+	struct seep_procfs_status status;
+	struct devices devices;
+
+	*ret_ranges = (struct seep_ranges){ 0 };
+	if ((seep_procfs_status((uint32_t)pid, &status) && status.uid == geteuid() &&
+	     status.real_uid == geteuid()) ||
+	    seep_maps_read(pid, &maps, NULL) < 0)
+		return;
+	devices = find_devices(pid);
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct seep_mapping *mapping = &maps.items[i];
+
+		/* What is no file has another name than a path. */
+		if (mapping->name[0] == '/' &&
+		    !has(&devices, device(mapping->device_major, mapping->device_minor)))
+			seep_ranges_add(ret_ranges, mapping->begin, mapping->end);
+	}
+	free(devices.items);
+}
+
+bool seep_served_is(int fd, pid_t pid)
+{
+	struct devices devices = find_devices(pid);
+	struct statx st;
+	const bool is_known = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) == 0 &&
+			      has(&devices, device(st.stx_dev_major, st.stx_dev_minor));
+
+	free(devices.items);
+	return !is_known;
+}
