@@ -126,7 +126,7 @@ static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 {
 	const struct seep_roots_work *work = threads->work;
 	const size_t count = (size_t)(end - begin) / 8;
-	uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
+	SEEP_FREED uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
 
 	if (seep_memory_read(work->memory, begin, words, count * sizeof(*words)))
 		for (size_t i = 0; i + 2 <= count; i++) {
@@ -139,7 +139,6 @@ static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 				continue;
 			follow_list(threads, head, next);
 		}
-	free(words);
 }
 
 static void find_controls(struct threads *threads)
