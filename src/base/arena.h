@@ -6,7 +6,7 @@
 #ifndef SEEP_BASE_ARENA_H
 #define SEEP_BASE_ARENA_H
 
-#include "base/error.h"
+#include "base/release.h"
 
 #include <stddef.h>
 #include <stdint.h>

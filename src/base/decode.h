@@ -8,6 +8,7 @@
 #define SEEP_BASE_DECODE_H
 
 #include "base/error.h"
+#include "base/release.h"
 
 #include <stddef.h>
 #include <stdint.h>

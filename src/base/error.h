@@ -9,16 +9,6 @@
 #define SEEP_NODISCARD __attribute__((warn_unused_result))
 #define SEEP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* Before the declaration of a local: @function gets a pointer to it in the end. */
-#define SEEP_RELEASED(function) __attribute__((cleanup(function)))
-
-/* Define @free_at() for SEEP_RELEASED() of a local pointer to a @type, which @free takes. */
-#define SEEP_FREE_AT(type, free)                     \
-	static inline void free##_at(type **pointer) \
-	{                                            \
-		free(*pointer);                      \
-	}
-
 /* Codes are returned negated: -SEEP_ECORRUPT. Their numbers are not stored anywhere. */
 enum seep_code {
 	SEEP_ESYS = 1,	   /* the operating system refused; the sentence has strerror */

@@ -17,12 +17,6 @@
 
 enum { FIRST_READ_BYTES = 16 * 1024, NOBODYS_GROUP = 65534 };
 
-void seep_close_at(const int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-}
-
 int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_data,
 		      size_t *ret_bytes, struct seep_error *err)
 {

@@ -15,10 +15,6 @@
 
 #include "base/error.h"
 
-/* Before the declaration of a local descriptor: unless it is negative it is closed in the end. */
-#define SEEP_CLOSED SEEP_RELEASED(seep_close_at)
-void seep_close_at(const int *fd);
-
 /**
  * seep_file_read - read a whole file into memory
  * @max_bytes: refuse more than this; also the bound for files whose size is unknown (/proc)

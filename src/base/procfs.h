@@ -7,6 +7,7 @@
 #define SEEP_BASE_PROCFS_H
 
 #include "base/error.h"
+#include "base/release.h"
 
 #include <dirent.h>
 #include <stdbool.h>

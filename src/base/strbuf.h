@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/release.h"
 
 /* Read the fields freely; change them only through the functions. */
 struct seep_strbuf {
@@ -33,7 +34,7 @@ void seep_strbuf_init(struct seep_strbuf *buf, size_t ceiling);
 
 /* Declare one as a local variable, which is released in the end. */
 #define SEEP_STRBUF(name, most) \
-	struct seep_strbuf name __attribute__((cleanup(seep_strbuf_done))) = seep_strbuf_of(most)
+	SEEP_RELEASED(seep_strbuf_done) struct seep_strbuf name = seep_strbuf_of(most)
 struct seep_strbuf seep_strbuf_of(size_t ceiling);
 
 /* Release the text. The buffer may be initialised again. Zeroed storage is accepted. */

@@ -20,14 +20,6 @@ static void *checked(void *block)
 	abort();
 }
 
-void seep_free_at(void *pointer)
-{
-	void *block;
-
-	memcpy(&block, pointer, sizeof(block));
-	free(block);
-}
-
 void *seep_xmalloc(size_t bytes)
 {
 	seep_work_takes(bytes);

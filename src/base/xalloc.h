@@ -11,12 +11,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/release.h"
 
 #define SEEP_RETURNS_MEMORY __attribute__((malloc, returns_nonnull, warn_unused_result))
-
-/* Before the declaration of local pointers, which have a value from there on: free() in the end. */
-#define SEEP_FREED SEEP_RELEASED(seep_free_at)
-void seep_free_at(void *pointer);
 
 /* @bytes may be 0; the result is a pointer that free() takes, all the same. */
 void *seep_xmalloc(size_t bytes) SEEP_RETURNS_MEMORY;

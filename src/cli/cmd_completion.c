@@ -12,7 +12,6 @@
 
 #include "base/path.h"
 #include "base/terminal.h"
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "recorder/census.h"
 

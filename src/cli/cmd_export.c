@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/keep_options.h"

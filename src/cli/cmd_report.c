@@ -2,7 +2,6 @@
 /* "seep report": print a recording or a ledger. */
 #include <stdio.h>
 
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/keep_options.h"
 #include "cli/leak_options.h"

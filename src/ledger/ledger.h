@@ -26,8 +26,12 @@
 #define LEDGER_SUFFIX ".ledger"
 /* In its place: the file that has the ledger's page of sums, once there may be children. */
 #define LEDGER_SUMS_SUFFIX ".sums"
+/* Where the folder seep-UID of ledgers is if nobody says: in the first of these that will do. */
+#define LEDGER_ROOTS "/dev/shm", "/run/user/" /* UID */, "/var/tmp", "/tmp"
 
 enum {
+	LEDGER_ROOT_COUNT = 4,
+	LEDGER_ROOT_OF_USER = 1, /* the one that the user's number goes with */
 	LEDGER_PAGE_BYTES = 4096,
 	LEDGER_FIXED_BYTES = 4 * LEDGER_PAGE_BYTES, /* in front of the tables */
 	LEDGER_ROW_ID_BITS = 25,

@@ -11,6 +11,7 @@
 #define SEEP_PROFILE_PROFILE_H
 
 #include "base/error.h"
+#include "base/release.h"
 #include "ledger/kind.h"
 #include "profile/figures.h"
 

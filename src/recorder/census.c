@@ -28,7 +28,7 @@ struct taking {
 	bool may_be_reaped; /* what is in it */
 	bool tidies;	    /* figures are not asked for, and what is half-made goes */
 	/* Folders that were looked through. */
-	struct stat taken[SEEP_LEDGERDIR_USUAL + 1];
+	struct stat taken[LEDGER_ROOT_COUNT + 1];
 	unsigned taken_count;
 	size_t other_version_count;   /* of the ledgers in @dir */
 	size_t other_version_problem; /* index of the sentence about them */
@@ -245,7 +245,7 @@ int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 	taking.may_be_reaped = true;
 	rc = asked ? take_folder(&taking, asked, err) : 0;
 	taking.may_be_reaped = !asked;
-	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
+	for (unsigned i = 0; i < LEDGER_ROOT_COUNT && rc == 0; i++) {
 		SEEP_FREED char *folder = seep_ledgerdir_usual(i);
 
 		rc = take_folder(&taking, folder, err);

@@ -18,12 +18,11 @@
 
 char *seep_ledgerdir_usual(unsigned i)
 {
-	static const char *const roots[SEEP_LEDGERDIR_USUAL] = { "/dev/shm", NULL, "/var/tmp",
-								 "/tmp" };
+	static const char *const roots[LEDGER_ROOT_COUNT] = { LEDGER_ROOTS };
 	const unsigned uid = geteuid();
 
-	if (!roots[i])
-		return seep_xasprintf("/run/user/%u/seep-%u", uid, uid);
+	if (i == LEDGER_ROOT_OF_USER)
+		return seep_xasprintf("%s%u/seep-%u", roots[i], uid, uid);
 	return seep_xasprintf("%s/seep-%u", roots[i], uid);
 }
 
@@ -135,7 +134,7 @@ static struct candidate *best_of(struct candidate *candidates, uint64_t wanted_b
 {
 	struct candidate *best = NULL;
 
-	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++)
+	for (unsigned i = 0; i < LEDGER_ROOT_COUNT; i++)
 		if (!candidates[i].is_out &&
 		    (!best || is_better(&candidates[i], best, wanted_bytes)))
 			best = &candidates[i];
@@ -162,13 +161,13 @@ static int choose_usual(uint64_t ledger_bytes, struct seep_ledger_place *place,
 			struct seep_error *err)
 {
 	const uint64_t wanted_bytes = ledger_bytes ? ledger_bytes : PLENTY_BYTES;
-	struct candidate candidates[SEEP_LEDGERDIR_USUAL] = { 0 };
+	struct candidate candidates[LEDGER_ROOT_COUNT] = { 0 };
 	struct candidate *usual = NULL, *chosen;
 	struct seep_error first = { 0 };
 	int r = seep_fail(&first, SEEP_ENOTFOUND,
 			  "there is no folder for ledgers; set SEEP_DIR to one");
 
-	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++) {
+	for (unsigned i = 0; i < LEDGER_ROOT_COUNT; i++) {
 		candidates[i].path = seep_ledgerdir_usual(i);
 		look_at(&candidates[i], ledger_bytes != 0);
 		if (!usual && !candidates[i].is_out)
@@ -192,7 +191,7 @@ static int choose_usual(uint64_t ledger_bytes, struct seep_ledger_place *place,
 	} else if (err) {
 		*err = first;
 	}
-	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++) {
+	for (unsigned i = 0; i < LEDGER_ROOT_COUNT; i++) {
 		free(candidates[i].root);
 		free(candidates[i].path);
 	}

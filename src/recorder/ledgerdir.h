@@ -6,6 +6,7 @@
 #define SEEP_RECORDER_LEDGERDIR_H
 
 #include "base/error.h"
+#include "ledger/ledger.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,11 +14,7 @@
 /* $SEEP_DIR made absolute; NULL: not set. Release with free(). */
 char *seep_ledgerdir_asked(void);
 
-/*
- * Where ledgers lie if nobody says: seep-<euid> in /dev/shm, in the user's run-time folder, in
- * /var/tmp and in /tmp; @i is below SEEP_LEDGERDIR_USUAL. Not all are there. Release with free().
- */
-enum { SEEP_LEDGERDIR_USUAL = 4 };
+/* Where ledgers lie if nobody says: @i of LEDGER_ROOTS. Not all are there. Release with free(). */
 char *seep_ledgerdir_usual(unsigned i) __attribute__((returns_nonnull));
 
 /**

@@ -2,7 +2,6 @@
 /* Opening a file that may have been made to harm its reader. */
 #include "recording/recording.h"
 
-#include "base/file.h"
 #include "base/strbuf.h"
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "report/report_parts.h"
 #include "view/growth_view.h"
 #include "view/view_foot.h"

@@ -6,7 +6,6 @@
 
 #include "analysis/suppressions.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "report/report_parts.h"
 #include "view/leaks_view.h"
 #include "view/view_foot.h"

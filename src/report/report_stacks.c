@@ -6,7 +6,6 @@
 #include "analysis/threads.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "report/report_parts.h"
 #include "view/frame_text.h"
 #include "view/growth_view.h"

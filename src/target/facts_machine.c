@@ -61,12 +61,11 @@ struct seep_room seep_facts_room(struct seep_facts *facts, const char *path, con
 
 void seep_facts_look_at_output(struct seep_facts *facts)
 {
-	char *cwd = getcwd(NULL, 0);
+	SEEP_FREED char *cwd = getcwd(NULL, 0);
 
 	facts->looked |= SEEP_FACTS_OUTPUT;
 	facts->output = seep_facts_room(facts, ".", cwd ? cwd : ".");
 	facts->output_writable = access(".", W_OK) == 0;
-	free(cwd);
 }
 
 static bool kernel_populates(void)
@@ -96,7 +95,7 @@ static const char *confinement(struct seep_facts *facts)
 /* Remove the ledgers of a process that has ended. Returns whether there was one. */
 static bool remove_ledgers(const char *folder, uint32_t pid)
 {
-	char *part = seep_xasprintf(".%u.", pid);
+	SEEP_FREED char *part = seep_xasprintf(".%u.", pid);
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	bool found = false;
@@ -109,7 +108,6 @@ static bool remove_ledgers(const char *folder, uint32_t pid)
 	}
 	if (dir)
 		(void)closedir(dir);
-	free(part);
 	return found;
 }
 
@@ -146,7 +144,7 @@ static void look_at_library(struct seep_facts *facts)
 	struct seep_machine_facts *machine = &facts->machine;
 	struct seep_error err = { 0 };
 	struct statvfs fs;
-	char *path = NULL;
+	SEEP_FREED char *path = NULL;
 
 	if (seep_runtime_find(&path, &err) < 0) {
 		machine->library_problem = seep_facts_keep(facts, err.text);
@@ -154,7 +152,6 @@ static void look_at_library(struct seep_facts *facts)
 	}
 	machine->library = seep_facts_keep(facts, path);
 	machine->library_noexec = statvfs(path, &fs) == 0 && (fs.f_flag & ST_NOEXEC);
-	free(path);
 }
 
 void seep_facts_look_at_machine(struct seep_facts *facts, const char *ledger_dir,

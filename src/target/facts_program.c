@@ -47,10 +47,10 @@ static void take_line(struct seep_facts *facts, char *line)
 static void list_libraries(struct seep_facts *facts)
 {
 	/* Of a link the loader would take $ORIGIN for the link's folder, the kernel does not. */
-	char *real = realpath(facts->program.loaded, NULL);
+	SEEP_FREED char *real = realpath(facts->program.loaded, NULL);
 	char *argv[] = { facts->program.kind.loader, real, NULL };
 	const char *path = getenv("LD_LIBRARY_PATH");
-	char *search = seep_xasprintf("LD_LIBRARY_PATH=%s", path ? path : "");
+	SEEP_FREED char *search = seep_xasprintf("LD_LIBRARY_PATH=%s", path ? path : "");
 	/* The loader's own option --list gives up where a library is missing. */
 	char *envp[] = { (char *)(uintptr_t) "LD_TRACE_LOADED_OBJECTS=1", search, NULL };
 	struct seep_capture capture;
@@ -62,8 +62,6 @@ static void list_libraries(struct seep_facts *facts)
 			take_line(facts, line);
 		free(capture.text);
 	}
-	free(search);
-	free(real);
 }
 
 /* "#!/usr/bin/env [-S] python3 ...": the word after env. NULL: it is no such script. */
@@ -85,7 +83,7 @@ static char *env_word(const char *path)
 /* What stays in the process in the end. Takes @found. */
 static struct seep_program follow_env(struct seep_program found)
 {
-	char *word = env_word(found.path);
+	SEEP_FREED char *word = env_word(found.path);
 	struct seep_program next = { 0 };
 
 	if (word && seep_preflight(word, &next, NULL) == 0) {
@@ -96,7 +94,6 @@ static struct seep_program follow_env(struct seep_program found)
 		seep_program_done(&found);
 		found = next;
 	}
-	free(word);
 	return found;
 }
 

@@ -2,8 +2,6 @@
 #include "target/leak_scan.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/path.h"
 #include "base/procfs.h"
 #include "base/work.h"
 #include "base/units.h"

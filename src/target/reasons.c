@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NOTE SEEP_FINDING_NOTE
@@ -412,7 +411,7 @@ void seep_reasons_find(const struct seep_facts *facts, struct seep_findings *fou
 
 bool seep_reasons_first(const struct seep_facts *facts, struct seep_finding *ret_finding)
 {
-	struct seep_findings *found = seep_xmalloc(sizeof(*found));
+	SEEP_FREED struct seep_findings *found = seep_xmalloc(sizeof(*found));
 	size_t i = 0;
 
 	judge_beginning(facts, found);
@@ -422,6 +421,5 @@ bool seep_reasons_first(const struct seep_facts *facts, struct seep_finding *ret
 		*ret_finding = found->items[i];
 	else
 		i = SEEP_FINDINGS_MAX;
-	free(found);
 	return i < SEEP_FINDINGS_MAX;
 }

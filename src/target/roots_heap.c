@@ -311,7 +311,7 @@ static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t addr
 {
 	const unsigned shift = work->from->header->blocks.granule_shift;
 	const size_t pages = ledger_leaf_cells(shift) / CELLS_PER_PAGE;
-	uint8_t *written = seep_xcalloc(pages, 1);
+	SEEP_FREED uint8_t *written = seep_xcalloc(pages, 1);
 
 	if (seep_memory_read(work->memory, leaf + ledger_leaf_pages(shift) * PAGE_BYTES, written,
 			     pages))
@@ -320,7 +320,6 @@ static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t addr
 				add_cell_page(work, leaf + i * PAGE_BYTES,
 					      address + ((uint64_t)i * CELLS_PER_PAGE << shift),
 					      found);
-	free(written);
 }
 
 static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t address,

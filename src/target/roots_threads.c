@@ -126,7 +126,7 @@ static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 {
 	const struct seep_roots_work *work = threads->work;
 	const size_t count = (size_t)(end - begin) / 8;
-	uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
+	SEEP_FREED uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
 
 	if (seep_memory_read(work->memory, begin, words, count * sizeof(*words)))
 		for (size_t i = 0; i + 2 <= count; i++) {
@@ -139,7 +139,6 @@ static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 				continue;
 			follow_list(threads, head, next);
 		}
-	free(words);
 }
 
 static void find_controls(struct threads *threads)
@@ -232,6 +231,15 @@ static void find_stack(const struct threads *threads, struct control *control)
 		}
 }
 
+/* @count of them, or only the first where not all are there. Returns how many; 0: none. */
+static uint64_t read_entries(struct seep_memory *memory, uint64_t at, uint64_t count,
+			     uint64_t ret_entries[][2])
+{
+	if (seep_memory_read(memory, at, ret_entries, count * sizeof(*ret_entries)))
+		return count;
+	return seep_memory_read(memory, at, ret_entries, sizeof(*ret_entries));
+}
+
 /*
  * The vector has for each module where its variables are: of modules that were there at the start
  * in one run right below the control block. In front of it is its length.
@@ -243,27 +251,21 @@ static void find_tls(const struct threads *threads, struct control *control)
 	const bool is_on_stack = control->stack_begin <= control->address &&
 				 control->address < control->stack_end;
 	const uint64_t lowest = is_on_stack ? control->stack_begin : mapping ? mapping->begin : 0;
-	uint64_t entries[AT_ONCE][2], count = 0;
+	uint64_t entries[AT_ONCE][2], most, count;
 
 	control->vector = seep_roots_word(threads->work, control->address + CONTROL_VECTOR * 8);
 	control->vector_count = seep_roots_word(threads->work, control->vector - 16);
 	control->tls_begin = control->address;
-	for (uint64_t i = 0; i < control->vector_count && i < VECTOR_MAX; i++) {
-		const uint64_t at = control->vector + (i + 1) * 16, *entry = entries[i % AT_ONCE];
-
-		/* Many at once, as long as all of them are there. */
-		if (i % AT_ONCE == 0 || i >= count) {
-			count = core_smaller(control->vector_count, i + AT_ONCE - i % AT_ONCE);
-			if (!seep_memory_read(threads->work->memory, at, &entries[i % AT_ONCE],
-					      (count - i) * 16))
-				count = i + 1;
-			if (count == i + 1 &&
-			    !seep_memory_read(threads->work->memory, at, &entries[i % AT_ONCE], 16))
-				break;
-		}
-		if (entry[0] < control->tls_begin &&
-		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest)
-			control->tls_begin = entry[0] & ~(uint64_t)7;
+	most = core_smaller(control->vector_count, VECTOR_MAX);
+	for (uint64_t i = 0; i < most; i += count) {
+		count = read_entries(threads->work->memory, control->vector + (i + 1) * 16,
+				     core_smaller(most - i, AT_ONCE), entries);
+		if (count == 0)
+			break;
+		for (uint64_t k = 0; k < count; k++)
+			if (entries[k][0] < control->tls_begin && entries[k][0] >= lowest &&
+			    control->address - entries[k][0] <= STATIC_TLS_MAX_BYTES)
+				control->tls_begin = entries[k][0] & ~(uint64_t)7;
 	}
 	control->tls_end = control->address + PAGE_BYTES;
 	if (is_on_stack)

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "view/frame_text.h"
 #include "view/leaks_view.h"

@@ -265,28 +265,31 @@ VERDICT_TEST(a_suppressed_root_takes_along_what_it_leads_to)
 	assert_int_equal(g.profile->scan.suppressions[2].leaks, 0);
 }
 
-VERDICT_TEST(a_rule_for_roots_leaves_what_goes_with_others)
+VERDICT_TEST(a_rule_leaves_what_goes_with_others_or_is_ignored)
 {
-	start(2);
-	rules("{\nroots\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:malloc\nfun:f0\n}");
-	block(1, 10, SCAN_LOST);
-	edge(1);
-	block(0, 20, SCAN_LOST);
-	block(0, 30, SCAN_LOST);
-	judge();
-	assert_leaks("LOST f1 1 10 +1 20\nLOST-WITH f0 1 20 of 1\nSUPPRESSED f0 1 30 by roots\n");
-}
+	static const struct {
+		uint32_t first, second; /* contexts; the first is lost */
+		unsigned others;	/* their state */
+		const char *rules, *leaks;
+	} cases[] = {
+		{ 1, 0, SCAN_LOST,
+		  "{\nroots\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:malloc\nfun:f0\n}",
+		  "LOST f1 1 10 +1 20\nLOST-WITH f0 1 20 of 1\nSUPPRESSED f0 1 30 by roots\n" },
+		{ 0, 1, SCAN_IGNORED, "leak:f0",
+		  "SUPPRESSED f0 1 10 by leak:f0\nIGNORED f0 1 30\nIGNORED f1 1 20\n" },
+	};
 
-VERDICT_TEST(what_is_ignored_stays_ignored)
-{
-	start(2);
-	rules("leak:f0");
-	block(0, 10, SCAN_LOST);
-	edge(1);
-	block(1, 20, SCAN_IGNORED);
-	block(0, 30, SCAN_IGNORED);
-	judge();
-	assert_leaks("SUPPRESSED f0 1 10 by leak:f0\nIGNORED f0 1 30\nIGNORED f1 1 20\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		start(2);
+		rules(cases[i].rules);
+		block(cases[i].first, 10, SCAN_LOST);
+		edge(1);
+		block(cases[i].second, 20, cases[i].others);
+		block(0, 30, cases[i].others);
+		judge();
+		assert_leaks(cases[i].leaks);
+		tear_down(NULL);
+	}
 }
 
 /* A dead thread's vector of variables leads to what they held, which is the program's loss. */

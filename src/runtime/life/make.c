@@ -74,7 +74,7 @@ static long open_private(const char *path, uint32_t uid, struct stat *ret)
 
 static long open_directory(uint32_t uid, struct stat *ret)
 {
-	static const char *const roots[] = { "/dev/shm", "/run/user/", "/var/tmp", "/tmp" };
+	static const char *const roots[LEDGER_ROOT_COUNT] = { LEDGER_ROOTS };
 	static char path[ROOT_BYTES];
 	char user[RT_DECIMAL_BYTES];
 	long fd = wanted_dir ? open_private(wanted_dir, uid, ret) : -ENOENT;
@@ -83,8 +83,9 @@ static long open_directory(uint32_t uid, struct stat *ret)
 	/* Not without need: it is a page of a forked child's. */
 	if (rt_ledger_dir != dir)
 		rt_ledger_dir = dir;
-	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
-		(void)rt_text(path, sizeof(path), roots[i], i == 1 ? number : "", "/seep-", number);
+	for (size_t i = 0; fd < 0 && i < LEDGER_ROOT_COUNT; i++) {
+		(void)rt_text(path, sizeof(path), roots[i], i == LEDGER_ROOT_OF_USER ? number : "",
+			      "/seep-", number);
 		/* The program's umask may have taken our own access away. */
 		if (rt_syscall3(SYS_mkdir, (long)path, 0700, 0) == 0)
 			(void)rt_syscall3(SYS_chmod, (long)path, 0700, 0);
