@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libiberty's callback interface is used because it can be left in the middle: neither demangler
- * holds memory while it prints, so a jump out of the callback ends an endless name.
+ * holds memory then, so a jump ends an endless name: out of the callback where its text grows, out
+ * of a timer's signal where nothing comes (a pack of types in each other takes 2^n steps).
  */
 #include "symbol/demangle.h"
 
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { NAME_MAX_BYTES = 4096, TEXT_MAX_BYTES = 16 << 10 };
+enum {
+	NAME_MAX_BYTES = 4096,
+	TEXT_MAX_BYTES = 16 << 10,
+	QUICK_BYTES = 128, /* of a name that is done in some milliseconds, whatever it is */
+	TIME_MAX_NS = 100000000,
+};
 
 struct output {
-	jmp_buf too_long;
+	jmp_buf too_much;
 	size_t used;
 	char text[TEXT_MAX_BYTES];
 };
@@ -23,38 +33,80 @@ static void collect(const char *text, size_t bytes, void *opaque)
 	struct output *out = opaque;
 
 	if (bytes >= sizeof(out->text) - out->used)
-		longjmp(out->too_long, 1);
+		longjmp(out->too_much, 1);
 	memcpy(out->text + out->used, text, bytes);
 	out->used += bytes;
 }
 
-static bool demangle_into(struct output *out, const char *name)
+/* Whose time is measured; NULL: nobody's. */
+static _Thread_local struct output *volatile timed;
+
+static void leave(int signal_number)
+{
+	(void)signal_number;
+	if (timed)
+		longjmp(timed->too_much, 1);
+}
+
+static bool demangle_into(struct output *out, const char *name, bool is_timed)
 {
 	/*
 	 * The length is bounded already; libiberty's own limit refuses every C++ name of more than
 	 * 1,024 bytes, which templates reach.
 	 */
 	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
+	bool is_done;
 
-	if (setjmp(out->too_long))
+	if (setjmp(out->too_much)) {
+		timed = NULL;
 		return false;
+	}
+	timed = is_timed ? out : NULL;
 	out->used = 0;
 	/* Legacy Rust names are valid C++ ones too: Rust first, it knows its own by their hash. */
-	if (rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, collect, out) && out->used)
-		return true;
-	out->used = 0;
-	return cplus_demangle_v3_callback(name, options, collect, out) && out->used;
+	is_done = rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, collect, out) && out->used;
+	if (!is_done) {
+		out->used = 0;
+		is_done = cplus_demangle_v3_callback(name, options, collect, out) && out->used;
+	}
+	timed = NULL;
+	return is_done;
+}
+
+/* Not at all where no timer is to be had. */
+static bool demangle_in_time(struct output *out, const char *name)
+{
+	const struct itimerspec most = { .it_value.tv_nsec = TIME_MAX_NS };
+	const struct sigaction action = { .sa_handler = leave, .sa_flags = SA_NODEFER };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGVTALRM };
+	sigset_t set, held;
+	timer_t timer;
+	bool is_done;
+
+	event._sigev_un._tid = gettid();
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0)
+		return false;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGVTALRM);
+	(void)sigaction(SIGVTALRM, &action, NULL);
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, &held);
+	(void)timer_settime(timer, 0, &most, NULL);
+	is_done = demangle_into(out, name, true);
+	(void)timer_delete(timer);
+	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
+	return is_done;
 }
 
 const char *seep_demangle(struct seep_arena *arena, const char *name)
 {
 	struct output out;
+	size_t bytes;
 
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
 		return NULL;
-	if (strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES)
-		return NULL;
-	if (!demangle_into(&out, name))
+	bytes = strnlen(name, NAME_MAX_BYTES + 1);
+	if (bytes > NAME_MAX_BYTES || !(bytes > QUICK_BYTES ? demangle_in_time(&out, name)
+							    : demangle_into(&out, name, false)))
 		return NULL;
 	return seep_arena_strndup(arena, out.text, out.used);
 }

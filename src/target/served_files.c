@@ -62,18 +62,25 @@ static void add_mounts(struct devices *devices, uint32_t pid, bool is_ours)
 	free(text);
 }
 
-/* The kernel's own file systems of memory are mounted nowhere. */
-static void add_memory(struct devices *devices, unsigned flags)
+/* Memory, which is mounted nowhere, and what we run from, which may be above the root of a chroot. */
+static void add_own(struct devices *devices)
 {
-	const int fd = memfd_create("seep", MFD_CLOEXEC | flags);
+	static const unsigned kinds[] = { 0, MFD_HUGETLB };
+	SEEP_RELEASED(seep_maps_done) struct seep_maps ours = { 0 };
 	struct stat st;
 
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0)
-		*SEEP_APPEND(devices->items, devices->count) = device(major(st.st_dev),
-								      minor(st.st_dev));
-	(void)close(fd);
+	for (size_t i = 0; i < 2; i++) {
+		SEEP_CLOSED const int fd = memfd_create("seep", MFD_CLOEXEC | kinds[i]);
+
+		if (fd >= 0 && fstat(fd, &st) == 0)
+			*SEEP_APPEND(devices->items, devices->count) =
+				device(major(st.st_dev), minor(st.st_dev));
+	}
+	(void)!seep_maps_read(getpid(), &ours, NULL);
+	for (size_t i = 0; i < ours.count; i++)
+		if (ours.items[i].name[0] == '/')
+			*SEEP_APPEND(devices->items, devices->count) = device(
+				ours.items[i].device_major, ours.items[i].device_minor);
 }
 
 static int by_device(const void *left, const void *right)
@@ -89,8 +96,7 @@ static struct devices find_devices(pid_t pid)
 
 	add_mounts(&devices, (uint32_t)getpid(), true);
 	add_mounts(&devices, (uint32_t)pid, false);
-	add_memory(&devices, 0);
-	add_memory(&devices, MFD_HUGETLB);
+	add_own(&devices);
 	if (devices.count)
 		qsort(devices.items, devices.count, sizeof(*devices.items), by_device);
 	return devices;

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import pytest
@@ -136,6 +137,25 @@ def test_a_ledger_sends_nobody_to_another_process(seep, owner, pid_in_name):
                       env=seep.environment())
             assert not re.search(rf"\b{victim.pid}\b", calls.read_text()), words
         victim.communicate(b"\n")
+
+
+def test_nobody_makes_root_wait_for_his_file_system(seep, theirs):
+    """A file in FUSE is mapped, and its server answers no read."""
+    env = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
+    with subprocess.Popen([program("served_files"), theirs, str(OTHER)], env=env, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as target:
+        if target.stdout.read(1) != b"." and target.wait() == 77:
+            pytest.skip("FUSE cannot be mounted here")
+        # What waits for it cannot be killed: only its end frees that.
+        late = threading.Timer(LIMIT_S, target.kill)
+        late.start()
+        for words in ["leaks"], ["snapshot", "-o", seep.directory / "now.seep"], ["top", "--once"]:
+            done = run_plain([SEEP, *words, str(target.pid)], env=seep.environment())
+            assert done.status == 0 and late.is_alive(), done.stderr
+            if words == ["leaks"]:
+                assert b"process of another user serves (FUSE) was not looked through" in done.stdout
+        late.cancel()
+        target.communicate(b"\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -46,7 +46,7 @@ def in_memory(seep):
     shutil.rmtree(seep.ledger_dir)
 
 
-@pytest.mark.parametrize("lie", [["blocks", "16"], ["claims"]])
+@pytest.mark.parametrize("lie", [["blocks", "16"], ["claims"], ["reserves"]])
 @pytest.mark.parametrize("words", [["leaks"], ["report"], ["top", "--once"]])
 def test_a_process_that_lies_costs_little(in_memory, lie, words):
     seep = in_memory

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * hostile_target blocks N | claims | rewrites SEED: lies about itself to whoever looks at it, in its ledger and in
+ * hostile_target blocks N | claims | reserves | rewrites SEED: lies about itself to whoever looks at it, in its ledger and in
  * memory that its ledger leads to, prints "." and waits for its input to end.
  *   blocks  one memory file of live blocks stands for N times 64 MB of its address space
  *   claims  all tables of the ledger are full and hold 16 GB each, though nothing is in them
+ *   reserves  30 TB of its memory were never touched
  *   rewrites  its list of blocks, its facts, its ledger, its mappings and what is in them change all
  *             the time, by numbers of any kind; it allocates no more
  */
@@ -87,6 +88,16 @@ static void claim(int ledger)
 	if (ftruncate(ledger, (off_t)end) < 0 ||
 	    pwrite(ledger, &header, sizeof(header), 0) != sizeof(header))
 		exit(2);
+}
+
+static void reserve(void)
+{
+	enum { TIMES = 30 };
+
+	for (int i = 0; i < TIMES; i++)
+		if (mmap(NULL, (size_t)1 << 40, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+			exit(2);
 }
 
 static uint64_t seed;
@@ -184,6 +195,8 @@ int main(int argc, char **argv)
 		repeat_blocks(ledger, argc > 2 ? (unsigned)atoi(argv[2]) : 16);
 	else if (strcmp(argv[1], "claims") == 0)
 		claim(ledger);
+	else if (strcmp(argv[1], "reserves") == 0)
+		reserve();
 	else
 		seed = argc > 2 ? (uint64_t)atoi(argv[2]) : 1;
 	if (seed && pthread_create(&thread, NULL, rewrite, &ledger) != 0)

@@ -105,6 +105,7 @@ int main(int argc, char **argv)
 	    mount("served", argv[1], "fuse", MS_NOSUID | MS_NODEV, options) < 0)
 		return 77;
 	if (fork() == 0) {
+		(void)!setresuid(uid, uid, uid);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve(fuse);
 	}

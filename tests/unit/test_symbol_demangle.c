@@ -132,3 +132,28 @@ TEST(a_name_of_exponential_text_is_left_alone)
 	assert_null(seep_demangle(arena, name));
 	seep_arena_free(arena);
 }
+
+/* Each function type is in the next one's: none of 2^60 steps says anything. */
+TEST(a_name_of_exponential_time_is_left_alone)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	struct seep_arena *arena = seep_arena_new();
+	char name[512] = "_Z1fDp";
+	size_t i;
+
+	for (i = 0; i < 60; i++)
+		strcat(name, "Fv");
+	strcat(name, "1AS_E");
+	for (i = 0; i < 59; i++) {
+		char unit[16] = "S0_E";
+
+		if (i < 36)
+			unit[1] = digits[i];
+		else
+			(void)snprintf(unit, sizeof(unit), "S1%c_E", digits[i - 36]);
+		strcat(name, unit);
+	}
+	assert_null(seep_demangle(arena, name));
+	assert_string_equal(seep_demangle(arena, "_Z3foov"), "foo()");
+	seep_arena_free(arena);
+}
