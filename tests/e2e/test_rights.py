@@ -181,3 +181,13 @@ def test_a_leak_scan_ends_within_a_second_of_a_signal(seep, number):
         assert not open(f"/proc/{target.pid}/task/{target.pid}/children").read()
         target.communicate(b"\n", timeout=LIMIT_S)
     assert target.returncode == 0
+
+
+def test_a_worker_without_rights_cannot_have_leak_checks_all_the_time(seep):
+    asked = {}
+    for uid in 0, OTHER:
+        result, _ = seep.run([program("asks_leaks"), str(uid)])
+        assert result.status == 0, result.stderr
+        asked[uid] = int(result.stdout)
+    assert asked[0] > 100, asked
+    assert 16 <= asked[OTHER] < 16 + asked[0] / 4, asked
