@@ -253,8 +253,9 @@ static int hold_still(struct job *job)
 	if (job->options->moment == SEEP_SCAN_DYING)
 		return 0;
 	if (maps_served_files(job)) {
-		add_caveat(job, "the process stood still for the whole scan, and what it maps of files "
-				"that a process of another user serves (FUSE) was not looked through");
+		add_caveat(job,
+			   "the process stood still for the whole scan, and what it maps of files "
+			   "that a process of another user serves (FUSE) was not looked through");
 		return 0;
 	}
 	ask_to_change(job);

@@ -147,10 +147,9 @@ static void look(struct seep_untouched *untouched, uint64_t address)
 	if (mapping)
 		untouched->end = core_smaller(mapping->end, untouched->begin + LOOK_BYTES);
 	others->count = 0;
-	if (!mapping ||
-	    !seep_present_pages_find(mapping->shared ? &untouched->shared_pages
-						     : &untouched->image_pages,
-				     untouched->begin, untouched->end, others)) {
+	if (!mapping || !seep_present_pages_find(mapping->shared ? &untouched->shared_pages
+								 : &untouched->image_pages,
+						 untouched->begin, untouched->end, others)) {
 		others->count = 0;
 		seep_ranges_add(others, untouched->begin, untouched->end);
 	}

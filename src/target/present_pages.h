@@ -32,12 +32,13 @@ struct seep_untouched {
 	const struct seep_maps *maps;
 	struct seep_present_pages image_pages;	/* of private memory */
 	struct seep_present_pages shared_pages; /* which a copy has not until it touches them */
-	uint64_t begin, end;	   /* where the last look was */
-	struct seep_ranges others; /* what there is touched */
+	uint64_t begin, end;			/* where the last look was */
+	struct seep_ranges others;		/* what there is touched */
 };
 
 /* @copy: of the process with these mappings; 0: there is none. @maps is borrowed. */
-void seep_untouched_init(struct seep_untouched *untouched, pid_t copy, const struct seep_maps *maps);
+void seep_untouched_init(struct seep_untouched *untouched, pid_t copy,
+			 const struct seep_maps *maps);
 void seep_untouched_done(struct seep_untouched *untouched);
 
 /* For scan_options.untouched. @user: struct seep_untouched */

@@ -57,7 +57,7 @@ struct seep_memory {
 	uint64_t passing_at; /* address of what passes */
 	uint64_t passing_bytes;
 	struct seep_ranges served; /* is not read: to do so may wait for ever */
-	struct iovec *taken; /* data and the rest of our memory for it */
+	struct iovec *taken;	   /* data and the rest of our memory for it */
 	size_t taken_count;
 };
 

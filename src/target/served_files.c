@@ -73,14 +73,14 @@ static void add_own(struct devices *devices)
 		SEEP_CLOSED const int fd = memfd_create("seep", MFD_CLOEXEC | kinds[i]);
 
 		if (fd >= 0 && fstat(fd, &st) == 0)
-			*SEEP_APPEND(devices->items, devices->count) =
-				device(major(st.st_dev), minor(st.st_dev));
+			*SEEP_APPEND(devices->items, devices->count) = device(major(st.st_dev),
+									      minor(st.st_dev));
 	}
 	(void)!seep_maps_read(getpid(), &ours, NULL);
 	for (size_t i = 0; i < ours.count; i++)
 		if (ours.items[i].name[0] == '/')
-			*SEEP_APPEND(devices->items, devices->count) = device(
-				ours.items[i].device_major, ours.items[i].device_minor);
+			*SEEP_APPEND(devices->items, devices->count) =
+				device(ours.items[i].device_major, ours.items[i].device_minor);
 }
 
 static int by_device(const void *left, const void *right)
@@ -104,8 +104,8 @@ static struct devices find_devices(pid_t pid)
 
 static bool has(const struct devices *devices, uint64_t wanted)
 {
-	return devices->count && bsearch(&wanted, devices->items, devices->count,
-					 sizeof(*devices->items), by_device);
+	return devices->count &&
+	       bsearch(&wanted, devices->items, devices->count, sizeof(*devices->items), by_device);
 }
 
 void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)

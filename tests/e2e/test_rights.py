@@ -142,7 +142,7 @@ def test_a_ledger_sends_nobody_to_another_process(seep, owner, pid_in_name):
 def test_nobody_makes_root_wait_for_his_file_system(seep, theirs):
     """A file in FUSE is mapped, and its server answers no read."""
     env = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
-    with subprocess.Popen([program("served_files"), theirs, str(OTHER)], env=env, stdin=subprocess.PIPE,
+    with subprocess.Popen([program("serves_files"), theirs, str(OTHER)], env=env, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as target:
         if target.stdout.read(1) != b"." and target.wait() == 77:
             pytest.skip("FUSE cannot be mounted here")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * served_files FOLDER UID: serves a file system of its own on FOLDER (FUSE), in a mount namespace of
+ * serves_files FOLDER UID: serves a file system of its own on FOLDER (FUSE), in a mount namespace of
  * its own, in which all is found and nothing is ever read: who tries waits until this process ends.
  * Maps a file of it, becomes UID, prints "." and waits for its input to end. Status 77: no FUSE here.
  */
@@ -51,8 +51,9 @@ static void serve(int fuse)
 	const struct fuse_init_in *init = (void *)(in + 1);
 
 	while (read(fuse, request, sizeof(request)) > 0 || errno == EINTR) {
-		const struct fuse_entry_out entry = { .nodeid = 2, .attr = attributes(2),
-						      .entry_valid = 3600, .attr_valid = 3600 };
+		const struct fuse_entry_out entry = {
+			.nodeid = 2, .attr = attributes(2), .entry_valid = 3600, .attr_valid = 3600
+		};
 		const struct fuse_attr_out attr = { .attr_valid = 3600,
 						    .attr = attributes(in->nodeid) };
 		const struct fuse_open_out opened = { 0 };
@@ -60,7 +61,8 @@ static void serve(int fuse)
 		switch (in->opcode) {
 		case FUSE_INIT: {
 			/* Reads are not asynchronous: who waits for one cannot be killed. */
-			const struct fuse_init_out out = { .major = 7, .minor = init->minor,
+			const struct fuse_init_out out = { .major = 7,
+							   .minor = init->minor,
 							   .max_write = 1 << 16,
 							   .time_gran = 1 };
 
@@ -97,8 +99,8 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	uid = (uid_t)atoi(argv[2]);
-	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other",
-		       fuse, uid, uid);
+	(void)snprintf(options, sizeof(options),
+		       "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", fuse, uid, uid);
 	(void)snprintf(path, sizeof(path), "%s/file", argv[1]);
 	if (fuse < 0 || unshare(CLONE_NEWNS) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
