@@ -15,7 +15,7 @@ static const struct {
 	const char *name;
 	const char *pointer; /* "a pointer ..." */
 } rules[SCAN_RULE_COUNT] = {
-	[SCAN_RULE_START] = { "start", "to its begin" },
+	[SCAN_RULE_START] = { "start", "to its start" },
 	[SCAN_RULE_NEW_ARRAY] = { "new-array", "behind the count of a new[]" },
 	[SCAN_RULE_ZERO_ARRAY] = { "zero-array", "behind the count of a new[] of nothing" },
 	[SCAN_RULE_SECOND_BASE] = { "second-base", "to another base class of a C++ object" },
@@ -25,9 +25,9 @@ static const struct {
 	[SCAN_RULE_THREAD_VECTOR] = { "thread-vector",
 				      "of a thread, whose vector of thread-local storage it is" },
 	[SCAN_RULE_INTERIOR] = { "interior", "into its middle" },
-	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its begin with low bits set" },
-	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its begin with other upper bits" },
-	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its begin" },
+	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its start with low bits set" },
+	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its start with other upper bits" },
+	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its start" },
 };
 
 static const char *const roots[SCAN_ROOT_COUNT] = {
@@ -45,16 +45,14 @@ const char *seep_scan_rule_name(unsigned rule)
 	return rule < SCAN_RULE_COUNT ? rules[rule].name : NULL;
 }
 
-/* The block of the result that @address is in, NULL: none. */
+/* The live block that @address is in, NULL: none. */
 static const struct scan_block *block_at(const struct scan_result *result, uint64_t address)
 {
 	const size_t upto = seep_search_upto(result->all, result->all_count, sizeof(*result->all),
 					     address);
 	const struct scan_block *block = upto ? &result->all[upto - 1] : NULL;
 
-	return block && block->state != SCAN_REACHABLE && address - block->address < block->size
-		       ? block
-		       : NULL;
+	return block && address - block->address < block->size ? block : NULL;
 }
 
 _Static_assert(offsetof(struct scan_block, address) == 0, "for seep_search_upto()");
@@ -80,11 +78,12 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 					      ? "pointers are followed only where their address "
 						"is a multiple of 8"
 					      : "tagged pointers are not followed");
-	holder = block_at(result, from);
+	holder = scan_result_in_root(result, block) ? NULL : block_at(result, from);
 	if (holder)
-		return seep_xasprintf("a pointer %s is %s, %" PRIu64
-				      " bytes into a block that is itself not surely held",
-				      pointer, at, from - holder->address);
+		return seep_xasprintf(
+			"a pointer %s is %s, %" PRIu64 " bytes into a block that is %s", pointer,
+			at, from - holder->address,
+			holder->state == SCAN_REACHABLE ? "reachable" : "itself not surely held");
 	if (!root || lost->root == SCAN_ROOT_REGISTER)
 		return seep_xasprintf("a pointer %s is %s", pointer, at);
 	return seep_xasprintf("a pointer %s is %s, in %s", pointer, at, root);

@@ -192,6 +192,11 @@ static inline uint64_t scan_result_from(const struct scan_result *result, uint64
 	return result->from[result->unreached[i]] & ~SCAN_FROM_ROOT;
 }
 
+static inline bool scan_result_in_root(const struct scan_result *result, uint64_t i)
+{
+	return result->from[result->unreached[i]] & SCAN_FROM_ROOT;
+}
+
 /* Follow weak pointers, then gather. 0, -SCAN_ENOMEM or -SCAN_EROOM. */
 int scan_finish(struct scan *scan, struct scan_result *ret_result);
 
@@ -207,10 +212,11 @@ struct scan_link {
 };
 
 /*
- * The chain that keeps the block at @address alive, from it outward; at most @max steps. Returns
- * how many; 0: it is lost, or the scan kept no chains.
+ * The chain that keeps the block at @address alive, from it outward. Returns how many steps it has;
+ * of more than 2 * @half the first and the last @half are given. 0: the block is lost, or the scan
+ * kept no chains.
  */
 size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *ret_links,
-		  size_t max);
+		  size_t half);
 
 #endif

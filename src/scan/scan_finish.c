@@ -6,6 +6,8 @@
 #include "core/bits.h"
 #include "scan/scan_private.h"
 
+#include <string.h>
+
 static void mark_ignored(struct scan *scan)
 {
 	if (!scan->private->ignored_count)
@@ -222,28 +224,38 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 	return rc;
 }
 
+/* What the block was reached from. False: it was not, and what is lost has a hint at most. */
+static bool chain_step(const struct scan *scan, const struct scan_block *block,
+		       struct scan_link *ret_link)
+{
+	const uint64_t from = scan->private->from[block - scan->blocks];
+	const struct scan_block *holder;
+
+	if (!from || block->rule >= SCAN_RULE_HINTS)
+		return false;
+	holder = from & SCAN_FROM_ROOT ? NULL : scan_find(scan, from);
+	*ret_link = (struct scan_link){
+		.from = from & ~SCAN_FROM_ROOT,
+		.block = holder ? holder->address : 0,
+		.rule = block->rule,
+		.root = block->root,
+	};
+	return true;
+}
+
 size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *ret_links,
-		  size_t max)
+		  size_t half)
 {
 	const struct scan_block *block = scan_find(scan, address);
-	uint8_t root = block ? block->root : SCAN_ROOT_NONE;
+	struct scan_link link;
 	size_t count = 0;
 
-	if (!scan->options.want_chains)
-		return 0;
-	/* What is lost has a hint at most. */
-	while (block && block->rule < SCAN_RULE_HINTS && count < max) {
-		uint64_t from = scan->private->from[block - scan->blocks];
-		struct scan_link *link = &ret_links[count];
-
-		if (!from)
-			break;
-		link->from = from & ~SCAN_FROM_ROOT;
-		link->rule = block->rule;
-		block = from & SCAN_FROM_ROOT ? NULL : scan_find(scan, from);
-		link->block = block ? block->address : 0;
-		link->root = root;
-		count++;
+	for (; scan->options.want_chains && block && chain_step(scan, block, &link); count++) {
+		if (count >= 2 * half)
+			memmove(&ret_links[half], &ret_links[half + 1],
+				(half - 1) * sizeof(*ret_links));
+		ret_links[core_smaller(count, 2 * half - 1)] = link;
+		block = link.block ? scan_find(scan, link.block) : NULL;
 	}
 	return count;
 }

@@ -103,6 +103,27 @@ void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
 	}
 }
 
+const char *seep_symtab_object(const struct seep_elf *elf, uint64_t address, uint64_t *ret_offset)
+{
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const uint32_t type = elf->sections[i].sh_type;
+		const struct seep_elf_table symbols = seep_elf_table(elf, &elf->sections[i]);
+		Elf64_Sym symbol;
+
+		for (size_t k = 0; (type == SHT_SYMTAB || type == SHT_DYNSYM) &&
+				   seep_elf_table_item(&symbols, k, &symbol, sizeof(symbol)) &&
+				   !seep_work_is_over();
+		     k++)
+			if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT &&
+			    address - symbol.st_value < symbol.st_size &&
+			    symbol.st_shndx != SHN_UNDEF) {
+				*ret_offset = address - symbol.st_value;
+				return seep_elf_table_string(&symbols, symbol.st_name);
+			}
+	}
+	return NULL;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct symtab_entry *x = a;

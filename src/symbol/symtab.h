@@ -25,6 +25,9 @@ struct seep_symtab {
 /* Add .symtab and .dynsym of an image, which must outlive the table. */
 void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf);
 
+/* The variable of @elf that @address, as linked, is in; NULL: none is known. Lives as long as @elf. */
+const char *seep_symtab_object(const struct seep_elf *elf, uint64_t address, uint64_t *ret_offset);
+
 /* Sort what was added; before the first look. */
 void seep_symtab_finish(struct seep_symtab *table);
 

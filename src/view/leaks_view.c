@@ -188,6 +188,7 @@ static void add_chain(struct seep_leak_view *item)
 
 	if (leak->chain_count == 0) {
 		if (leak->verdict == SEEP_VERDICT_MAYBE_LOST ||
+		    leak->verdict == SEEP_VERDICT_LOST_CYCLE ||
 		    leak->verdict == SEEP_VERDICT_REACHABLE)
 			(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN,
 					     "what points to it was not kept; --why of the scan "
@@ -195,10 +196,13 @@ static void add_chain(struct seep_leak_view *item)
 		return;
 	}
 	for (uint32_t i = 0; i < leak->chain_count; i++) {
-		seep_strbuf_adds(&line, i == 0 ? "pointed to from " : ", that from ");
+		seep_strbuf_clear(&line);
+		seep_strbuf_adds(&line, i == 0 ? "pointed to from " : "that from ");
 		add_link(&line, &leak->chain[i]);
+		if (leak->verdict == SEEP_VERDICT_LOST_CYCLE && i + 1 == leak->chain_count)
+			seep_strbuf_adds(&line, ": the block itself");
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s", line.text);
 	}
-	(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s", line.text);
 }
 
 /* What identifies it: for suppressions, and for a debugger. */

@@ -224,6 +224,13 @@ def test_what_jemalloc_remembers_hides_leaks(seep):
     assert "mapping outside the heap" in found[0]["evidence"]
 
 
+def test_the_circle_of_a_cycle_is_shown(seep):
+    path = record(seep, "leak_graph-cycle", "--why")
+    text = seep.command("report", "--by", "lost", "--why", path).stdout.decode()
+    assert re.search(r" LOST-CYCLE: .*\n(.*\n)+ +pointed to from block block \(0x[0-9a-f]+\)\n"
+                     r" +that from block block \(0x[0-9a-f]+\): the block itself\n", text), text
+
+
 def test_a_static_program_is_not_said_to_have_no_leaks(seep):
     """E20."""
     path = seep.directory / "static"

@@ -117,7 +117,7 @@ def test_contents_are_shown_only_where_asked_for(seep, running):
 
 def test_the_pointers_that_lead_to_a_block_are_shown_where_asked_for(seep, running):
     pid = str(running["pid"])
-    line = r"\n     pointed to from module data \S*/loses_lists \+ 0x[0-9a-f]+ \(0x[0-9a-f]+\)\n"
+    line = r"\n     pointed to from module data kept \(loses_lists\) \(0x[0-9a-f]+\)\n"
     assert re.search(line, text_of(leaks(seep, "--why", "--leak-kinds=reachable", pid)))
     report = read_report(leaks(seep, "--json", "--why", "--leak-kinds=all", pid).stdout)
     (kept,) = [x for x in report["leaks"] if x["verdict"] == "REACHABLE" and x["bytes"] == 1000]

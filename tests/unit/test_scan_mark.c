@@ -276,7 +276,7 @@ FAKE_TEST(chains_lead_from_a_block_to_its_root)
 	head[2] = A(middle);
 	middle[3] = A(last + 1);
 	assert_int_equal(fake_scan(f), 0);
-	assert_int_equal(scan_chain(&f->scan, A(last), links, 4), 3);
+	assert_int_equal(scan_chain(&f->scan, A(last), links, 2), 3);
 	assert_int_equal(links[0].from, A(&middle[3]));
 	assert_int_equal(links[0].block, A(middle));
 	assert_int_equal(links[0].rule, SCAN_RULE_INTERIOR);
@@ -285,9 +285,12 @@ FAKE_TEST(chains_lead_from_a_block_to_its_root)
 	assert_int_equal(links[2].from, A(&f->words[5]));
 	assert_int_equal(links[2].block, 0);
 	assert_int_equal(links[2].root, SCAN_ROOT_GLOBAL);
-	assert_int_equal(scan_chain(&f->scan, A(last), links, 2), 2);
-	assert_int_equal(scan_chain(&f->scan, A(lost), links, 4), 0);
-	assert_int_equal(scan_chain(&f->scan, 64, links, 4), 0);
+	/* Of a longer one its two ends. */
+	assert_int_equal(scan_chain(&f->scan, A(last), links, 1), 3);
+	assert_int_equal(links[0].from, A(&middle[3]));
+	assert_int_equal(links[1].from, A(&f->words[5]));
+	assert_int_equal(scan_chain(&f->scan, A(lost), links, 2), 0);
+	assert_int_equal(scan_chain(&f->scan, 64, links, 2), 0);
 	assert_int_equal(f->result.block_count, 2);
 	assert_int_equal(scan_result_from(&f->result, 0), A(&middle[3]));
 	assert_int_equal(scan_result_from(&f->result, 1), 0);

@@ -347,7 +347,7 @@ VERDICT_TEST(reachable_blocks_are_counted_by_rule_and_root)
 		     "REACHABLE f0 3 300\nREACHABLE f0 2 20\n");
 	assert_string_equal(
 		p->leaks[2].evidence,
-		"a pointer to its begin; the chain of pointers begins in the data of a module");
+		"a pointer to its start; the chain of pointers begins in the data of a module");
 	assert_string_equal(p->leaks[2].rule, "start");
 }
 
@@ -373,7 +373,7 @@ VERDICT_TEST(evidence_says_where_the_pointer_is)
 		     "MAYBE-LOST f3 1 16\nMAYBE-LOST f0 1 4\n");
 	assert_string_equal(g.profile->leaks[0].rule, "high-tag");
 	assert_string_equal(g.profile->leaks[0].evidence,
-			    "a pointer to its begin with other upper bits is at 0x7ff0; tagged "
+			    "a pointer to its start with other upper bits is at 0x7ff0; tagged "
 			    "pointers are not followed");
 	assert_int_equal(g.profile->leaks[0].flags, 0);
 	assert_int_equal(g.profile->leaks[1].flags, SEEP_LEAK_REPORTED);
@@ -383,11 +383,11 @@ VERDICT_TEST(evidence_says_where_the_pointer_is)
 	assert_string_equal(g.profile->leaks[2].evidence,
 			    "a pointer into its middle is at 0x404040, in the data of a module");
 	assert_string_equal(g.profile->leaks[3].evidence,
-			    "a pointer to its begin is at 0x12008, 8 bytes into a block that is "
+			    "a pointer to its start is at 0x12008, 8 bytes into a block that is "
 			    "itself not surely held");
 	assert_string_equal(
 		g.profile->leaks[5].evidence,
-		"a pointer to its begin with low bits set is in a register of a thread");
+		"a pointer to its start with low bits set is in a register of a thread");
 }
 
 VERDICT_TEST(what_comes_before_main_is_told)
