@@ -13,11 +13,15 @@ enum {
 
 void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
 {
+	*w = (struct seep_row_writer){ .db = db, .table = &seep_sql_tables[id] };
+}
+
+static int prepare(struct seep_row_writer *w)
+{
 	SEEP_STRBUF(sql, SQL_BYTES_MAX);
 
-	*w = (struct seep_row_writer){ .db = db, .table = &seep_sql_tables[id] };
 	seep_sql_insert(w->table, &sql);
-	w->rc = sqlite3_prepare_v2(db, sql.text, -1, &w->statement, NULL);
+	return sqlite3_prepare_v2(w->db, sql.text, -1, &w->statement, NULL);
 }
 
 /* SQLite takes NULL, and a blob of no bytes at NULL, for a value that is not there. */
@@ -78,6 +82,8 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 
 void seep_row_put(struct seep_row_writer *w, const void *row)
 {
+	if (!w->statement && w->rc == SQLITE_OK)
+		w->rc = prepare(w);
 	for (int i = 0; i < w->table->column_count && w->rc == SQLITE_OK; i++)
 		w->rc = put_column(w, i + 1, &w->table->columns[i], row);
 	if (w->rc == SQLITE_OK) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One transaction into a file that nobody else knows yet: no journal, no locks, no syncs but the
- * one before it gets its name.
+ * one before it gets its name. A small recording is made in memory, in a database that is kept with
+ * its empty tables: to make and read these costs many times what the rows do.
  */
 #include "recording/recording.h"
 
@@ -17,7 +18,10 @@
 #include "recording/recording_rows.h"
 #include "recording/recording_write_stacks.h"
 
+#include <endian.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SCHEMA_BYTES_MAX = 64 * 1024, SMALL_CONTEXTS = 256 };
@@ -31,23 +35,6 @@ struct writer {
 static int execute(struct writer *w, const char *sql)
 {
 	return seep_db_fail(w->db, sqlite3_exec(w->db, sql, NULL, NULL, NULL), w->err);
-}
-
-/* There is a page at least for each of its tables: a build has thousands of small recordings. */
-static int begin(struct writer *w)
-{
-	const bool is_small = w->profile->context_count < SMALL_CONTEXTS;
-	SEEP_STRBUF(sql, SCHEMA_BYTES_MAX);
-
-	seep_strbuf_addf(&sql,
-			 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-			 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = %d;"
-			 "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;\n",
-			 is_small ? 1024 : 4096, SEEP_RECORDING_APPLICATION_ID,
-			 SEEP_RECORDING_VERSION);
-	for (int i = 0; i < SEEP_TABLE_COUNT; i++)
-		seep_sql_create(&seep_sql_tables[i], &sql);
-	return execute(w, sql.text);
 }
 
 static int write_process(struct writer *w)
@@ -96,6 +83,27 @@ static int write_verdicts(struct writer *w)
 		rows[i] = (struct seep_verdict_row){ seep_verdict_name(i), seep_verdict_meaning(i),
 						     seep_verdict_is_leak(i) };
 	return seep_sql_write(w->db, SEEP_TABLE_VERDICT, rows, SEEP_VERDICT_COUNT, w->err);
+}
+
+/* All that is the same in every recording. There is a page at least for each of its tables. */
+static int begin(struct writer *w, int page_bytes)
+{
+	SEEP_STRBUF(sql, SCHEMA_BYTES_MAX);
+	int r;
+
+	seep_strbuf_addf(&sql,
+			 "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+			 "PRAGMA page_size = %d; PRAGMA application_id = %d;"
+			 "PRAGMA user_version = %d; BEGIN;\n",
+			 page_bytes, SEEP_RECORDING_APPLICATION_ID, SEEP_RECORDING_VERSION);
+	for (int i = 0; i < SEEP_TABLE_COUNT; i++)
+		seep_sql_create(&seep_sql_tables[i], &sql);
+	r = execute(w, sql.text);
+	if (r == 0)
+		r = execute(w, seep_recording_views_sql);
+	if (r == 0)
+		r = write_kinds(w);
+	return r == 0 ? write_verdicts(w) : r;
 }
 
 static int write_totals(struct writer *w)
@@ -185,47 +193,97 @@ static int write_growth(struct writer *w)
 	return seep_row_writer_done(&rows, w->err);
 }
 
-static int finish(struct writer *w)
-{
-	int r = seep_recording_write_stacks(w->db, w->profile, w->err);
-
-	if (r == 0)
-		r = execute(w, seep_recording_views_sql);
-	return r == 0 ? execute(w, "COMMIT") : r;
-}
-
-static int write_all(struct writer *w)
+static int write_rows(struct writer *w)
 {
 	static int (*const steps[])(struct writer *) = {
-		begin,	      write_process, write_argv,  write_kinds,	write_verdicts,
-		write_places, write_totals,  write_leaks, write_growth, finish,
+		write_process, write_argv, write_places, write_totals, write_leaks, write_growth,
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
 		r = steps[i](w);
-	return r;
+	return r == 0 ? seep_recording_write_stacks(w->db, w->profile, w->err) : r;
 }
 
-static int write_database(const char *path, const struct seep_profile *profile,
-			  struct seep_error *err)
+static int open_database(struct writer *w, const char *path)
 {
-	struct writer w = { .profile = profile, .err = err };
-	int rc = sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-				 seep_db_vfs());
-	int r = seep_db_fail(w.db, rc, err);
+	const int rc = sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+				       seep_db_vfs());
+
+	return seep_db_fail(w->db, rc, w->err);
+}
+
+static int write_database(struct writer *w, const char *path)
+{
+	int r = open_database(w, path), rc;
 
 	if (r == 0)
-		r = write_all(&w);
-	rc = sqlite3_close(w.db);
-	if (r == 0 && rc != SQLITE_OK)
-		r = seep_db_fail(NULL, rc, err);
-	/* What cannot be written is the system's refusal, never a damaged recording. */
-	if (r == -SEEP_ECORRUPT) {
-		r = -SEEP_ESYS;
-		if (err)
-			err->code = SEEP_ESYS;
+		r = execute(w, "PRAGMA journal_mode = OFF");
+	if (r == 0)
+		r = begin(w, 4096);
+	if (r == 0)
+		r = write_rows(w);
+	if (r == 0)
+		r = execute(w, "COMMIT");
+	rc = sqlite3_close(w->db);
+	return r == 0 && rc != SQLITE_OK ? seep_db_fail(NULL, rc, w->err) : r;
+}
+
+/* What SQLite leaves out in memory: the count of changes, twice, and its own version. */
+static void sign(unsigned char *head)
+{
+	const uint32_t once = htobe32(1), version = htobe32((uint32_t)sqlite3_libversion_number());
+
+	memcpy(head + 24, &once, sizeof(once));
+	memcpy(head + 92, &once, sizeof(once));
+	memcpy(head + 96, &version, sizeof(version));
+}
+
+static int add_rows(struct writer *w, FILE *stream)
+{
+	unsigned char *bytes = NULL;
+	sqlite3_int64 count = 0;
+	int r = execute(w, "BEGIN");
+
+	if (r == 0)
+		r = write_rows(w);
+	if (r == 0 && !(bytes = sqlite3_serialize(w->db, "main", &count, 0)))
+		r = seep_db_fail(NULL, SQLITE_NOMEM, w->err);
+	if (bytes) {
+		sign(bytes);
+		/* A failure shows at the commit. */
+		(void)fwrite(bytes, (size_t)count, 1, stream);
+		sqlite3_free(bytes);
 	}
+	return r == 0 ? execute(w, "ROLLBACK") : r;
+}
+
+static struct {
+	pthread_mutex_t lock;
+	struct sqlite3 *db; /* NULL: none yet */
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int write_small(struct writer *w, FILE *stream)
+{
+	int r = 0;
+
+	(void)pthread_mutex_lock(&kept.lock);
+	w->db = kept.db;
+	if (!w->db) {
+		r = open_database(w, ":memory:");
+		if (r == 0)
+			r = begin(w, 1024);
+		if (r == 0)
+			r = execute(w, "COMMIT");
+	}
+	if (r == 0)
+		r = add_rows(w, stream);
+	if (r < 0) {
+		(void)sqlite3_close(w->db);
+		w->db = NULL;
+	}
+	kept.db = w->db;
+	(void)pthread_mutex_unlock(&kept.lock);
 	return r;
 }
 
@@ -243,6 +301,7 @@ static void sync_directory(int folder_fd, const char *path)
 int seep_recording_write(int folder_fd, const char *path, const struct seep_profile *profile,
 			 bool replace, struct seep_error *err)
 {
+	struct writer w = { .profile = profile, .err = err };
 	struct seep_atomic_file file = { 0 };
 	int r = seep_profile_check(profile, err);
 
@@ -254,8 +313,13 @@ int seep_recording_write(int folder_fd, const char *path, const struct seep_prof
 	if (r < 0)
 		return r;
 	file.keep_old = !replace;
-	r = write_database(file.temp_path, profile, err);
+	r = profile->context_count < SMALL_CONTEXTS ? write_small(&w, file.stream)
+						    : write_database(&w, file.temp_path);
 	if (r < 0) {
+		/* What cannot be written is the system's refusal, never a damaged recording. */
+		if (r == -SEEP_ECORRUPT && err)
+			err->code = SEEP_ESYS;
+		r = r == -SEEP_ECORRUPT ? -SEEP_ESYS : r;
 		seep_atomic_abandon(&file);
 		seep_error_prefix(err, "cannot write %s", path);
 		return r;

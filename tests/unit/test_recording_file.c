@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recordings as files: names, permissions, nothing half-written. */
+#include "base/file.h"
+#include "base/xalloc.h"
 #include "ledger_build.h"
 #include "recording_case.h"
 
@@ -129,4 +131,21 @@ RECORDING_TEST(what_could_not_be_read_is_not_written)
 		*cases[i].figure = held;
 	}
 	round_trip();
+}
+
+RECORDING_TEST(a_recording_has_nothing_of_those_before_it)
+{
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *empty = seep_profile_new();
+	SEEP_FREED char *first = NULL, *again = NULL;
+	size_t bytes, again_bytes;
+
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
+	assert_int_equal(seep_file_read(path, SIZE_MAX / 2, &first, &bytes, &err), 0);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, empty, true, &err), 0);
+	empty->totals.peak_error_bytes = 1ull << 63;
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, empty, true, &err), -SEEP_ELIMIT);
+	assert_int_equal(seep_recording_write(AT_FDCWD, path, profile, true, &err), 0);
+	assert_int_equal(seep_file_read(path, SIZE_MAX / 2, &again, &again_bytes, &err), 0);
+	assert_int_equal(again_bytes, bytes);
+	assert_memory_equal(again, first, bytes);
 }
