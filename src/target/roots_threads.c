@@ -89,9 +89,15 @@ static void add_control(struct threads *threads, uint64_t address, int32_t tid)
  */
 static uint64_t control_of_link(const struct seep_roots_work *work, uint64_t link)
 {
-	for (uint64_t back = CONTROL_KNOWN_WORDS * 8; back < LINK_MAX_BYTES; back += 8)
-		if (seep_roots_word(work, link - back) == link - back &&
-		    is_control(work, link - back))
+	const struct seep_mapping *mapping = seep_maps_find(work->from->maps, link);
+	const uint64_t before = mapping ? core_smaller(link - mapping->begin, LINK_MAX_BYTES - 8)
+					: 0;
+	uint64_t words[LINK_MAX_BYTES / 8];
+
+	if (!seep_memory_read(work->memory, link - before, words, before))
+		return 0;
+	for (uint64_t back = CONTROL_KNOWN_WORDS * 8; back <= before; back += 8)
+		if (words[(before - back) / 8] == link - back && is_control(work, link - back))
 			return link - back;
 	return 0;
 }
@@ -121,6 +127,14 @@ static void follow_list(struct threads *threads, uint64_t head, uint64_t first)
 	}
 }
 
+/* Most of what the C library's data points to are its functions and its texts. */
+static bool may_be_link(const struct seep_roots_work *work, uint64_t address)
+{
+	const struct seep_mapping *mapping = seep_maps_find(work->from->maps, address);
+
+	return mapping && mapping->writable;
+}
+
 /* Any two words in the C library's data may be the head of such a list. */
 static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 {
@@ -132,9 +146,9 @@ static void find_lists(struct threads *threads, uint64_t begin, uint64_t end)
 		for (size_t i = 0; i + 2 <= count; i++) {
 			const uint64_t head = begin + i * 8, next = words[i];
 
-			if (next == head || next % 8 != 0 || words[i + 1] % 8 != 0 ||
+			if (next == head || next % 8 != 0 || words[i + 1] % 8 != 0 || next == 0 ||
 			    words[i + 1] == 0 || (next >= begin && next < end) ||
-			    !seep_maps_find(work->from->maps, next) ||
+			    !may_be_link(work, next) || !may_be_link(work, words[i + 1]) ||
 			    seep_roots_word(work, next + 8) != head)
 				continue;
 			follow_list(threads, head, next);
