@@ -27,6 +27,7 @@ enum {
 	PASSING_BYTES = PASSING_SLOTS << CHUNK_SHIFT,
 	SLOTS_MIN = 4 * PASSING_SLOTS,
 	SMALL_BYTES = 8 << 20, /* of each piece that we take, in small pages */
+	SHARED_BYTES = 4 << 20,
 };
 
 #define NO_SLOT 0
@@ -59,11 +60,12 @@ struct seep_memory {
 	struct seep_ranges served; /* is not read: to do so may wait for ever */
 	struct iovec *taken;	   /* data and the rest of our memory for it */
 	size_t taken_count;
+	uint8_t *shared; /* what is left of the piece that is given away in parts */
+	uint64_t shared_bytes;
 };
 
-static void *allocate(void *user, uint64_t bytes)
+static void *take(struct seep_memory *memory, uint64_t bytes)
 {
-	struct seep_memory *memory = user;
 	void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -77,6 +79,27 @@ static void *allocate(void *user, uint64_t bytes)
 	if (bytes > SMALL_BYTES)
 		(void)madvise((uint8_t *)start + SMALL_BYTES, bytes - SMALL_BYTES, MADV_HUGEPAGE);
 	*SEEP_APPEND(memory->taken, memory->taken_count) = (struct iovec){ start, bytes };
+	return start;
+}
+
+/* What is small shares a piece: to give one back interrupts all processors that run us. */
+static void *allocate(void *user, uint64_t bytes)
+{
+	const uint64_t room = (bytes + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES;
+	struct seep_memory *memory = user;
+	uint8_t *start;
+
+	if (bytes > SHARED_BYTES / 8)
+		return take(memory, bytes);
+	if (room > memory->shared_bytes) {
+		memory->shared = take(memory, SHARED_BYTES);
+		memory->shared_bytes = memory->shared ? SHARED_BYTES : 0;
+	}
+	if (room > memory->shared_bytes)
+		return NULL;
+	start = memory->shared;
+	memory->shared += room;
+	memory->shared_bytes -= room;
 	return start;
 }
 
@@ -296,7 +319,7 @@ int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_me
 	rc = choose_way(memory, err);
 	if (rc == 0)
 		seep_served_find(pid, &memory->served);
-	if (rc == 0)
+	if (rc == 0 && kept_bytes)
 		rc = make_cache(memory, kept_bytes, err);
 	if (rc < 0) {
 		seep_memory_close(memory);

@@ -126,7 +126,7 @@ TEST(all_that_is_there_is_seen_and_nothing_else)
 
 	/* The child's are read: the same numbers, and ours can be compared with. */
 	check_all(pid, words, holes, 64 << 20);
-	check_all(pid, words, holes, 0); /* what is kept has to make room all the time */
+	check_all(pid, words, holes, 1); /* what is kept has to make room all the time */
 	end_child(pid);
 	assert_int_equal(munmap(words, (size_t)PAGES * PAGE), 0);
 }
@@ -176,14 +176,14 @@ static int read_by_file(pid_t target, const uint32_t *words)
 	struct seep_memory *memory;
 
 	refuse(SYS_process_vm_readv);
-	return seep_memory_open(target, 0, &memory, NULL) ? 1 : read_pages(memory, words);
+	return seep_memory_open(target, 1, &memory, NULL) ? 1 : read_pages(memory, words);
 }
 
 static int read_by_wanted_file(pid_t target, const uint32_t *words)
 {
 	struct seep_memory *memory;
 
-	if (seep_memory_open(target, 0, &memory, NULL) != 0)
+	if (seep_memory_open(target, 1, &memory, NULL) != 0)
 		return 1;
 	seep_memory_use_file(memory);
 	refuse(SYS_process_vm_readv);
