@@ -58,7 +58,7 @@ struct job {
 	int rc;
 	/* By turns: the process will be changed; now it may be; it is not any more. */
 	sem_t will_change, may_change, is_held;
-	bool has_asked;
+	bool has_asked, in_place; /* it needs no copy */
 };
 
 static void add_caveat(struct job *job, const char *fmt, ...) SEEP_PRINTF(2, 3);
@@ -249,8 +249,10 @@ static int hold_still(struct job *job)
 	if (rc < 0)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
-	/* It makes no system call any more, nor does anybody wait for it to go on. */
-	if (job->options->moment == SEEP_SCAN_DYING)
+	job->in_place = job->options->moment == SEEP_SCAN_AT_EXIT &&
+			seep_stop_is_small(job->stopped);
+	/* Who dies makes no system call any more, nor does anybody wait for it to go on. */
+	if (job->options->moment == SEEP_SCAN_DYING || job->in_place)
 		return 0;
 	if (maps_served_files(job)) {
 		add_caveat(job,
@@ -408,7 +410,7 @@ static int look_through(struct job *job)
 	if (rc < 0)
 		return rc;
 	seep_memory_keep(job->private->memory, KEPT_FIRST_BYTES);
-	if (job->copy)
+	if (job->copy || job->in_place)
 		seep_memory_use_file(job->private->memory);
 	read_facts(job);
 	if (job->scan->method == SEEP_SCAN_WAITING)

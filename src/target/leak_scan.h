@@ -2,7 +2,7 @@
 /*
  * One leak scan of a process from outside, from its stop to the list of what is not reachable.
  * The process is stopped for as long as a copy of it takes to make; where none can be made
- * unnoticed, for as long as its memory is looked through.
+ * unnoticed, or it is small and waits alone, for as long as its memory is looked through.
  */
 #ifndef SEEP_TARGET_LEAK_SCAN_H
 #define SEEP_TARGET_LEAK_SCAN_H

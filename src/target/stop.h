@@ -66,6 +66,9 @@ SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struc
  */
 void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns);
 
+/* Is it one thread of our own user's with so little memory that a copy takes longer than to look? */
+bool seep_stop_is_small(const struct seep_stopped *stopped);
+
 /* Whether a copy can be made unnoticed; if not, @ret_why says in one sentence why. */
 bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why);
 

@@ -34,6 +34,7 @@ enum {
 	CLOSE_UNSHARED = 2, /* CLOSE_RANGE_UNSHARE */
 	RED_ZONE_BYTES = 128,
 	SCRATCH_BYTES = 64,
+	SMALL_BYTES = 16 << 20,
 	USER_CODE_64 = 0x33,   /* the code segment of 64-bit programs */
 	GET_DISPATCH = 0x4211, /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, since Linux 6.4 */
 };
@@ -146,6 +147,16 @@ bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why
 	if (why)
 		(void)seep_fail(ret_why, SEEP_EREFUSED, "%s", why);
 	return !why;
+}
+
+bool seep_stop_is_small(const struct seep_stopped *stopped)
+{
+	struct seep_procfs_status status;
+
+	return stopped->thread_count == 1 && stopped->threads[0].stopped &&
+	       seep_procfs_status((uint32_t)stopped->threads[0].tid, &status) &&
+	       status.uid == geteuid() && status.real_uid == geteuid() &&
+	       status.rss_bytes < SMALL_BYTES;
 }
 
 /* Until it stands at its first instruction. */

@@ -97,7 +97,7 @@ def test_a_program_is_found_by_the_name_of_a_link_to_it(seep):
 def test_of_a_program_without_allocations_there_is_nothing_to_say(seep):
     _, recordings = seep.run(["true"])
     text = text_of(leaks(seep, recordings.path))
-    assert "Leak scan (copy-on-write): 0 live blocks" in text and "main arena" not in text
+    assert "Leak scan (stopped): 0 live blocks" in text and "main arena" not in text
 
 
 def test_json_of_a_running_process_has_its_leaks(seep, running):

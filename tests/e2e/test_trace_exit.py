@@ -59,7 +59,7 @@ def test_a_program_that_ends_by_itself_is_scanned_as_ever(seep):
     result, recordings = seep.run(command, OPTIONS)
     result.same_as(run_plain(command))
     scan = recordings.main()["scan"]
-    assert (scan["method"], scan["caveats"]) == ("copy-on-write", [])
+    assert (scan["method"], scan["caveats"]) == ("stopped", [])
 
 
 def test_a_filter_that_kills_for_restarted_calls_kills_nobody(seep):
