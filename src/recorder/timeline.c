@@ -28,10 +28,7 @@ static void drop_every_second(struct seep_timeline *timeline)
 
 void seep_timeline_add(struct seep_timeline *timeline, const struct seep_profile_sample *sample)
 {
-	if (!timeline->samples)
-		timeline->samples = seep_xcalloc(SEEP_TIMELINE_MAX_SAMPLES,
-						 sizeof(*timeline->samples));
 	if (timeline->count == SEEP_TIMELINE_MAX_SAMPLES)
 		drop_every_second(timeline);
-	timeline->samples[timeline->count++] = *sample;
+	*SEEP_APPEND(timeline->samples, timeline->count) = *sample;
 }
