@@ -9,6 +9,7 @@
 #include "core/bits.h"
 #include "ledger/ledger_facts.h"
 #include "base/maps.h"
+#include "target/kept_result.h"
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
 #include "target/roots.h"
@@ -27,6 +28,7 @@
 enum {
 	RESIZE_TRIES = 20, /* to let a thread leave realloc(), */
 	CACHES_AT_ONCE = 64,
+	KEPT_BLOCKS = 1 << 16, /* of a result that is copied */
 };
 
 #define RESIZE_PAUSE_NS 50000ull	     /* each for so long, */
@@ -500,6 +502,11 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 			"%llu blocks lie over others, whose free() was not seen: one of each two "
 			"was left out",
 			(unsigned long long)scan->marked.overlaps);
+	if (!options->want_chains && scan->marked.block_count <= KEPT_BLOCKS) {
+		seep_result_keep(&scan->result);
+		seep_memory_close(scan->private->memory);
+		scan->private->memory = NULL;
+	}
 	*ret_scan = scan;
 	return 0;
 }
@@ -519,7 +526,10 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 	free(private->threads);
 	seep_roots_done(&private->roots);
 	seep_maps_done(&private->maps);
-	seep_memory_close(private->memory);
+	if (private->memory)
+		seep_memory_close(private->memory);
+	else
+		seep_result_free(&scan->result);
 	seep_texts_done(&scan->caveats);
 	free(private);
 	free(scan);

@@ -44,7 +44,7 @@ struct seep_leak_scan {
 	uint64_t at_ns;	    /* monotonic */
 	uint64_t pause_ns;  /* that the process stood still */
 	uint64_t mark_ns;   /* that looking took */
-	struct scan marked; /* for scan_find() and scan_chain() */
+	struct scan marked; /* where chains are wanted, for scan_find() and scan_chain() */
 	struct scan_result result;
 	/*
 	 * By block of the result, content_bytes or the block's size each, NULL unreadable; or NULL.
