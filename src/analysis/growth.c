@@ -13,7 +13,7 @@ enum {
 	CONFIDENCE_MEDIUM = 3, /* times after_ns */
 	CONFIDENCE_HIGH = 10,
 	RECALLED_PARTS = 8,  /* of an epoch, of which only the ends are known */
-	TRACKS_MAX = 100000, /* 70 MB */
+	TRACKS_MAX = 100000, /* 110 MB */
 	FAMILY_MAX = 16,     /* contexts; more have too little to do with one another */
 };
 
@@ -256,19 +256,29 @@ static bool is_replacing(const struct seep_growth *growth, const struct seen *se
 	       !family->series->growing && !family->series->returned;
 }
 
+/* A rise is seen when the least of after_ns has risen. */
+static uint64_t quiet_ns(const struct seep_growth *growth, const struct seep_growth_series *series)
+{
+	const uint64_t since_ns = growth->now_ns - series->rose_ns;
+
+	return !series->growing || since_ns < growth->after_ns / 2 ? 0
+								   : since_ns + growth->after_ns;
+}
+
 static bool is_growing(const struct seep_growth *growth, const struct seen *seen,
 		       struct seep_profile_growth *ret_growth)
 {
 	const struct seep_growth_series *series = seen->track ? &seen->track->series : NULL;
 	const struct seep_growth_ages *ages = seen->ages;
 
-	if (series && (series->growing || series->returned) &&
+	if (series && ((series->growing && !series->resting) || series->returned) &&
 	    !is_replacing(growth, seen, series->since_ns))
 		*ret_growth = (struct seep_profile_growth){
 			.since_ns = series->since_ns,
 			.until_ns = series->until_ns,
 			.returned = series->returned,
 			.bytes = series->grown_bytes,
+			.quiet_ns = quiet_ns(growth, series),
 		};
 	else if (ages && (ages->growing || ages->returned))
 		*ret_growth = (struct seep_profile_growth){

@@ -21,6 +21,13 @@ enum {
 	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
 	STEP_PERCENT = 140,
 	ENLARGED_TIMES = 2, /* few steps are seen: for so many times as long */
+	/* So many have to become more: by 1/4 of what their bytes do, at least. */
+	MANY_BLOCKS = 256,
+	GAIN_SHARE = 4,
+	/* A rise is at least 1/4 of what the growth until then would bring in that time, */
+	RISE_SHARE = 4,
+	/* and it comes within so many of the longest pauses: a block that doubles takes 2. */
+	PAUSES = 3,
 };
 
 /*
@@ -42,35 +49,46 @@ static void begin(struct seep_growth_run *run, uint64_t after_ns, uint64_t now_n
 		.segment_ns = core_larger(after_ns / SEEP_GROWTH_NEEDED, 1),
 		.blocks = blocks,
 		.floor[0] = bytes,
+		.least[0] = (uint32_t)core_smaller(blocks, UINT32_MAX),
 	};
 }
 
 static void halve(struct seep_growth_run *run)
 {
-	for (uint32_t i = 0; i < SEEP_GROWTH_SEGMENTS / 2; i++)
+	for (uint32_t i = 0; i < SEEP_GROWTH_SEGMENTS / 2; i++) {
 		run->floor[i] = core_smaller(run->floor[2 * i], run->floor[2 * i + 1]);
+		run->least[i] = (uint32_t)core_smaller(run->least[2 * i], run->least[2 * i + 1]);
+	}
 	run->current = SEEP_GROWTH_SEGMENTS / 2 - 1;
 	run->segment_ns *= 2;
 }
 
 /* A segment without a reading is as the one before: nothing was seen to grow in it. */
-static void add(struct seep_growth_run *run, uint64_t now_ns, uint64_t bytes)
+static void go_on(struct seep_growth_run *run)
 {
+	run->current++;
+	run->floor[run->current] = run->floor[run->current - 1];
+	run->least[run->current] = run->least[run->current - 1];
+}
+
+static void add(struct seep_growth_run *run, uint64_t now_ns, uint64_t bytes, uint64_t blocks)
+{
+	const uint32_t count = (uint32_t)core_smaller(blocks, UINT32_MAX);
 	uint64_t index;
 
 	while (index = (now_ns - run->began_ns) / run->segment_ns, index >= SEEP_GROWTH_SEGMENTS) {
-		while (run->current + 1 < SEEP_GROWTH_SEGMENTS) {
-			run->floor[run->current + 1] = run->floor[run->current];
-			run->current++;
-		}
+		while (run->current + 1 < SEEP_GROWTH_SEGMENTS)
+			go_on(run);
 		halve(run);
 	}
-	while (run->current < index) {
-		run->current++;
-		run->floor[run->current] = run->current == index ? bytes
-								 : run->floor[run->current - 1];
+	if (run->current < index) {
+		while (run->current < index)
+			go_on(run);
+		run->floor[index] = bytes;
+		run->least[index] = count;
 	}
 	run->floor[index] = core_smaller(run->floor[index], bytes);
+	run->least[index] = (uint32_t)core_smaller(run->least[index], count);
 }
 
 /* By how much the floor fell before @start from what it had reached, at most. */
@@ -88,6 +106,17 @@ static uint64_t fall_before(const struct seep_growth_run *run, uint32_t start)
 static bool has_grown(uint64_t from, uint64_t to, uint64_t percents)
 {
 	return to > from && (to - from) * 100 >= percents;
+}
+
+/* Where many blocks take the place of others, larger ones by chance, they do not become more. */
+static bool gains_blocks(const struct seep_growth_run *run, uint32_t start)
+{
+	const uint32_t last = run->current - 1, before = run->least[start];
+	const double gained = (double)run->least[last] - before;
+
+	return before < MANY_BLOCKS ||
+	       gained / before * GAIN_SHARE >=
+		       (double)(run->floor[last] - run->floor[start]) / (double)run->floor[start];
 }
 
 /* @start to the end of what is complete. */
@@ -108,7 +137,8 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 		else
 			falls += floor[i - 1] - floor[i];
 	}
-	return falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
+	return gains_blocks(run, start) &&
+	       falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
 	       rises * 100 >= steps * (strict ? RISES_PERCENT : RISES_PERCENT_STILL) &&
 	       has_grown(floor[start + steps / 3], floor[last - steps / 3],
 			 growth * MIDDLE_PERCENT) &&
@@ -186,11 +216,30 @@ static bool has_ended(const struct seep_growth_run *run)
 			run->floor[last] - run->floor[0]);
 }
 
+/* The longest stretch of a run, from @start on, in which the floor did not rise. */
+static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start)
+{
+	uint32_t longest = 1, from = start;
+
+	for (uint32_t i = start + 1; i < run->current; i++) {
+		if (run->floor[i] > run->floor[i - 1])
+			from = i;
+		longest = (uint32_t)core_larger(longest, i - from);
+	}
+	return longest * run->segment_ns;
+}
+
 static void note(struct seep_growth_series *series, const struct seep_growth_run *run,
 		 uint32_t start)
 {
 	const uint32_t from = start > 1 ? start : 0;
 
+	if (!series->growing) {
+		series->rose_ns = series->last_ns;
+		series->rose_bytes = 0;
+		series->resting = false;
+		series->pause_ns = longest_pause(run, start);
+	}
 	if (!series->growing || run->began_ns + from * run->segment_ns < series->since_ns) {
 		series->since_ns = run->began_ns + from * run->segment_ns;
 		series->since_bytes = run->floor[from];
@@ -214,8 +263,45 @@ static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t
 			continue;
 		found = true;
 		note(series, run, start);
+		series->enlarged = is_enlarged(run, blocks);
 	}
-	series->growing = found;
+	/* A block that is enlarged by a factor stays as it is for longer each time. */
+	series->growing = found || (series->growing && series->enlarged && !series->resting &&
+				    blocks <= series->runs[0].blocks + 1);
+}
+
+/* Does what grew still grow? By the least of the last @after_ns. */
+static void meet_rise(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
+		      uint64_t bytes)
+{
+	const uint64_t slice = now_ns / core_larger(after_ns / SEEP_GROWTH_NEEDED, 1);
+	const uint64_t length_ns = series->until_ns - series->since_ns;
+	uint64_t *newest = &series->slices[slice % SEEP_GROWTH_NEEDED], least = UINT64_MAX;
+	double expected;
+
+	if (slice == series->slice) {
+		*newest = core_smaller(*newest, bytes);
+	} else {
+		for (int i = 0; i < SEEP_GROWTH_NEEDED; i++)
+			if (slice - series->slice >= SEEP_GROWTH_NEEDED)
+				series->slices[i] = bytes;
+		*newest = bytes;
+		series->slice = slice;
+	}
+	if (!series->growing || !length_ns)
+		return;
+	for (int i = 0; i < SEEP_GROWTH_NEEDED; i++)
+		least = core_smaller(least, series->slices[i]);
+	expected = (double)series->grown_bytes / (double)length_ns *
+		   (double)(now_ns - series->rose_ns);
+	if (least > series->rose_bytes &&
+	    (double)(least - series->rose_bytes) * RISE_SHARE >= expected) {
+		series->pause_ns = core_larger(series->pause_ns, now_ns - series->rose_ns);
+		series->rose_ns = now_ns;
+		series->rose_bytes = least;
+	}
+	series->resting = now_ns - series->rose_ns >
+			  core_larger(after_ns, series->pause_ns * PAUSES);
 }
 
 /* Half of it went, or it came again: then it is something that comes and goes. */
@@ -229,6 +315,10 @@ static void meet_return(struct seep_growth_series *series, uint64_t now_ns, uint
 		series->misled_ns = core_larger(series->misled_ns, now_ns - series->since_ns);
 	} else if (series->returned && !is_low) {
 		series->returned = false;
+	} else if (!series->growing && !series->returned && series->grown_bytes && is_low) {
+		/* It had stopped before: a wave. */
+		series->misled_ns = core_larger(series->misled_ns, now_ns - series->since_ns);
+		series->grown_bytes = 0;
 	}
 }
 
@@ -242,6 +332,7 @@ void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns
 		return;
 	series->last_ns = now_ns;
 	meet_return(series, now_ns, bytes);
+	meet_rise(series, after_ns, now_ns, bytes);
 	for (int i = 0; i < 2; i++) {
 		struct seep_growth_run *run = &series->runs[i];
 		const uint32_t before = run->current;
@@ -249,7 +340,7 @@ void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns
 		if (!run->segment_ns || bytes <= run->floor[0])
 			begin(run, after_ns, now_ns, bytes, blocks);
 		else
-			add(run, now_ns, bytes);
+			add(run, now_ns, bytes, blocks);
 		is_over |= run->current != before;
 	}
 	if (!is_over)

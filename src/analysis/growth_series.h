@@ -15,7 +15,7 @@
 
 enum {
 	SEEP_GROWTH_SEGMENTS = 28, /* of a run; full, two become one */
-	SEEP_GROWTH_NEEDED = 12,   /* segments that a judgement needs */
+	SEEP_GROWTH_NEEDED = 12, /* segments that a judgement needs, and slices of the last of it */
 };
 
 /* From a low that was never reached again. */
@@ -25,6 +25,7 @@ struct seep_growth_run {
 	uint64_t blocks;     /* alive when it began */
 	uint32_t current;    /* the segment that is not over yet */
 	uint64_t floor[SEEP_GROWTH_SEGMENTS];
+	uint32_t least[SEEP_GROWTH_SEGMENTS]; /* blocks, the same */
 };
 
 struct seep_growth_series {
@@ -41,6 +42,18 @@ struct seep_growth_series {
 	uint64_t since_bytes; /* live then */
 	uint64_t grown_bytes; /* of the floor, in all of that time */
 	uint64_t misled_ns;   /* the longest growth that came back */
+	bool enlarged;	      /* it grows by steps of one block */
+	/* The least in each twelfth of the last after_ns, a ring. */
+	uint64_t slices[SEEP_GROWTH_NEEDED];
+	uint64_t slice;	     /* number of the newest, by the clock */
+	uint64_t rose_ns;    /* when the least of these was last a good deal above all before, */
+	uint64_t rose_bytes; /* by then */
+	uint64_t pause_ns;   /* the longest between two such rises */
+	/*
+	 * It grew, and has not for after_ns and twice as long as it ever paused: it may have reached
+	 * its size. Growth that goes on is what it was before.
+	 */
+	bool resting;
 };
 
 /*

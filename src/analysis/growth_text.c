@@ -53,6 +53,9 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 				 context->live_bytes ? "most of it was" : "all of it was");
 		return;
 	}
+	if (growth->quiet_ns)
+		seep_strbuf_addf(text, ", last grew %s ago",
+				 seep_duration_text(growth->quiet_ns).text);
 	seep_strbuf_addf(text, ", %s of %s ever freed", seep_digits_text(context->frees).text,
 			 seep_things_text(context->allocs, "block").text);
 	if (context->frees == 0 && growth->until_ns > start_ns)

@@ -141,6 +141,81 @@ TEST(growth_is_told_from_what_comes_and_goes)
 	}
 }
 
+static uint64_t hour(uint64_t t)
+{
+	return (t < 3600 ? t : 3600) * 10000 + random_below(1000);
+}
+
+static uint64_t wave(uint64_t t)
+{
+	return 100000 + (t % 240 < 120 ? t % 240 : 240 - t % 240) * 10000;
+}
+
+static uint64_t drift(uint64_t t)
+{
+	return t < 60 ? t * 20000 : 1200000 + (t - 60) * 300;
+}
+
+static uint64_t sessions(uint64_t t)
+{
+	return t * 20000;
+}
+
+static uint64_t many_blocks(uint64_t t)
+{
+	return t < 60 ? t * 200 : 12000;
+}
+
+static uint64_t more_blocks(uint64_t t)
+{
+	return t * 200;
+}
+
+static uint64_t one_block(uint64_t t)
+{
+	(void)t;
+	return 1;
+}
+
+/* How long it is said to grow is right to 2 T; a verdict does not come and go. */
+TEST(a_verdict_ends_when_growth_does)
+{
+	static const struct {
+		const char *name;
+		uint64_t (*bytes_at)(uint64_t second);
+		uint64_t (*blocks_at)(uint64_t second);
+		uint64_t seconds;
+		unsigned verdicts; /* how often it begins to be said */
+		uint64_t ended_by; /* 0: it is said in the end */
+	} cases[] = {
+		{ "an hour of growth", hour, one_block, 9000, 1, 3720 },
+		{ "a wave", wave, one_block, 4000, 1, 240 },
+		{ "a doubling vector", doubling, one_block, 4000, 1, 0 },
+		{ "a full cache of larger and larger entries", drift, many_blocks, 1500, 1, 120 },
+		{ "sessions", sessions, more_blocks, 1500, 1, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_growth_series series = { 0 };
+		uint64_t last = 0, begins = 0;
+		bool is_said = false;
+
+		for (uint64_t t = 0; t < cases[i].seconds; t++) {
+			const bool was_said = is_said;
+
+			seep_growth_series_add(&series, AFTER_NS, (1000 + t) * SEEP_NS_PER_S,
+					       cases[i].bytes_at(t), cases[i].blocks_at(t));
+			is_said = series.growing && !series.resting;
+			begins += is_said && !was_said;
+			last = is_said ? t : last;
+		}
+		if (begins != cases[i].verdicts || is_said != !cases[i].ended_by ||
+		    (cases[i].ended_by && last > cases[i].ended_by))
+			fail_msg("%s: said %lu times, to %lu s", cases[i].name,
+				 (unsigned long)begins, (unsigned long)last);
+	}
+}
+
 TEST(a_short_time_is_no_evidence)
 {
 	bool ever;
