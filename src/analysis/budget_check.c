@@ -276,8 +276,7 @@ static int find_unknown(const struct checker *c, const struct seep_budget_plan *
 
 	if (is_of_leaks(c) && !c->profile->scan.done)
 		return seep_fail(why, SEEP_ENOTFOUND, "not scanned for leaks: %s",
-				 c->profile->scan.why_not ? c->profile->scan.why_not
-							  : "no leak check was made");
+				 seep_profile_not_scanned(c->profile));
 	if (what == SEEP_BY_GROWTH && c->profile->growth_after_ns == 0)
 		reason =
 			"growth was not judged: the process was not watched for --growth-after, or "
