@@ -17,6 +17,7 @@
 #include "report/json_diff.h"
 #include "report/report_json.h"
 #include "view/frame_text.h"
+#include "view/growth_view.h"
 #include "view/leaks_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
@@ -137,6 +138,8 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
 	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
+	SEEP_FREED char *growth = seep_growth_answer(&(struct seep_growth_view){ 0 },
+						     sites->profile);
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
@@ -146,6 +149,7 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	seep_view_add_scan(&view);
 	seep_view_add_own(&view);
 	seep_json_text(json, "answer", answer);
+	seep_json_text(json, "no_growth", growth);
 	write_lines(json, "head", &view.head);
 	write_lines(json, "foot", &view.foot);
 }

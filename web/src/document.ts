@@ -10,7 +10,8 @@ export interface View {
 	kind: "report" | "diff";
 	/** As the user typed it; of a diff before and after. */
 	file: string | [string, string];
-	answer: string | null;
+	answer: string;
+	no_growth: string;
 	head: string[];
 	foot: string[];
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */
@@ -201,6 +202,7 @@ export interface Process {
 	status: { code: number } | { signal: number } | null;
 	core_dumped: boolean;
 	peak_rss_bytes: U64 | null;
+	growth_after_ns: U64 | null;
 	children: number[];
 }
 
