@@ -16,6 +16,8 @@ export interface View {
 	foot: string[];
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */
 	trim: number[];
+	/** The same per change of the leaks of a diff. */
+	leak_trim?: number[];
 	/** By frame the number of its function. */
 	function: number[];
 	/** By function its brief name. */
@@ -307,7 +309,10 @@ export interface DiffSide {
 	exe: string | null;
 	start_realtime_ns: U64 | null;
 	ended: Ended;
+	not_scanned: string | null;
 }
+
+export type LeakChange = Pick<Change, "verdict" | "hash" | "kind" | "frames" | "folded"> & Record<"before" | "after", Side>;
 
 export interface DiffDocument {
 	seep: { version: string; schema: number };
@@ -321,6 +326,7 @@ export interface DiffDocument {
 	modules: Module[];
 	frames: Frame[];
 	changes: Change[];
+	leaks: { same: number; changes: LeakChange[]; left_out: number } | null;
 	left_out: { changes: U64; partial: U64; partial_bytes: U64; undated_blocks: U64 };
 	unseen: Unseen[];
 }
