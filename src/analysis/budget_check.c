@@ -8,10 +8,14 @@
 #include "analysis/group.h"
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "core/glob.h"
 #include "profile/verdict.h"
 
 enum whether { NO, YES, PERHAPS };
+
+/* A known leak grew if it has more than a tenth more, and more than this. */
+enum { GROWN_BLOCKS = 1, GROWN_BYTES = 1024 };
 
 /* One budget and one profile. */
 struct checker {
@@ -93,21 +97,46 @@ static bool is_of_leaks(const struct checker *c)
 	return c->budget->measure == SEEP_BY_LOST || c->budget->measure == SEEP_BUDGET_LEAKS;
 }
 
+static bool has_grown(uint64_t known, uint64_t now, uint64_t least)
+{
+	return now > known && now - known > core_larger(known / 10, least);
+}
+
+/* What the baseline has of this hash: of several, the largest. 0: nothing. */
+static void look_up(const struct seep_baseline *baseline, uint64_t hash,
+		    struct seep_budget_stack *stack)
+{
+	for (size_t i = 0; i < baseline->count; i++) {
+		const struct seep_leak_sum *sum = seep_leak_sums_find(&baseline->items[i].leaks,
+								      hash);
+
+		if (!sum)
+			continue;
+		stack->known_blocks = core_larger(stack->known_blocks, sum->blocks);
+		stack->known_bytes = core_larger(stack->known_bytes, sum->bytes);
+	}
+}
+
+/* Is it in the baseline, and did not grow? By its functions, all leaks of which are summed. */
+static bool is_known(const struct checker *c, const struct seep_leak_sums *leaks,
+		     struct seep_budget_stack *stack)
+{
+	const struct seep_leak_sum *now = seep_leak_sums_find(leaks, stack->leak->hash);
+
+	if (!c->known || !now)
+		return false;
+	look_up(c->known, now->hash, stack);
+	return stack->known_blocks > 0 &&
+	       !has_grown(stack->known_blocks, now->blocks, GROWN_BLOCKS) &&
+	       !has_grown(stack->known_bytes, now->bytes, GROWN_BYTES);
+}
+
 static bool has(const struct seep_idtable *hashes, uint64_t hash)
 {
 	size_t at = SEEP_IDTABLE_START;
 
 	return hashes->buckets && hash != 0 &&
 	       seep_idtable_find(hashes, hash, &at) != SEEP_IDTABLE_NONE;
-}
-
-/* What goes with a leak is a part of it. */
-static bool is_leak(const struct seep_profile *profile, const struct seep_profile_leak *leak)
-{
-	if (leak->verdict == SEEP_VERDICT_LOST_WITH && leak->root > 0 &&
-	    leak->root <= profile->leak_count)
-		return profile->leaks[leak->root - 1].verdict >= SEEP_VERDICT_LOST_WITH;
-	return seep_verdict_is_leak(leak->verdict);
 }
 
 static bool is_growing(const struct seep_profile_context *context)
@@ -128,19 +157,27 @@ static uint64_t value_of(const struct checker *c, const struct seep_profile_cont
 static void count(struct checker *c, uint64_t value, const struct seep_budget_stack *stack)
 {
 	add(&c->outcome->value, value);
+	c->outcome->grown_count += stack->known_blocks > 0;
 	*SEEP_APPEND(c->outcome->stacks, c->outcome->stack_count) = *stack;
 }
 
 static void count_leaks(struct checker *c)
 {
+	SEEP_RELEASED(seep_leak_sums_done) struct seep_leak_sums leaks;
+
+	seep_leak_sums_init(&leaks, c->profile);
 	for (uint32_t i = 0; i < c->profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &c->profile->leaks[i];
-		struct seep_budget_stack stack = { seep_profile_leak_context(c->profile, leak),
-						   leak, leak->bytes, leak->blocks };
+		struct seep_budget_stack stack = {
+			.context = seep_profile_leak_context(c->profile, leak),
+			.leak = leak,
+			.value = leak->bytes,
+			.blocks = leak->blocks,
+		};
 		const enum whether is = is_in_place(c, stack.context);
 		uint64_t value;
 
-		if (!is_leak(c->profile, leak) || (c->known && has(&c->known->leaks, leak->hash)))
+		if (seep_leak_root(c->profile, leak) != leak || is_known(c, &leaks, &stack))
 			continue;
 		add(&stack.value, leak->with_bytes);
 		add(&stack.blocks, leak->with_blocks);
@@ -276,8 +313,7 @@ static int find_unknown(const struct checker *c, const struct seep_budget_plan *
 
 	if (is_of_leaks(c) && !c->profile->scan.done)
 		return seep_fail(why, SEEP_ENOTFOUND, "not scanned for leaks: %s",
-				 c->profile->scan.why_not ? c->profile->scan.why_not
-							  : "no leak check was made");
+				 seep_profile_not_scanned(c->profile));
 	if (what == SEEP_BY_GROWTH && c->profile->growth_after_ns == 0)
 		reason =
 			"growth was not judged: the process was not watched for --growth-after, or "
@@ -380,7 +416,7 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 		.budget = budget,
 		.profile = side->profile,
 		.sites = side->sites,
-		/* What grew of known leaks shows in a limit that is relative to all of them. */
+		/* A limit that is relative to all of them compares all. */
 		.known = budget->is_relative ? NULL : plan->baseline,
 		.outcome = &outcome,
 	};
@@ -426,13 +462,10 @@ static void know(struct seep_idtable *hashes, uint64_t hash)
 
 void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side)
 {
-	const struct seep_baseline_item item = { .side = side };
+	struct seep_baseline_item item = { .side = side };
 	const struct seep_profile *profile = side.profile;
 
-	/* What goes with a leak now may be what leads to it in the next run. */
-	for (uint32_t i = 0; i < profile->leak_count; i++)
-		if (seep_verdict_is_leak(profile->leaks[i].verdict))
-			know(&baseline->leaks, profile->leaks[i].hash);
+	seep_leak_sums_init(&item.leaks, profile);
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		if (is_growing(&profile->contexts[i]))
 			know(&baseline->growing, profile->contexts[i].hash);
@@ -447,10 +480,10 @@ void seep_baseline_done(struct seep_baseline *baseline)
 		for (size_t k = 0; k < item->figure_count; k++)
 			free(item->figures[k].budget);
 		free(item->figures);
+		seep_leak_sums_done(&item->leaks);
 		seep_budget_side_done(&item->side);
 	}
 	free(baseline->items);
-	seep_idtable_done(&baseline->leaks);
 	seep_idtable_done(&baseline->growing);
 	*baseline = (struct seep_baseline){ 0 };
 }

@@ -7,6 +7,7 @@
 #define SEEP_ANALYSIS_BUDGET_CHECK_H
 
 #include "analysis/budget.h"
+#include "analysis/leak_sums.h"
 #include "analysis/sites.h"
 #include "base/idtable.h"
 
@@ -31,6 +32,7 @@ struct seep_baseline_figure {
 
 struct seep_baseline_item {
 	struct seep_budget_side side;
+	struct seep_leak_sums leaks;
 	struct seep_baseline_figure *figures;
 	size_t figure_count;
 };
@@ -39,8 +41,7 @@ struct seep_baseline_item {
 struct seep_baseline {
 	struct seep_baseline_item *items;
 	size_t count;
-	struct seep_idtable leaks; /* the hashes of all, 0 for each */
-	struct seep_idtable growing;
+	struct seep_idtable growing; /* the hashes of all, 0 for each */
 };
 
 struct seep_budget_plan {
@@ -55,12 +56,16 @@ struct seep_budget_stack {
 	const struct seep_profile_leak *leak;	    /* NULL: it is none */
 	uint64_t value;	 /* of a leak in bytes, with what goes with it, whatever is measured */
 	uint64_t blocks; /* or allocations */
+	/* Of a known leak that grew: what the baseline has of it. 0: it is not known. */
+	uint64_t known_blocks;
+	uint64_t known_bytes;
 };
 
 struct seep_budget_outcome {
 	enum seep_budget_result result;
 	bool has_place;			  /* some call stack is of the place */
 	uint64_t value;			  /* at least that */
+	uint32_t grown_count;		  /* known leaks in it, which grew */
 	uint64_t base;			  /* of the baseline */
 	uint64_t limit;			  /* with the baseline's */
 	struct seep_error why;		  /* of NOT_KNOWN */

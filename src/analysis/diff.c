@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/leak_sums.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
@@ -99,9 +100,58 @@ static void keep_changed(struct seep_diff *diff)
 	for (uint32_t i = 0; i < diff->count; i++)
 		if (diff->rows[i].verdict != SEEP_DIFF_SAME)
 			diff->rows[kept++] = diff->rows[i];
+	diff->same_count = diff->count - kept;
 	diff->count = kept;
 	if (kept > 1)
 		qsort_r(diff->rows, kept, sizeof(*diff->rows), by_change, diff);
+}
+
+static void judge_all(struct seep_diff *diff)
+{
+	for (uint32_t i = 0; i < diff->count; i++)
+		diff->rows[i].verdict = judge(diff, &diff->rows[i]);
+	keep_changed(diff);
+}
+
+static void add_leaks(struct seep_diff *diff, const struct seep_leak_sums sums[2], uint64_t hash)
+{
+	struct seep_diff_row row = { .key = hash };
+
+	for (int side = BEFORE; side <= AFTER; side++) {
+		const struct seep_leak_sum *sum = seep_leak_sums_find(&sums[side], hash);
+
+		if (!sum)
+			continue;
+		row.context[side] = sum->leak ? sum->leak->context : 0;
+		row.counts[side].live_blocks = (int64_t)core_smaller(sum->blocks, INT64_MAX);
+		row.counts[side].live_bytes = (int64_t)core_smaller(sum->bytes, INT64_MAX);
+		seep_counts_add(&diff->counts[side], &row.counts[side]);
+	}
+	*SEEP_APPEND(diff->rows, diff->count) = row;
+}
+
+/* What leads in one run may go with something in the other: a row is what leads after, or did. */
+static struct seep_diff *diff_leaks(const struct seep_profile *before,
+				    const struct seep_profile *after)
+{
+	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
+	struct seep_leak_sums sums[2];
+
+	*diff = (struct seep_diff){ .profiles = { before, after } };
+	seep_leak_sums_init(&sums[BEFORE], before);
+	seep_leak_sums_init(&sums[AFTER], after);
+	for (int side = BEFORE; side <= AFTER; side++)
+		for (size_t i = 0; i < sums[side].count; i++) {
+			const struct seep_leak_sum *sum = &sums[side].items[i];
+
+			if (sum->leak &&
+			    (side == AFTER || !seep_leak_sums_find(&sums[AFTER], sum->hash)))
+				add_leaks(diff, sums, sum->hash);
+		}
+	seep_leak_sums_done(&sums[BEFORE]);
+	seep_leak_sums_done(&sums[AFTER]);
+	judge_all(diff);
+	return diff;
 }
 
 struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct seep_profile *after,
@@ -120,9 +170,9 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 
 			add(diff, row_of(diff, &table, context->hash), side, i, &counts);
 		}
-	for (uint32_t i = 0; i < diff->count; i++)
-		diff->rows[i].verdict = judge(diff, &diff->rows[i]);
-	keep_changed(diff);
+	judge_all(diff);
+	if (before->scan.done && after->scan.done)
+		diff->leaks = diff_leaks(before, after);
 	return diff;
 }
 
@@ -253,5 +303,6 @@ void seep_diff_free(struct seep_diff *diff)
 	free(diff->rows);
 	free(diff->row_of_context);
 	free(diff->round_sums);
+	seep_diff_free(diff->leaks);
 	free(diff);
 }

@@ -57,6 +57,12 @@ struct seep_diff {
 	struct seep_counts counts[2]; /* of all contexts; of HELD, of those rows */
 	struct seep_diff_row *rows;   /* that changed, largest change first */
 	uint32_t count;
+	uint32_t same_count; /* others, that were left out */
+	/*
+	 * Between two profiles: what is lost, in live_blocks and live_bytes, a row per hash
+	 * (analysis/leak_sums.h). NULL: one of them was not scanned.
+	 */
+	struct seep_diff *leaks;
 	const struct seep_epochs *rounds;
 	uint32_t round_count;
 	/* Rows that hold something of some rounds only, which are left out. */

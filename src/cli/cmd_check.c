@@ -35,7 +35,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("budget", 'b', LIST, "BUDGET", asked.budgets,
 		    "Check BUDGET: [PLACE:NAME:]MEASURE<=LIMIT (default: leaks<=0)"),
 	SEEP_OPTION("baseline", 0, LIST, "FILE", asked.baselines,
-		    "Compare with this earlier recording: known leaks do not count"),
+		    "Compare with this earlier recording: known leaks count only if they grew"),
 	SEEP_OPTION("suppressions", 0, LIST, "FILE", asked.suppressions,
 		    "Suppress the leaks that rules in FILE match"),
 	SEEP_OPTION("allow-unknown", 0, FLAG, NULL, asked.allow_unknown,

@@ -83,7 +83,7 @@ static int load(const char *path, bool is_ledger, const struct seep_leak_check_p
 		seep_hint("contents are kept by the scan: seep run --dump-bytes %" PRIu32,
 			  plan->dump_bytes);
 	if (!is_ledger)
-		seep_leak_check_none(*ret_profile, "no leak check was made when it was recorded");
+		seep_leak_check_none(*ret_profile, seep_profile_not_scanned(*ret_profile));
 	else if ((*ret_profile)->process.ended == SEEP_ENDED_RUNNING)
 		seep_leak_check_none(*ret_profile, "the process cannot be found from here");
 	else
@@ -109,14 +109,17 @@ static int look(const char *path, const struct seep_leak_check_plan *plan,
 		       : load(path, true, plan, ret_profile, err);
 }
 
-static int print(const struct seep_profile *profile, const struct seep_view_options *view,
-		 struct seep_error *err)
+static int print(const struct seep_profile *profile, const char *operand,
+		 const struct seep_view_options *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 
 	if (asked.json)
 		return seep_json_report(asked.json, profile, view, err);
+	/* No rules would say that there is nothing to suppress. */
+	if (asked.leaks.gen_suppressions && seep_leak_options_need_scan(profile, operand, err) < 0)
+		return -SEEP_ENOTFOUND;
 	sites = seep_sites_new(profile);
 	if (asked.leaks.gen_suppressions)
 		seep_report_leak_rules(stdout, sites, view);
@@ -177,7 +180,7 @@ int cmd_leaks(char **operands, struct seep_error *err)
 		rc = look(ledger.path, &plan, &profile, err);
 	view.path = ledger.runs ? NULL : ledger.path;
 	if (rc == 0)
-		rc = print(profile, &view, err);
+		rc = print(profile, operands[0], &view, err);
 	if (rc == 0 && seep_leak_check_verdicts(profile) &
 			       (view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS))
 		rc = (int)asked.leaks.error_exitcode;

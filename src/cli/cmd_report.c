@@ -70,7 +70,10 @@ const struct seep_option_table cmd_report_options = {
 		"pipe or device they write as the shell's > does.\n"
 		"\n"
 		"A recording holds its names. With --symbols or --debuginfod seep looks again for\n"
-		"those of programs and libraries whose names or lines are missing.\n",
+		"those of programs and libraries whose names or lines are missing.\n"
+		"\n"
+		"The status is 0, or 2 if there is nothing to show: no such file, or --by lost of\n"
+		"a process that was not scanned for leaks, which is not to say that it has none.\n",
 };
 
 static int check(struct seep_view_options *view, struct seep_error *err)
@@ -105,6 +108,12 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 		return -SEEP_EUSAGE;
 	view->by = asked.by;
 	return seep_leak_options_read(&asked.leaks, &plan, view, err);
+}
+
+/* JSON says in "scan" whether there was one, and the page in its first line. */
+static bool is_about_leaks(void)
+{
+	return asked.by == SEEP_BY_LOST && !asked.json;
 }
 
 /* @sites: NULL for what shows no functions. */
@@ -165,6 +174,8 @@ int cmd_report(char **operands, struct seep_error *err)
 	view.path = path;
 	if (ret == 0)
 		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
+	if (ret == 0 && is_about_leaks())
+		ret = seep_leak_options_need_scan(profile, operands[0], err);
 	if (ret == 0) {
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);

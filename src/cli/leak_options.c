@@ -77,6 +77,16 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 	return rc;
 }
 
+int seep_leak_options_need_scan(const struct seep_profile *profile, const char *operand,
+				struct seep_error *err)
+{
+	const char *why_not = seep_profile_not_scanned(profile);
+
+	return why_not ? seep_fail(err, SEEP_ENOTFOUND, "%s: not scanned for leaks: %s", operand,
+				   why_not)
+		       : 0;
+}
+
 void seep_leak_report_now(const struct seep_profile *profile)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);

@@ -58,6 +58,13 @@ SEEP_NODISCARD int seep_leak_options_read(const struct seep_leak_option_values *
 					  struct seep_view_options *ret_view,
 					  struct seep_error *err);
 
+/*
+ * Whether there can be an answer to what is lost: 0, or -SEEP_ENOTFOUND, since @profile, which
+ * @operand named, was not scanned.
+ */
+SEEP_NODISCARD int seep_leak_options_need_scan(const struct seep_profile *profile,
+					       const char *operand, struct seep_error *err);
+
 /* For struct seep_leak_check_plan, on standard error. */
 void seep_leak_report_now(const struct seep_profile *profile);
 

@@ -108,6 +108,17 @@ bool seep_profile_says(const struct seep_profile *profile, const char *code)
 	return false;
 }
 
+const char *seep_profile_not_scanned(const struct seep_profile *profile)
+{
+	if (profile->scan.done)
+		return NULL;
+	if (profile->scan.why_not)
+		return profile->scan.why_not;
+	return profile->process.ended == SEEP_ENDED_RUNNING
+		       ? "no leak check was made; \"seep leaks PID\" makes one while it runs"
+		       : "no leak check was made when it was recorded";
+}
+
 bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 {
 	static const struct {

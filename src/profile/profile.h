@@ -471,6 +471,9 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);
 
+/* Why it was not scanned for leaks, a sentence without a full stop; NULL: it was. */
+const char *seep_profile_not_scanned(const struct seep_profile *profile);
+
 /*
  * Is the total of this name (profile/total_fields.h) known? Of what other tools made, some are not;
  * they are 0, also in contexts.

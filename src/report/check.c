@@ -30,6 +30,9 @@ static void print_figures(FILE *out, unsigned measure, const struct seep_budget_
 		fprintf(out, "GROWING: +%s", bytes.text);
 	else
 		fprintf(out, "%s in %s", bytes.text, seep_things_text(stack->blocks, "block").text);
+	if (stack->known_blocks > 0)
+		fprintf(out, ", grown from %s in %s", seep_bytes_text(stack->known_bytes).text,
+			seep_things_text(stack->known_blocks, "block").text);
 }
 
 static uint64_t hash_of(const struct seep_budget_stack *stack)
@@ -128,6 +131,9 @@ static char *outcome_text(const struct seep_budget *budget, const struct seep_bu
 	if (found->result == SEEP_BUDGET_BROKEN && budget->is_relative)
 		seep_strbuf_addf(&text, "; the baseline has %s",
 				 seep_budget_text(budget->measure, found->base).text);
+	if (found->result != SEEP_BUDGET_NOT_KNOWN && found->grown_count > 0)
+		seep_strbuf_addf(&text, "; %s grew",
+				 seep_things_text(found->grown_count, "known leak").text);
 	if (found->result == SEEP_BUDGET_KEPT && budget->place && !found->has_place)
 		seep_strbuf_adds(&text, "; no call stack passes through it");
 	return seep_escape_dup(text.text);

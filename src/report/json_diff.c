@@ -18,27 +18,29 @@ static void write_profile(struct seep_json *json, const char *key, const char *n
 	seep_json_text(json, "exe", profile->process.exe);
 	seep_json_known(json, "start_realtime_ns", profile->process.start_realtime_ns);
 	seep_json_text(json, "ended", seep_profile_ended_name(profile->process.ended));
+	seep_json_text(json, "not_scanned", seep_profile_not_scanned(profile));
 	seep_json_close(json);
 }
 
-/* Of what is held only what lives is known. */
+/* Of what is held or lost only what lives is known. */
 static void write_counts(struct seep_json *json, const char *key, const struct seep_counts *counts,
-			 bool held)
+			 bool live_only)
 {
 	seep_json_open_object(json, key);
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
-		if (!held || i == SEEP_FIGURE_live_blocks || i == SEEP_FIGURE_live_bytes)
+		if (!live_only || i == SEEP_FIGURE_live_blocks || i == SEEP_FIGURE_live_bytes)
 			seep_json_u64(json, seep_figure_names[i], (uint64_t)counts->figures[i]);
 	seep_json_close(json);
 }
 
-static void write_sides(struct seep_json *json, const struct seep_counts counts[2], bool held)
+static void write_sides(struct seep_json *json, const struct seep_counts counts[2], bool held,
+			bool lost)
 {
 	if (held)
 		seep_json_null(json, "before");
 	else
-		write_counts(json, "before", &counts[BEFORE], held);
-	write_counts(json, "after", &counts[AFTER], held);
+		write_counts(json, "before", &counts[BEFORE], lost);
+	write_counts(json, "after", &counts[AFTER], held || lost);
 }
 
 static void write_held(struct seep_json *json, const struct seep_diff *diff,
@@ -70,56 +72,65 @@ static int side_of(const struct seep_diff_row *row)
 }
 
 static void write_row(struct seep_json *json, const struct seep_diff_view *view,
-		      const struct seep_diff_row *row, const struct seep_json_shown *shown)
+		      const struct seep_diff *diff, const struct seep_diff_row *row,
+		      const struct seep_json_shown *shown)
 {
 	const int at = side_of(row);
-	const struct seep_profile_context *context =
-		&view->diff->profiles[at]->contexts[row->context[at] - 1];
 
 	seep_json_open_object(json, NULL);
 	seep_json_text(json, "verdict", seep_diff_verdict_names[row->verdict]);
-	seep_json_context_name(json, &shown[at], context);
-	write_sides(json, row->counts, row->verdict == SEEP_DIFF_HELD);
+	seep_json_context_name(json, &shown[at],
+			       &diff->profiles[at]->contexts[row->context[at] - 1]);
+	write_sides(json, row->counts, row->verdict == SEEP_DIFF_HELD, diff != view->diff);
 	if (row->verdict == SEEP_DIFF_HELD)
 		write_held(json, view->diff, row, view->listed);
 	seep_json_close(json);
 }
 
-static uint32_t row_count(const struct seep_diff_view *view)
+uint32_t seep_json_diff_rows(const struct seep_diff_view *view, const struct seep_diff *diff)
 {
-	return view->top && view->top < view->diff->count ? view->top : view->diff->count;
+	return view->top && view->top < diff->count ? view->top : diff->count;
 }
 
 void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct seep_diff_view *view)
 {
 	const struct seep_diff *diff = view->diff;
-	const uint32_t count = row_count(view);
-	uint32_t *contexts[2], counts[2] = { 0, 0 };
+	uint32_t *contexts[2] = { NULL, NULL };
+	size_t counts[2] = { 0, 0 };
 
-	contexts[BEFORE] = seep_xcalloc(count, sizeof(uint32_t));
-	contexts[AFTER] = seep_xcalloc(count, sizeof(uint32_t));
-	for (uint32_t i = 0; i < count; i++) {
-		const int at = side_of(&diff->rows[i]);
+	for (const struct seep_diff *of = diff; of; of = of->leaks)
+		for (uint32_t i = 0; i < seep_json_diff_rows(view, of); i++) {
+			const int at = side_of(&of->rows[i]);
 
-		contexts[at][counts[at]++] = diff->rows[i].context[at] - 1;
-	}
+			*SEEP_APPEND(contexts[at], counts[at]) = of->rows[i].context[at] - 1;
+		}
 	for (int at = BEFORE; at <= AFTER; at++)
 		seep_json_shown_take(
 			&shown[at], diff->profiles[at] ? diff->profiles[at] : diff->profiles[AFTER],
-			contexts[at], counts[at]);
+			contexts[at], (uint32_t)counts[at]);
 	if (diff->profiles[BEFORE])
 		seep_json_shown_behind(&shown[AFTER], &shown[BEFORE]);
 }
 
 static void write_changes(struct seep_json *json, const struct seep_diff_view *view,
-			  const struct seep_json_shown shown[2])
+			  const struct seep_diff *diff, const struct seep_json_shown shown[2])
 {
-	const int first = view->diff->profiles[BEFORE] ? BEFORE : AFTER;
-
-	seep_json_frames(json, &shown[first], AFTER + 1 - first);
 	seep_json_open_array(json, "changes");
-	for (uint32_t i = 0; i < row_count(view); i++)
-		write_row(json, view, &view->diff->rows[i], shown);
+	for (uint32_t i = 0; i < seep_json_diff_rows(view, diff); i++)
+		write_row(json, view, diff, &diff->rows[i], shown);
+	seep_json_close(json);
+}
+
+static void write_leaks(struct seep_json *json, const struct seep_diff_view *view,
+			const struct seep_json_shown shown[2])
+{
+	const struct seep_diff *leaks = view->diff->leaks;
+
+	if (!seep_json_open_known(json, "leaks", leaks))
+		return;
+	seep_json_int(json, "same", leaks->same_count);
+	write_changes(json, view, leaks, shown);
+	seep_json_int(json, "left_out", leaks->count - seep_json_diff_rows(view, leaks));
 	seep_json_close(json);
 }
 
@@ -127,6 +138,7 @@ void seep_json_diff(struct seep_json *json, const char *key, const struct seep_d
 		    const struct seep_json_shown shown[2])
 {
 	const struct seep_diff *diff = view->diff;
+	const int first = diff->profiles[BEFORE] ? BEFORE : AFTER;
 
 	seep_json_open_document(json, key);
 	write_profile(json, "before", view->names[BEFORE], diff->profiles[BEFORE]);
@@ -136,11 +148,13 @@ void seep_json_diff(struct seep_json *json, const char *key, const struct seep_d
 	seep_json_int(json, "round_count", diff->round_count);
 	seep_json_text(json, "measure", seep_measure_names[diff->measure]);
 	seep_json_open_object(json, "totals");
-	write_sides(json, diff->counts, !diff->profiles[BEFORE]);
+	write_sides(json, diff->counts, !diff->profiles[BEFORE], false);
 	seep_json_close(json);
-	write_changes(json, view, shown);
+	seep_json_frames(json, &shown[first], AFTER + 1 - first);
+	write_changes(json, view, diff, shown);
+	write_leaks(json, view, shown);
 	seep_json_open_object(json, "left_out");
-	seep_json_int(json, "changes", diff->count - row_count(view));
+	seep_json_int(json, "changes", diff->count - seep_json_diff_rows(view, diff));
 	seep_json_int(json, "partial", diff->partial_count);
 	seep_json_u64(json, "partial_bytes", (uint64_t)diff->partial_bytes);
 	seep_json_u64(json, "undated_blocks", diff->undated_blocks);

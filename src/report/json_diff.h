@@ -12,6 +12,9 @@
  */
 void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct seep_diff_view *view);
 
+/* How many rows of @diff, the view's or that of its leaks, are in the document. */
+uint32_t seep_json_diff_rows(const struct seep_diff_view *view, const struct seep_diff *diff);
+
 /* @key: NULL where nothing is around the document. */
 void seep_json_diff(struct seep_json *json, const char *key, const struct seep_diff_view *view,
 		    const struct seep_json_shown shown[2]);

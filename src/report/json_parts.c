@@ -62,8 +62,10 @@ static void choose_frames(struct seep_json_shown *shown)
 void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  const struct seep_view_options *options)
 {
-	const enum seep_measure by = options->by < 0 ? SEEP_BY_LIVE
-						     : (enum seep_measure)options->by;
+	/* Leaks and growth have an order of their own. */
+	const enum seep_measure by = options->by < 0 || options->by >= SEEP_MEASURE_COUNT
+					     ? SEEP_BY_LIVE
+					     : (enum seep_measure)options->by;
 	const uint32_t count = profile->context_count;
 
 	*shown = (struct seep_json_shown){

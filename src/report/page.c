@@ -17,6 +17,7 @@
 #include "report/json_diff.h"
 #include "report/report_json.h"
 #include "view/frame_text.h"
+#include "view/growth_view.h"
 #include "view/leaks_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
@@ -137,6 +138,8 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
 	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
+	SEEP_FREED char *growth = seep_growth_answer(&(struct seep_growth_view){ 0 },
+						     sites->profile);
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
@@ -146,6 +149,7 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	seep_view_add_scan(&view);
 	seep_view_add_own(&view);
 	seep_json_text(json, "answer", answer);
+	seep_json_text(json, "no_growth", growth);
 	write_lines(json, "head", &view.head);
 	write_lines(json, "foot", &view.foot);
 }
@@ -208,22 +212,29 @@ void seep_page_report(FILE *out, const struct seep_sites *sites,
 	page_end(&page, out);
 }
 
+static void write_row_trims(struct seep_json *json, const char *key,
+			    const struct seep_diff_view *view, const struct seep_diff *diff,
+			    const struct side sides[2])
+{
+	seep_json_open_array(json, key);
+	for (uint32_t i = 0; diff && i < seep_json_diff_rows(view, diff); i++) {
+		const uint32_t *contexts = diff->rows[i].context;
+		const int at = contexts[1] ? 1 : 0;
+
+		write_trim(json, sides[at].sites, &diff->profiles[at]->contexts[contexts[at] - 1]);
+	}
+	seep_json_close(json);
+}
+
 static void write_diff_view(struct seep_json *json, const struct seep_diff_view *view,
-			    const struct side sides[2], uint32_t count)
+			    const struct side sides[2])
 {
 	seep_json_open_array(json, "file");
 	for (int at = 0; at < 2; at++)
 		seep_json_text(json, NULL, view->names[at]);
 	seep_json_close(json);
-	seep_json_open_array(json, "trim");
-	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t *contexts = view->diff->rows[i].context;
-		const int at = contexts[1] ? 1 : 0;
-
-		write_trim(json, sides[at].sites,
-			   &view->diff->profiles[at]->contexts[contexts[at] - 1]);
-	}
-	seep_json_close(json);
+	write_row_trims(json, "trim", view, view->diff, sides);
+	write_row_trims(json, "leak_trim", view, view->diff->leaks, sides);
 	write_functions(json, sides, 2);
 	write_origins(json, sides, 2);
 }
@@ -241,7 +252,7 @@ void seep_page_diff(FILE *out, const struct seep_diff_view *view)
 		sides[at] = (struct side){ sites[at], &shown[at] };
 	}
 	page_begin(&page, "diff");
-	write_diff_view(page.json, view, sides, shown[0].context_count + shown[1].context_count);
+	write_diff_view(page.json, view, sides);
 	seep_json_close(page.json);
 	seep_json_diff(page.json, "document", view, shown);
 	page_end(&page, out);

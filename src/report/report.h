@@ -34,7 +34,10 @@ void seep_report_larger(const struct seep_printer *printer, const struct seep_pr
 void seep_report_stacks(const struct seep_printer *printer, const struct seep_sites *sites,
 			const struct seep_view_options *options);
 
-/* What is lost, how that was found out, and what was suppressed; or why nobody knows. */
+/*
+ * What is lost, how that was found out, and what was suppressed; where nobody knows, why, and the
+ * largest stacks.
+ */
 void seep_report_leaks(const struct seep_printer *printer, const struct seep_sites *sites,
 		       const struct seep_view_options *options);
 

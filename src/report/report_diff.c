@@ -11,7 +11,7 @@
 #include "report/report_parts.h"
 #include "view/view_head.h"
 
-enum { BEFORE, AFTER, TOP_DEFAULT = 10 };
+enum { BEFORE, AFTER, TOP_DEFAULT = 10, FACTOR_DIGITS = 10 };
 
 /* What the stacks of one side are shown by. */
 struct side {
@@ -48,7 +48,18 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 				 seep_things_text((uint64_t)held->live_blocks, "block").text);
 }
 
-/* "+1.1 MB (1.2 MB → 2.3 MB), blocks 80 → 200", "allocations +7 (5 → 12)" */
+/* ", ×2.9" or ", ×12": where it is more than half as much again. */
+static void add_factor(struct seep_strbuf *line, uint64_t before, uint64_t after)
+{
+	const double factor = before ? (double)after / (double)before : 0;
+
+	if (factor >= FACTOR_DIGITS)
+		seep_strbuf_addf(line, ", ×%s", seep_digits_text((uint64_t)factor).text);
+	else if (factor > 1.5)
+		seep_strbuf_addf(line, ", ×%.2g", factor);
+}
+
+/* "+1.1 MB (0.2 MB → 1.3 MB, ×6), blocks 80 → 200", "allocations +7 (5 → 12, ×2)" */
 static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			const struct seep_diff_row *row)
 {
@@ -64,27 +75,29 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 	if (!seep_measure_is_bytes(diff->measure))
 		seep_strbuf_addf(line, "%sallocations ",
 				 diff->measure == SEEP_BY_TEMPORARY ? "temporary " : "");
-	seep_strbuf_addf(line, "%s (%s → %s)",
+	seep_strbuf_addf(line, "%s (%s → %s",
 			 seep_change_text(values[AFTER] - values[BEFORE], text).text,
 			 text((uint64_t)values[BEFORE]).text, text((uint64_t)values[AFTER]).text);
+	add_factor(line, (uint64_t)values[BEFORE], (uint64_t)values[AFTER]);
+	seep_strbuf_addc(line, ')');
 	if (seep_measure_is_bytes(diff->measure))
 		seep_strbuf_addf(line, ", blocks %s → %s",
 				 seep_digits_text((uint64_t)blocks[BEFORE]).text,
 				 seep_digits_text((uint64_t)blocks[AFTER]).text);
 }
 
-static void print_row(const struct seep_printer *printer, const struct seep_diff_view *view,
+static void print_row(const struct seep_printer *printer, const struct seep_diff *diff,
 		      struct side *sides, uint32_t i)
 {
-	const struct seep_diff_row *row = &view->diff->rows[i];
+	const struct seep_diff_row *row = &diff->rows[i];
 	const int at = row->context[AFTER] ? AFTER : BEFORE;
 	const struct seep_profile_context *context =
-		&view->diff->profiles[at]->contexts[row->context[at] - 1];
+		&diff->profiles[at]->contexts[row->context[at] - 1];
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines;
 
 	seep_strbuf_addf(&line, "%s  ", seep_diff_verdict_names[row->verdict]);
-	(row->verdict == SEEP_DIFF_HELD ? add_held : add_figures)(&line, view->diff, row);
+	(row->verdict == SEEP_DIFF_HELD ? add_held : add_figures)(&line, diff, row);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 	seep_stack_lines_fold(&lines, &sides[at].view, context);
 	lines.figures = seep_escape_dup(line.text);
@@ -132,9 +145,23 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 	seep_table_print(table, printer, 0);
 }
 
+static void print_rows(const struct seep_printer *printer, const struct seep_diff_view *view,
+		       const struct seep_diff *diff, const char *thing, struct side *sides)
+{
+	const uint32_t top = view->top ? view->top : TOP_DEFAULT;
+
+	for (uint32_t i = 0; i < diff->count && i < top; i++)
+		print_row(printer, diff, sides, i);
+	if (diff->count > top) {
+		fputc('\n', printer->out);
+		seep_line_print(printer, "%s more: --top %" PRIu32 " shows all",
+				seep_things_text(diff->count - top, thing).text, diff->count);
+	}
+	fputc('\n', printer->out);
+}
+
 /* "3 new, +1.2 MB; 1 gone, -4 B" */
-static void print_verdicts(const struct seep_printer *printer, const struct seep_diff_view *view,
-			   const struct seep_view *after)
+static void add_verdicts(struct seep_strbuf *line, const struct seep_diff *diff)
 {
 	static const char *const words[SEEP_DIFF_VERDICTS] = {
 		[SEEP_DIFF_NEW] = "new",
@@ -142,11 +169,6 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 		[SEEP_DIFF_SHRUNK] = "shrunk",
 		[SEEP_DIFF_GONE] = "gone",
 	};
-	const struct seep_diff *diff = view->diff;
-	const char *const what = view->diff->measure == SEEP_BY_LIVE
-					 ? "bytes live"
-					 : seep_measure_words(after->profile, view->diff->measure);
-	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
 	for (unsigned v = SEEP_DIFF_NEW; v <= SEEP_DIFF_GONE; v++) {
 		uint64_t count = 0;
@@ -158,13 +180,50 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 				seep_counts_sum(&sum, seep_diff_change(diff, diff->rows[i].counts));
 			}
 		if (count > 0)
-			seep_strbuf_addf(&line, "%s%s %s, %s", line.length ? "; " : "",
+			seep_strbuf_addf(line, "%s%s %s, %s", line->length ? "; " : "",
 					 seep_digits_text(count).text, words[v],
 					 seep_change_text(sum, seep_measure_is_bytes(diff->measure)
 								       ? seep_bytes_text
 								       : seep_digits_text)
 						 .text);
 	}
+}
+
+/* Also where less is lost in all: what was repaired would hide what is new. */
+static void print_leaks(const struct seep_printer *printer, const struct seep_diff_view *view,
+			struct side *sides)
+{
+	const struct seep_diff *leaks = view->diff->leaks;
+	const struct seep_profile *before = view->diff->profiles[BEFORE];
+	const struct seep_profile *after = view->diff->profiles[AFTER];
+	const char *const who = after->scan.done    ? "before was not scanned"
+				: before->scan.done ? "after was not scanned"
+						    : "neither side was scanned";
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
+
+	if (!leaks) {
+		seep_line_print(printer, "Leaks are not compared: %s: %s", who,
+				seep_profile_not_scanned(after->scan.done ? before : after));
+		fputc('\n', printer->out);
+		return;
+	}
+	add_verdicts(&line, leaks);
+	if (leaks->same_count > 0)
+		seep_strbuf_addf(&line, "%s%s as before", line.length ? "; " : "",
+				 seep_digits_text(leaks->same_count).text);
+	seep_line_print(printer, "Leaks: %s", line.length ? line.text : "none, before and after");
+	print_rows(printer, view, leaks, "leak", sides);
+}
+
+static void print_verdicts(const struct seep_printer *printer, const struct seep_diff *diff,
+			   const struct seep_profile *after)
+{
+	const char *const what = diff->measure == SEEP_BY_LIVE
+					 ? "bytes live"
+					 : seep_measure_words(after, diff->measure);
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
+
+	add_verdicts(&line, diff);
 	if (diff->count > 0)
 		seep_line_print(printer, "Call stacks by %s: %s", what, line.text);
 	else
@@ -245,7 +304,6 @@ void seep_report_diff(const struct seep_printer *printer, const struct seep_diff
 {
 	const struct seep_diff *diff = view->diff;
 	const struct seep_view_options options = { .full = view->full, .by = (int)diff->measure };
-	const uint32_t top = view->top ? view->top : TOP_DEFAULT;
 	struct side sides[2] = { 0 };
 
 	for (int i = BEFORE; i <= AFTER; i++) {
@@ -262,19 +320,12 @@ void seep_report_diff(const struct seep_printer *printer, const struct seep_diff
 	if (diff->profiles[BEFORE]) {
 		print_totals(printer, diff);
 		fputc('\n', printer->out);
-		print_verdicts(printer, view, &sides[AFTER].view);
+		print_leaks(printer, view, sides);
+		print_verdicts(printer, diff, diff->profiles[AFTER]);
 	} else {
 		print_held(printer, view);
 	}
-	for (uint32_t i = 0; i < diff->count && i < top; i++)
-		print_row(printer, view, sides, i);
-	if (diff->count > top) {
-		fputc('\n', printer->out);
-		seep_line_print(printer, "%s more: --top %" PRIu32 " shows all",
-				seep_things_text(diff->count - top, "call stack").text,
-				diff->count);
-	}
-	fputc('\n', printer->out);
+	print_rows(printer, view, diff, "call stack", sides);
 	print_notes(printer, view);
 	for (int i = BEFORE; i <= AFTER; i++) {
 		seep_view_done(&sides[i].view);

@@ -63,6 +63,7 @@ static void write_process(struct seep_json *json, const struct seep_profile *pro
 	write_status(json, process);
 	seep_json_bool(json, "core_dumped", process->core_dumped);
 	seep_json_known(json, "peak_rss_bytes", process->peak_rss_bytes);
+	seep_json_known(json, "growth_after_ns", profile->growth_after_ns);
 	seep_json_open_array(json, "children");
 	for (uint32_t i = 0; i < process->child_count; i++)
 		seep_json_int(json, NULL, process->children[i]);

@@ -40,7 +40,7 @@ static void add_leaks(struct seep_lines *page, const struct seep_profile *profil
 
 	seep_view_init(&view, profile, sites, &options);
 	seep_leaks_view_init(&leaks, &view, 0);
-	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%s", answer ? answer : "nothing is known");
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%s", answer);
 	for (uint32_t i = 0; i < leaks.count; i++) {
 		const struct seep_leak_view *leak = &leaks.items[i];
 

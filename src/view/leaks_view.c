@@ -45,13 +45,12 @@ static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *
 
 char *seep_leaks_answer(const struct seep_profile *profile)
 {
+	const char *why_not = seep_profile_not_scanned(profile);
 	struct seep_verdict_sum sums[SEEP_VERDICT_COUNT], lost;
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	if (!profile->scan.done)
-		return profile->scan.why_not
-			       ? seep_xasprintf("Not scanned for leaks: %s", profile->scan.why_not)
-			       : NULL;
+	if (why_not)
+		return seep_xasprintf("Not scanned for leaks: %s", why_not);
 	if (profile->scan.blocks == 0)
 		return seep_xstrdup("Nothing is lost: no blocks are left");
 	seep_leaks_sum(profile, sums);

@@ -7,6 +7,7 @@
 #ifndef SEEP_VIEW_LEAKS_VIEW_H
 #define SEEP_VIEW_LEAKS_VIEW_H
 
+#include "base/xalloc.h"
 #include "profile/verdict.h"
 #include "view/stacks_view.h"
 #include "view/view.h"
@@ -29,10 +30,10 @@ void seep_leaks_view_init(struct seep_leaks_view *leaks, struct seep_view *view,
 void seep_leaks_view_done(struct seep_leaks_view *leaks);
 
 /*
- * The answer: "2 leaks: 4.2 KB in 12 blocks lost ...", that nothing is, or why nobody knows. NULL:
- * nobody asked. Release with free().
+ * The answer: "2 leaks: 4.2 KB in 12 blocks lost ...", that nothing is, or why nobody knows. Release
+ * with free().
  */
-char *seep_leaks_answer(const struct seep_profile *profile);
+char *seep_leaks_answer(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
 
 /* What fared alike, together. */
 struct seep_verdict_sum {

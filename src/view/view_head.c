@@ -169,8 +169,7 @@ static void add_answer(struct seep_view *view)
 {
 	SEEP_FREED char *answer = seep_leaks_answer(view->profile);
 
-	if (answer)
-		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", answer);
+	seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", answer);
 }
 
 static void add_lead(struct seep_view *view)

@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 
 import pytest
 
-from harness import LIMIT_S, SCHEMA, SEEP, parse_truth, program
+from harness import LIMIT_S, SCHEMA, SEEP, need, parse_truth, program
 from json_schema import Validator
 from running import Steps, Terminal, launch, ledger_of, wait_until, watched
 
@@ -207,6 +208,72 @@ def test_two_builds_match_by_function(seep):
     assert back["measure"] == "allocs" and back["left_out"]["changes"] == 2
     assert "2 call stacks more: --top 3 shows all" in text(
         seep, "moved_b.seep", "moved_a.seep", "--top", "1")
+
+
+LOSES = """#include <stdlib.h>
+#define SITE __attribute__((noinline)) static
+static void *volatile p;
+SITE void repaired(void) { p = malloc(5000000); }
+SITE void fresh(void) { p = malloc(3000); }
+SITE void same(void) { p = malloc(64); }
+SITE void more(int count) { for (int i = 0; i < count; i++) p = malloc(1000); }
+int main(int argc, char **argv) {
+    if (argc > 1) fresh(); else repaired();
+    same(); more(argc > 1 ? 6 : 2); p = 0;
+    return argv == 0;
+}
+"""
+
+
+@pytest.fixture
+def losing(seep):
+    """Recordings before and after: 5 MB of leaks repaired, one new, one three times as large."""
+    built = seep.directory / "loses"
+    built.with_suffix(".c").write_text(LOSES)
+    subprocess.run([need("cc"), "-g", "-O1", "-o", built, f"{built}.c"], check=True)
+    return [seep.run([built, *words])[1].path for words in ([], ["x"])]
+
+
+def test_new_leaks_show_also_where_the_total_fell(seep, losing):
+    shown = text(seep, *losing)
+    section = shown[shown.index("\nLeaks: "):shown.index("\nCall stacks by ")]
+    head, *items = re.split(r"\n  \d\. ", section)
+    assert head == "\nLeaks: 1 new, +2.9 KB; 1 grown, +3.9 KB; 1 gone, -4.8 MB; 1 as before\n"
+    assert [item.split("\n")[0] + ": " + item.split()[-4] for item in items] == [
+        "GONE -4.8 MB (4.8 MB → 0 B), blocks 1 → 0, malloc: repaired",
+        "GROWN +3.9 KB (2.0 KB → 5.9 KB, ×3), blocks 2 → 6, malloc: more",
+        "NEW +2.9 KB (0 B → 2.9 KB), blocks 0 → 1, malloc: fresh",
+    ]
+    assert "\nLeaks: 1 new" in text(seep, "--by", "allocs", *losing), "whatever else is compared"
+    assert "\n2 leaks more: --top 3 shows all\n" in text(seep, "-n1", *losing)
+    leaks = diff(seep, *losing)["leaks"]
+    assert (leaks["same"], leaks["left_out"]) == (1, 0)
+    assert [(one["verdict"], one["before"], one["after"]) for one in leaks["changes"]] == [
+        ("GONE", {"live_blocks": 1, "live_bytes": 5000000}, {"live_blocks": 0, "live_bytes": 0}),
+        ("GROWN", {"live_blocks": 2, "live_bytes": 2000}, {"live_blocks": 6, "live_bytes": 6000}),
+        ("NEW", {"live_blocks": 0, "live_bytes": 0}, {"live_blocks": 1, "live_bytes": 3000}),
+    ]
+    assert diff(seep, "-n1", *losing)["leaks"]["left_out"] == 2
+
+
+def test_leaks_that_are_the_same_are_counted(seep, losing):
+    again = seep.run([seep.directory / "loses"])[1].path
+    assert "\nLeaks: 3 as before\n" in text(seep, losing[0], again)
+    kept = [seep.run([program("temporaries")])[1].path for _ in range(2)]
+    assert "\nLeaks: none, before and after\n" in text(seep, *kept)
+
+
+def test_leaks_are_not_compared_where_nobody_looked(seep, losing):
+    blind = [seep.run([program("temporaries")], options=["--no-leak-check"])[1].path for _ in range(2)]
+    why = "no leak check was made when it was recorded"
+    for sides, said in (([losing[0], blind[0]], "after was not scanned"),
+                        ([blind[0], losing[0]], "before was not scanned"),
+                        (blind, "neither side was scanned")):  # fmt: skip
+        assert f"\nLeaks are not compared: {said}: {why}\n" in text(seep, *sides)
+        document = diff(seep, *sides)
+        assert document["leaks"] is None
+        assert [document["before"]["not_scanned"], document["after"]["not_scanned"]] == [
+            why if side in blind else None for side in sides]
 
 
 @pytest.mark.fast

@@ -2,6 +2,7 @@
 """What users see of leaks: after a run, of a recording, of a running process; and exit statuses."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -193,6 +194,14 @@ def test_a_recording_says_why_nothing_was_scanned(seep, options, words, why):
     text = text_of(leaks(seep, "run.seep"))
     assert f"\nNot scanned for leaks: {why}" in text
     assert "192 B" in text, "live blocks by call stack, as a hint"
+    assert f"\nNot scanned for leaks: {why}\n" in text_of(seep.command("report", seep.directory / "run.seep"))
+    for command in (["report", "--by", "lost"], ["report", "--leak-kinds=all"], ["report", "--gen-suppressions"],
+                    ["leaks", "--gen-suppressions"]):  # fmt: skip
+        done = seep.command(*command, seep.directory / "run.seep")
+        assert (done.status, done.stdout) == (2, b""), "no answer is not the answer that nothing is lost"
+        assert f"run.seep: not scanned for leaks: {why}\n" in done.stderr.decode()
+    report = json.loads(seep.command("report", "--by", "lost", "--json", seep.directory / "run.seep").stdout)
+    assert report["leaks"] == [] and (report["scan"] is None) == ("--no-leak-check" in options)
 
 
 def test_a_program_that_went_on_by_exec_is_not_looked_for_in_its_successor(seep):

@@ -11,7 +11,8 @@ import pytest
 import harness
 from running import on_terminal
 
-VIEWS = [(), ("--tree",), ("--flat",), ("--raw",), ("--full",), ("--by", "peak"), ("--top", "1")]
+VIEWS = [(), ("--tree",), ("--flat",), ("--raw",), ("--full",), ("--by", "peak"), ("--top", "1"),
+         ("--json", "--by", "lost"), ("--json", "--by", "growth")]
 
 
 @pytest.fixture

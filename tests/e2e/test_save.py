@@ -47,6 +47,12 @@ def test_a_running_process_is_saved_and_goes_on(seep, alone):
         assert report["totals"]["live_bytes"] > 3_000_000
         assert report["timeline"][-1]["live_bytes"] == report["totals"]["live_bytes"]
         assert any(f["function"] for f in report["contexts"][0]["frames"])
+        shown = seep.command("report", path, cwd=seep.directory).stdout.decode()
+        why = 'no leak check was made; "seep leaks PID" makes one while it runs'
+        assert f"\nNot scanned for leaks: {why}\n" in shown
+        done = seep.command("report", "--by", "lost", path, cwd=seep.directory)
+        assert (done.status, done.stdout) == (2, b"")
+        assert done.stderr.decode() == f"seep report: {path}: not scanned for leaks: {why}\n"
     assert alone.poll() is None
     assert unaged(watched(seep, "running")) == unaged([ledger])
 

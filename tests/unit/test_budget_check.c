@@ -295,6 +295,73 @@ BUDGET_CHECK_TEST(leaks_of_the_baseline_are_known_by_hash)
 	assert_int_equal(value_of("leaks<=0"), 1);
 }
 
+/* Baseline, now, and whether that is more of it: a tenth more, and more than 1 block or 1 KB. */
+BUDGET_CHECK_TEST(a_known_leak_that_grew_counts)
+{
+	static const struct {
+		uint64_t before[2], now[2]; /* blocks, bytes */
+		bool grew;
+	} cases[] = {
+		{ { 2, 2048 }, { 2, 32 << 20 }, true },
+		{ { 2, 2048 }, { 2, 3072 }, false },
+		{ { 2, 2048 }, { 2, 3073 }, true },
+		{ { 1, 16 }, { 2, 32 }, false },
+		{ { 1, 16 }, { 3, 48 }, true },
+		{ { 100, 100000 }, { 110, 110000 }, false },
+		{ { 100, 100000 }, { 111, 100000 }, true },
+		{ { 100, 100000 }, { 100, 110001 }, true },
+		{ { 100, 100000 }, { 1, 1 }, false },
+		{ { UINT64_MAX, UINT64_MAX }, { UINT64_MAX, UINT64_MAX }, false },
+	};
+
+	side.profile->leak_count = 1;
+	side.profile->leaks[0].with_blocks = side.profile->leaks[0].with_bytes = 0;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_profile *before = sample_profile_with_leaks();
+		struct seep_profile *less = sample_profile_with_leaks();
+		struct seep_budget_outcome outcome;
+
+		less->leak_count = before->leak_count = 1;
+		less->leaks[0].blocks = less->leaks[0].bytes = 1;
+		less->leaks[0].with_blocks = less->leaks[0].with_bytes = 0;
+		before->leaks[0].blocks = before->leaks[0].with_blocks = cases[i].before[0] / 2;
+		before->leaks[0].blocks += cases[i].before[0] % 2;
+		before->leaks[0].bytes = cases[i].before[1];
+		before->leaks[0].with_bytes = 0;
+		side.profile->leaks[0].blocks = cases[i].now[0];
+		side.profile->leaks[0].bytes = cases[i].now[1];
+		add_baseline(before);
+		/* Of several the largest counts. */
+		add_baseline(less);
+		outcome = check("leaks<=0");
+		assert_int_equal(outcome.value, cases[i].grew);
+		assert_int_equal(outcome.grown_count, cases[i].grew);
+		if (cases[i].grew) {
+			assert_int_equal(outcome.stacks[0].known_blocks, cases[i].before[0]);
+			assert_int_equal(outcome.stacks[0].known_bytes, cases[i].before[1]);
+		}
+		seep_budget_outcome_done(&outcome);
+		/* All that it has now, not the difference: so much is lost by what is to be mended. */
+		assert_int_equal(value_of("lost<=0"), cases[i].grew ? cases[i].now[1] : 0);
+		seep_baseline_done(&baseline);
+	}
+}
+
+BUDGET_CHECK_TEST(leaks_of_the_same_functions_grow_together)
+{
+	struct seep_profile *before = sample_profile_with_leaks();
+
+	before->leak_count = 1;
+	add_baseline(before);
+	/* Another line of them, or another thread. */
+	side.profile->leak_count = 2;
+	side.profile->leaks[1] = side.profile->leaks[0];
+	assert_int_equal(value_of("leaks<=0"), 2);
+	side.profile->leaks[1].bytes = side.profile->leaks[1].blocks = 1;
+	side.profile->leaks[1].with_bytes = side.profile->leaks[1].with_blocks = 0;
+	assert_int_equal(value_of("leaks<=0"), 0);
+}
+
 BUDGET_CHECK_TEST(a_baseline_is_measured_once)
 {
 	struct seep_profile *before = add_baseline(sample_profile());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Joining profiles by hash, and what is held between marks. */
 #include "analysis/diff.h"
+#include "profile/verdict.h"
 #include "unit.h"
 
 #include <string.h>
@@ -54,6 +55,100 @@ TEST(contexts_of_one_hash_are_summed)
 	assert_int_equal(row->context[1], 2);
 	assert_int_equal(diff->counts[0].live_bytes, 45);
 	assert_int_equal(diff->counts[1].live_bytes, 466);
+	seep_diff_free(diff);
+	seep_profile_free(before);
+	seep_profile_free(after);
+}
+
+/* A leak of the context that is added with it. @root: of LOST-WITH, the number of its leak. */
+static struct seep_profile_leak *add_leak(struct seep_profile *profile, uint64_t hash,
+					  uint8_t verdict, uint64_t bytes, uint32_t root)
+{
+	struct seep_profile_leak *leak;
+
+	add(profile, hash, 1, bytes);
+	if (!profile->leaks)
+		profile->leaks = seep_profile_calloc(profile, 10, sizeof(*profile->leaks));
+	leak = &profile->leaks[profile->leak_count++];
+	*leak = (struct seep_profile_leak){ .verdict = verdict,
+					    .hash = hash,
+					    .context = profile->context_count,
+					    .blocks = 1,
+					    .bytes = bytes,
+					    .root = root };
+	if (root > 0) {
+		profile->leaks[root - 1].with_blocks++;
+		profile->leaks[root - 1].with_bytes += bytes;
+	}
+	return leak;
+}
+
+static void expect_leak(const struct seep_diff *leaks, uint64_t hash,
+			enum seep_diff_verdict verdict, int64_t before, int64_t after)
+{
+	static const struct seep_diff_row none;
+	const struct seep_diff_row *row = find(leaks, hash);
+
+	if (!row)
+		row = &none;
+	assert_int_equal(row->verdict, verdict);
+	assert_int_equal(row->counts[0].live_bytes, before);
+	assert_int_equal(row->counts[1].live_bytes, after);
+	assert_true(row->context[0] > 0 || row->context[1] > 0);
+}
+
+TEST(leaks_are_compared_whatever_the_totals_do)
+{
+	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
+	struct seep_diff *diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+
+	/* Nobody looked. */
+	assert_null(diff->leaks);
+	seep_diff_free(diff);
+	before->scan.done = after->scan.done = true;
+	(void)add_leak(before, 1, SEEP_VERDICT_LOST, 5000, 0);
+	(void)add_leak(before, 2, SEEP_VERDICT_LOST, 10, 0);
+	(void)add_leak(before, 3, SEEP_VERDICT_LOST_CYCLE, 10, 0);
+	(void)add_leak(before, 3, SEEP_VERDICT_LOST_WITH, 7, 3);
+	(void)add_leak(before, 9, SEEP_VERDICT_MAYBE_LOST, 70, 0);
+	(void)add_leak(after, 2, SEEP_VERDICT_LOST, 20, 0);
+	(void)add_leak(after, 2, SEEP_VERDICT_LOST, 10, 0);
+	(void)add_leak(after, 4, SEEP_VERDICT_LOST, 40, 0);
+	add_leak(after, 3, SEEP_VERDICT_LOST_CYCLE, 17, 0)->blocks = 2;
+	(void)add_leak(after, 8, SEEP_VERDICT_SUPPRESSED, 80, 0);
+	/* Without a hash, its call stack is another process's. */
+	add_leak(after, 0, SEEP_VERDICT_LOST, 90, 0)->context = 0;
+	diff = seep_diff_new(before, after, SEEP_BY_ALLOCS);
+	assert_int_equal(diff->leaks->count, 3);
+	assert_int_equal(diff->leaks->same_count, 1);
+	assert_int_equal(diff->leaks->rows[0].key, 1);
+	expect_leak(diff->leaks, 1, SEEP_DIFF_GONE, 5000, 0);
+	expect_leak(diff->leaks, 2, SEEP_DIFF_GROWN, 10, 30);
+	expect_leak(diff->leaks, 4, SEEP_DIFF_NEW, 0, 40);
+	seep_diff_free(diff);
+	seep_profile_free(before);
+	seep_profile_free(after);
+}
+
+TEST(which_of_two_lost_blocks_leads_to_the_other_is_no_change)
+{
+	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
+	struct seep_diff *diff;
+
+	before->scan.done = after->scan.done = true;
+	(void)add_leak(before, 1, SEEP_VERDICT_LOST, 100, 0);
+	(void)add_leak(before, 2, SEEP_VERDICT_LOST_WITH, 30, 1);
+	(void)add_leak(after, 2, SEEP_VERDICT_LOST, 30, 0);
+	(void)add_leak(after, 1, SEEP_VERDICT_LOST_WITH, 100, 1);
+	diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+	assert_int_equal(diff->leaks->count, 0);
+	assert_int_equal(diff->leaks->same_count, 1);
+	seep_diff_free(diff);
+	/* And what is more of it is one. */
+	after->leaks[0].with_bytes = 1000;
+	diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+	assert_int_equal(diff->leaks->count, 1);
+	expect_leak(diff->leaks, 2, SEEP_DIFF_GROWN, 130, 1030);
 	seep_diff_free(diff);
 	seep_profile_free(before);
 	seep_profile_free(after);

@@ -165,7 +165,11 @@ TEXT_TEST(the_answer_says_what_is_known)
 {
 	struct seep_profile *profile = sample_profile();
 
-	assert_null(seep_leaks_answer(profile));
+	assert_answer(profile,
+		      "Not scanned for leaks: no leak check was made when it was recorded");
+	profile->process.ended = SEEP_ENDED_RUNNING;
+	assert_answer(profile, "Not scanned for leaks: no leak check was made; \"seep leaks PID\" "
+			       "makes one while it runs");
 	profile->scan.why_not = seep_profile_strdup(profile, "killed by SIGSEGV");
 	assert_answer(profile, "Not scanned for leaks: killed by SIGSEGV");
 	seep_profile_free(profile);

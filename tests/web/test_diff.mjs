@@ -66,6 +66,34 @@ test("the overview of a diff says what changed, by how much, and both totals", a
 	assert.match(await page.locator(".detail").textContent(), new RegExp(all[0].hash));
 });
 
+test("the overview of a diff says which leaks are new, grown and gone", async (session) => {
+	for (const [name, words, factor] of [["diff", "Leaks: 1 shrunk, 2 as before", ""], ["back", "Leaks: 1 grown, 2 as before", "×5"]]) {
+		const page = await session.open(name);
+		const { leaks, frames } = session.document(name);
+		const card = page.locator(".panel .leak-changes");
+		const shown = await card.locator("tbody tr").evaluateAll((list) =>
+			list.map((row) => [row.cells[0].title, row.cells[1].textContent, row.cells[3].querySelector("b").textContent]));
+
+		assert.equal((await card.locator("h2").textContent()).replace("▲", ""), words);
+		assert.equal(await card.locator(".sign").count(), factor ? 1 : 0);
+		const exact = (side) => `${side.live_bytes.toLocaleString("en")} bytes`;
+		assert.deepEqual(shown, leaks.changes.map((one) => [`${exact(one.before)} → ${exact(one.after)}`, factor, frames[one.frames[0]].function]));
+		await card.getByRole("button").first().click();
+		await page.waitForSelector(".panel-changes .detail");
+		assert.match(await page.locator(".detail").textContent(), new RegExp(leaks.changes[0].hash));
+	}
+});
+
+test("a diff with what was not scanned compares no leaks", async (session) => {
+	const page = await session.open("blind");
+
+	assert.equal(session.document("blind").leaks, null);
+	assert.equal(await page.locator(".panel .leak-changes").innerText(),
+		"Leaks are not compared\n\nafter was not scanned: no leak check was made when it was recorded");
+	const held = await session.open("held");
+	assert.equal(await held.locator(".panel .leak-changes").count(), 0);
+});
+
 test("the flame graph of a diff shows both sides of each box, and its change", async (session) => {
 	const page = await session.open("diff", { hash: "flame", wait: ".flame-pane" });
 	const { changes: all } = session.document("diff");

@@ -87,11 +87,35 @@ test("a report of a program without leaks says so", async (session) => {
 
 	assert.match(await page.locator(".panel .answer h2").textContent(), /no leak|Nothing is lost|nothing/i);
 	assert.equal(await page.locator(".panel .answer.none").count(), 1);
-	await tab(page, "Growth");
-	assert.match(await page.locator("#panel-growth").textContent(), /No call stack is GROWING/);
 	await tab(page, "Leaks");
 	await page.getByRole("button", { name: /^Leaks/ }).click();
 	assert.match(await page.locator("#panel-leaks").textContent(), /Leaks 0.*No verdict matches/);
+});
+
+test("what nobody looked for is not called nothing", async (session) => {
+	const page = await session.open("unlooked");
+	const why = "Not scanned for leaks: no leak check was made when it was recorded";
+	const growth = /^Growth was not judged: process \d+ was not watched for --growth-after, or not at all$/;
+
+	assert.equal(session.document("unlooked").process.growth_after_ns, null);
+	assert.equal(await page.locator("#panel-overview .answer.unknown h2").innerText(), `?${why}`);
+	assert.match(await page.locator("#panel-overview .grows").textContent(), growth);
+	const tabs = await page.getByRole("tab").allTextContents();
+	assert.ok(tabs.includes("Leaks") && tabs.includes("Growth"), `${tabs}`);
+	await tab(page, "Leaks");
+	assert.equal((await page.locator("#panel-leaks").innerText()).trim(), `? ${why}`);
+	await tab(page, "Growth");
+	assert.match((await page.locator("#panel-growth").innerText()).trim(), growth);
+});
+
+test("that nothing grew is said where growth was judged", async (session) => {
+	const page = await session.open("judged");
+
+	assert.ok((await page.getByRole("tab").allTextContents()).includes("Growth0"));
+	assert.equal(session.document("judged").process.growth_after_ns, 400_000_000);
+	assert.equal(await page.locator("#panel-overview .grows").textContent(), "No call stack grew for 400 ms");
+	await tab(page, "Growth");
+	assert.match(await page.locator("#panel-growth").innerText(), /^No call stack grew for 400 ms/);
 });
 
 test("the view about the recording has its figures, modules and what was not seen", async (session) => {

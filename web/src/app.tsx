@@ -42,7 +42,7 @@ function reportViews(facts: Facts, model: Model): View[] {
 		{ tab: "stacks", name: "Stacks", badge: model.contexts.count, filters: "all", show: () => <Stacks facts={facts} /> },
 		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
 		{ tab: "leaks", name: "Leaks", badge: facts.scanned || facts.roots.length ? facts.roots.length : undefined, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
-		{ tab: "growth", name: "Growth", badge: facts.imported && !facts.growth.length ? undefined : facts.growth.length, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
+		{ tab: "growth", name: "Growth", badge: facts.judged || facts.growth.length ? facts.growth.length : undefined, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
 		others > 0 && { tab: "processes", name: "Processes", badge: others, show: () => <Processes facts={facts} /> },
 		{ tab: "about", name: facts.unseen.length ? "Not seen, about" : "About", badge: facts.unseen.length || undefined, show: () => <About facts={facts} /> },
 	];

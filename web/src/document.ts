@@ -10,11 +10,14 @@ export interface View {
 	kind: "report" | "diff";
 	/** As the user typed it; of a diff before and after. */
 	file: string | [string, string];
-	answer: string | null;
+	answer: string;
+	no_growth: string;
 	head: string[];
 	foot: string[];
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */
 	trim: number[];
+	/** The same per change of the leaks of a diff. */
+	leak_trim?: number[];
 	/** By frame the number of its function. */
 	function: number[];
 	/** By function its brief name. */
@@ -201,6 +204,7 @@ export interface Process {
 	status: { code: number } | { signal: number } | null;
 	core_dumped: boolean;
 	peak_rss_bytes: U64 | null;
+	growth_after_ns: U64 | null;
 	children: number[];
 }
 
@@ -305,7 +309,10 @@ export interface DiffSide {
 	exe: string | null;
 	start_realtime_ns: U64 | null;
 	ended: Ended;
+	not_scanned: string | null;
 }
+
+export type LeakChange = Pick<Change, "verdict" | "hash" | "kind" | "frames" | "folded"> & Record<"before" | "after", Side>;
 
 export interface DiffDocument {
 	seep: { version: string; schema: number };
@@ -319,6 +326,7 @@ export interface DiffDocument {
 	modules: Module[];
 	frames: Frame[];
 	changes: Change[];
+	leaks: { same: number; changes: LeakChange[]; left_out: number } | null;
 	left_out: { changes: U64; partial: U64; partial_bytes: U64; undated_blocks: U64 };
 	unseen: Unseen[];
 }

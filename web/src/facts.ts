@@ -63,10 +63,12 @@ export interface Facts {
 	/** How long it ran; null where not known. */
 	ranNs: number | null;
 	running: boolean;
-	/** Another tool made the profile, and nobody looked for leaks and growth. */
+	/** Another tool made the profile. */
 	imported: boolean;
 	/** Whether leaks were looked for; what was found then is all that there is. */
 	scanned: boolean;
+	/** Whether growth was. */
+	judged: boolean;
 	/** What the bytes are that live in the end: "Live at exit". */
 	live: string;
 	epochs: Epoch[];
@@ -217,6 +219,7 @@ export function gather(model: Model): Facts {
 		running: process.ended === "running",
 		imported: !diff && unseen.some((one) => one.code === "imported"),
 		scanned: doc.scan != null && scan.why_not == null,
+		judged: process.growth_after_ns != null,
 		live: LIVE[said(process.ended) ?? ""] ?? "Live when last seen",
 		epochs: diff ? [] : epochsOf(doc, startNs, endNs),
 		leaks,

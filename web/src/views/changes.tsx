@@ -4,12 +4,12 @@ import { useMemo, useState } from "preact/hooks";
 import { type Facts, said } from "../facts";
 import { basename, bytes, change, count, digits, duration, exactBytes, moment, percent, things, visible } from "../format";
 import type { Model } from "../model";
-import { array, figure, object } from "../model/read";
+import { array, figure, isIndex, object } from "../model/read";
 import { useSeep } from "../state";
 import { main, numbers, sizes, stacks, words } from "./columns";
 import { searched } from "./filters";
 import { EVERYTHING, largest, More } from "./overview";
-import { Change, ContextSite, Figures, Stack, stackText, Verdict } from "./parts";
+import { Change, ContextSite, Figures, Site, Stack, stackText, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 const MEASURES: Record<string, [key: string, words: string]> = {
@@ -138,6 +138,75 @@ function TotalsTable({ facts }: { facts: Facts }) {
 	);
 }
 
+const LEAKS_SHOWN = 10;
+
+/** Of leaks, also where less is lost in all: what was repaired would hide what is new. */
+function LeakChanges({ facts }: { facts: Facts }) {
+	const { model, set } = useSeep();
+	const { doc } = facts;
+	const blind = ["before", "after"].filter((side) => object(doc[side]).not_scanned != null);
+
+	if (doc.before == null) return null;
+	if (doc.leaks == null)
+		return (
+			<section class="card leak-changes">
+				<h2>Leaks are not compared</h2>
+				{blind.length > 0 && (
+					<p class="muted">
+						{blind.length > 1 ? "Neither side was scanned" : `${blind[0]} was not scanned`}: {said(object(doc[blind[blind.length - 1]]).not_scanned)}
+					</p>
+				)}
+			</section>
+		);
+	const leaks = object(doc.leaks);
+	const all = array(leaks.changes).map(object);
+	const [same, left] = [figure(leaks.same), figure(leaks.left_out)];
+	const trim = array(object(model.view).leak_trim);
+	const frameCount = array(doc.frames).length;
+	const rows = all.slice(0, LEAKS_SHOWN).map((row, i) => {
+		const frames = array(row.frames).filter((one): one is number => isIndex(one, frameCount));
+		const part = frames.slice(figure(trim[2 * i]), frames.length - figure(trim[2 * i + 1]));
+		const [before, after] = [row.before, row.after].map((side) => figure(object(side).live_bytes));
+		return { verdict: said(row.verdict) ?? "", hash: row.hash, frames: part.length ? part : frames, before, after };
+	});
+	const words = VERDICTS.flatMap((verdict) => {
+		const count = all.filter((row) => row.verdict === verdict).length;
+		return count ? `${digits(count)} ${verdict.toLowerCase()}` : [];
+	});
+	// What is lost is alive: its change is most often among those of what lives.
+	const show = (hash: unknown) => {
+		for (let i = 0; i < model.contexts.count; i++)
+			if (model.contexts.row(i).hash === hash) return set({ tab: "changes", selected: i });
+	};
+
+	const more = all.some((row) => row.verdict === "NEW" || row.verdict === "GROWN");
+
+	if (same) words.push(`${digits(same)} as before`);
+	return (
+		<section class={`card leak-changes ${more ? "leak" : ""}`}>
+			<h2>{more && <span class="sign" aria-hidden="true">▲</span>}Leaks: {words.join(", ") || "none, before and after"}</h2>
+			<table class="plain">
+				<thead class="hidden-text"><tr><th>Change</th><th>Factor</th><th>Verdict</th><th>Call stack</th></tr></thead>
+				<tbody>
+					{rows.map((row, i) => (
+						<tr key={i} onClick={() => show(row.hash)}>
+							<td class="num" title={`${exactBytes(row.before)} → ${exactBytes(row.after)}`}>
+								<button class="link"><Change of={row.after - row.before} text={bytes} /></button>
+							</td>
+							<td class="num muted">{row.before && row.after > 1.5 * row.before ? `×${factor(row.after / row.before)}` : ""}</td>
+							<td><Verdict word={row.verdict} /></td>
+							<td><Site frames={row.frames} /></td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+			{all.length + left > rows.length && <p class="muted">and {things(all.length + left - rows.length, "more change")}</p>}
+		</section>
+	);
+}
+
+const factor = (of: number) => (of < 10 ? String(Number(of.toPrecision(2))) : digits(Math.floor(of)));
+
 export function DiffOverview({ facts }: { facts: Facts }) {
 	const { model, set } = useSeep();
 	const diff = diffOf(facts, model);
@@ -161,6 +230,7 @@ export function DiffOverview({ facts }: { facts: Facts }) {
 						))}
 					</p>
 				</section>
+				<LeakChanges facts={facts} />
 				<section class="card largest">
 					<h2>{diff.marks ? "Largest of what is held" : `Largest changes of ${diff.words}`}</h2>
 					<table class="plain">

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What grew without coming back, or stays for far longer than its like.
 import { useMemo } from "preact/hooks";
-import { after, type Facts, type GrowthRow } from "../facts";
+import { after, type Facts, type GrowthRow, said } from "../facts";
 import { bytes, digits, duration, percent, things } from "../format";
+import { object } from "../model/read";
 import { useSeep } from "../state";
 import { main, numbers, sizes, stacks, times, words, threads } from "./columns";
 import { searched } from "./filters";
@@ -41,17 +42,9 @@ export const whenWords = (facts: Facts, row: GrowthRow) =>
 		? `older than ${duration(row.untilNs - row.sinceNs)}`
 		: `since ${after(facts, row.sinceNs)} after the start`;
 
-export const NOT_JUDGED = "Growth was not judged: the profile was imported";
-
-export function NoGrowth({ facts }: { facts: Facts }) {
-	if (facts.imported) return <b>{NOT_JUDGED}</b>;
-	return (
-		<>
-			No call stack is GROWING. {facts.ranNs !== null && <>The program ran for {duration(facts.ranNs)}; a</>}
-			{facts.ranNs === null && "A"} verdict needs a minute of growth, or what <code>--growth-after</code> says.
-		</>
-	);
-}
+/** That nothing grew, or why nobody knows, as the terminal says it. */
+export const noGrowth = (facts: Facts) =>
+	said(object(facts.model.view).no_growth) ?? (facts.judged ? "No call stack is GROWING" : "Growth was not judged");
 
 export function Growth({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
@@ -84,10 +77,10 @@ export function Growth({ facts }: { facts: Facts }) {
 
 	return (
 		<>
-			<p class={`summary answer ${facts.growth.length ? "leak" : "unknown"}`} role="status">
-				{facts.growth.length ? <b>{growthWords(facts)}</b> : <NoGrowth facts={facts} />}
+			<p class={`summary answer ${facts.growth.length ? "leak" : facts.judged ? "none" : "unknown"}`} role="status">
+				<b>{facts.growth.length ? growthWords(facts) : noGrowth(facts)}</b>
 			</p>
-			{(facts.growth.length > 0 || !facts.imported) && <Table
+			{(facts.growth.length > 0 || facts.judged) && <Table
 				label="What grew"
 				columns={columns}
 				rows={rows}

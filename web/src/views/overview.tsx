@@ -6,7 +6,7 @@ import { basename, bytes, count, digits, duration, exactBytes, percent, things, 
 import { array, figure, known, object } from "../model/read";
 import type { Model } from "../model";
 import { type Measure, type Tab, useSeep } from "../state";
-import { growthWords, NoGrowth, NOT_JUDGED, rateOf, whenWords } from "./growth";
+import { growthWords, noGrowth, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
 import { Bytes, Count, contextName, nameOf, Share, Site, Unknown, Verdict } from "./parts";
 import { useMedia, useNarrow } from "./hooks";
@@ -146,11 +146,10 @@ function Grows({ facts }: { facts: Facts }) {
 	const places = byPlace(model, facts.growth, (row) => row.context, (row) => row.verdict, (row) => row.bytes);
 	const most = 3;
 
-	if (facts.imported && !places.length) return <section class="card grows"><h2>{NOT_JUDGED}</h2></section>;
+	if (!places.length) return <section class="card grows"><h2>{noGrowth(facts)}</h2></section>;
 	return (
-		<section class={`card grows ${places.length ? "leak" : ""}`}>
-			<h2>{places.length ? <><span class="sign" aria-hidden="true">↗</span>{growthWords(facts)}</> : "Nothing was seen to grow"}</h2>
-			{places.length === 0 && <p class="muted"><NoGrowth facts={facts} /></p>}
+		<section class="card grows leak">
+			<h2><span class="sign" aria-hidden="true">↗</span>{growthWords(facts)}</h2>
 			<ol>{places.slice(0, most).map((place) => <GrowthPlace key={place.context} place={place} facts={facts} />)}</ol>
 			{places.length > most && <More tab="growth">{things(places.length - most, "more place")}</More>}
 		</section>
