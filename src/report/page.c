@@ -137,6 +137,7 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
 	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
+	SEEP_FREED char *advice = seep_leaks_advice(sites->profile);
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
@@ -146,6 +147,7 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	seep_view_add_scan(&view);
 	seep_view_add_own(&view);
 	seep_json_text(json, "answer", answer);
+	seep_json_text(json, "advice", advice);
 	write_lines(json, "head", &view.head);
 	write_lines(json, "foot", &view.foot);
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`--fill`: no word that a block's last owner left in it hides a leak, and the program notices nothing."""
 
-import os
 import re
 
 import pytest
 
 from harness import RUNTIME, SEEP, program, run_plain
+from page_data import read_page
 from test_allocators import PRELOADS, library
 
 COUNT, LOST_BYTES = 64, 1234
@@ -84,6 +84,22 @@ def test_a_gate_asks_for_it_unless_it_is_told_not_to(seep):
         done = seep.command("run", "-q", "-f", "-o", "run.seep", "--error-exitcode=9", *options, *words,
                             cwd=seep.directory)
         assert done.status == status, (options, done)
+
+
+@pytest.mark.fast
+def test_a_report_and_its_page_say_what_it_would_do(seep):
+    for option, sentence in ("--no-fill", "More is MAYBE-LOST than LOST"), ("--fill", None):
+        result, recordings = seep.run([program("new_memory"), "--inside", "malloc"], [option])
+        assert result.status == 0, result
+        text = seep.command("leaks", recordings.path).stdout.decode()
+        page = seep.directory / f"{option}.html"
+        assert seep.command("report", recordings.path, f"--html={page}").status == 0
+        advice = read_page(page)[0]["advice"]
+        if sentence:
+            assert advice.startswith(sentence) and "seep run --fill" in advice
+            assert advice in " ".join(text.split())
+        else:
+            assert advice is None and "seep run --fill" not in text
 
 
 @pytest.mark.fast

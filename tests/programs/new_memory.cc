@@ -4,6 +4,7 @@
  *
  * `PROGRAM WAY`: 64 blocks of a pointer each to a block of 1,234 bytes are freed; as much is allocated
  * in the way named, and kept. The 64 are lost, and "stale N" says that N of the words are still there.
+ * `PROGRAM --inside WAY`: the same, but the words lead into the middle of the blocks.
  * `PROGRAM --bytes WAY`: the first and the last byte that such memory has.
  * `PROGRAM --untouched WAY`: by how many KB a block of 1 GB makes the process larger.
  */
@@ -18,6 +19,7 @@ namespace
 enum { COUNT = 64, LOST_BYTES = 1234, SHORT_BYTES = 100 };
 
 size_t size = 400;
+size_t inside; /* where in the block that it leads to a word does */
 void *volatile keep[COUNT];
 void *volatile between[2 * COUNT]; /* so that nothing that is freed grows together */
 unsigned char *holders[COUNT];
@@ -92,7 +94,7 @@ const way &way_of(const char *name)
 
 APART void lose_block(unsigned char *holder)
 {
-	set_word(holder + place(), 0, block(LOST_BYTES));
+	set_word(holder + place(), 0, static_cast<char *>(block(LOST_BYTES)) + inside);
 }
 
 /* Each beside a block that grows, if they do; where another is to take the place, not beside it. */
@@ -163,11 +165,13 @@ int main(int argc, char **argv)
 		say_untouched(way);
 		return 0;
 	}
+	if (strcmp(argv[1], "--inside") == 0)
+		inside = 160;
 	fill_and_free(way);
 	clobber_stack();
 	int stale = take_again(way);
 	clobber_stack();
-	if (argc > 2) {
+	if (strcmp(argv[1], "--bytes") == 0) {
 		const unsigned char *bytes = static_cast<unsigned char *>(keep[COUNT / 2]);
 
 		printf("bytes %d %d\n", bytes[0], bytes[size - 1]);

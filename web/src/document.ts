@@ -11,6 +11,8 @@ export interface View {
 	/** As the user typed it; of a diff before and after. */
 	file: string | [string, string];
 	answer: string | null;
+	/** What filling new memory would tell of leaks. */
+	advice: string | null;
 	head: string[];
 	foot: string[];
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */
