@@ -33,6 +33,9 @@
 
 enum { OPTIONS_MAX_BYTES = 4095, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 };
 
+/* Eight of it are no address, and stand out in a debugger. */
+enum { FILL_BYTE = 0xfa };
+
 /* Much more often, and nothing else would be done. */
 #define SNAPSHOT_EVERY_MIN_NS 10000000ull
 
@@ -62,6 +65,8 @@ static struct {
 	const char *json;
 	bool no_leak_check;
 	bool trace_exit;
+	const char *fill; /* "" without a byte; NULL: not asked for */
+	bool no_fill;
 	uint64_t growth_after_ns;
 	uint64_t growth_exitcode;
 	struct seep_leak_option_values leaks;
@@ -108,6 +113,11 @@ static const struct seep_option options[] = {
 		    "Do not look for leaks when a process ends"),
 	SEEP_OPTION("trace-exit", 0, FLAG, NULL, asked.trace_exit,
 		    "Look for leaks, too, when a signal kills a process; not with gdb or strace"),
+	SEEP_OPTION("fill", 0, OPTIONAL, "BYTE", asked.fill,
+		    "Fill new memory with BYTE (0xfa), so that no old pointer in it hides a leak; "
+		    "the default with --error-exitcode"),
+	SEEP_OPTION("no-fill", 0, FLAG, NULL, asked.no_fill,
+		    "Leave new memory as it is, with --error-exitcode too"),
 	SEEP_LEAK_OPTIONS(asked.leaks),
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
@@ -200,8 +210,29 @@ static void add_number(struct seep_strbuf *text, const char *key, uint64_t value
 		seep_strbuf_addf(text, ":%s=%" PRIu64, key, value);
 }
 
-/* What the options of the command line say to the runtime; NULL: more than it reads. */
-static char *runtime_options(void)
+static int read_fill(unsigned *ret_byte, struct seep_error *err)
+{
+	char *end;
+	unsigned long byte = FILL_BYTE;
+
+	if (asked.fill && asked.no_fill)
+		return seep_fail(err, SEEP_EUSAGE, "--fill and --no-fill exclude each other");
+	if (asked.fill && *asked.fill) {
+		byte = strtoul(asked.fill, &end, 0);
+		if (*end || asked.fill[0] < '0' || asked.fill[0] > '9' || byte >= LEDGER_FILL_NONE)
+			return seep_fail(err, SEEP_EUSAGE,
+					 "--fill: '%.100s' must be a byte, 0 to 255 or 0xff",
+					 asked.fill);
+	}
+	*ret_byte = (unsigned)byte;
+	return 0;
+}
+
+/*
+ * What the options of the command line say to the runtime, new memory filled with @fill_byte where
+ * that is wanted; NULL: more than it reads.
+ */
+static char *runtime_options(unsigned fill_byte)
 {
 	const size_t held = getenv("SEEP_OPTIONS") ? strlen(getenv("SEEP_OPTIONS")) : 0;
 	/* One of the two separators is cut off again. */
@@ -219,6 +250,8 @@ static char *runtime_options(void)
 		seep_strbuf_adds(&text, ":by_thread=name");
 	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
+	if (asked.fill || asked.no_fill || (asked.leaks.error_exitcode && asked.mode == MODE_ALL))
+		seep_strbuf_addf(&text, ":fill=%u", asked.no_fill ? LEDGER_FILL_NONE : fill_byte);
 	/* They may be killed as soon as they have started. */
 	if (asked.trace_exit)
 		seep_strbuf_adds(&text, ":start_wait=1");
@@ -259,11 +292,14 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 static int check_options(struct run *run, struct seep_error *err)
 {
 	char reason[256];
+	unsigned fill_byte = FILL_BYTE;
 	int problem;
 	int rc = seep_symbol_options_read(&asked.symbols, &run->symbols, err);
 
 	if (rc == 0)
 		rc = check_leak_options(run, err);
+	if (rc == 0)
+		rc = read_fill(&fill_byte, err);
 	if (rc < 0)
 		return rc;
 	if (asked.size_max && asked.size_max < asked.size_min)
@@ -277,7 +313,7 @@ static int check_options(struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--growth-exitcode needs growth to be looked for");
 	run->plan.growth_after_ns = asked.growth_after_ns;
-	run->runtime_options = runtime_options();
+	run->runtime_options = runtime_options(fill_byte);
 	if (!run->runtime_options)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "the values of --module are too long: all options together have "

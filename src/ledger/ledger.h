@@ -71,6 +71,9 @@ enum { LEDGER_CROWDED_BYTES = 64 << 10 };
 
 /* A process waits so long at its end for its recorder, unless exit_wait_ms= says otherwise. */
 #define LEDGER_EXIT_WAIT_MS 10000
+
+/* Of "fill" in SEEP_OPTIONS, whose bytes are less: new memory stays as it is. */
+#define LEDGER_FILL_NONE 256
 /* The recorder may give itself so long, for a leak scan, and no longer. */
 #define LEDGER_SCAN_WAIT_MS 600000
 

@@ -96,22 +96,6 @@ static uint64_t figure_of(struct seep_ledger_load *load, uint64_t value)
 	return figure;
 }
 
-/* "verify" with a value other than 0 among key=value:key=value. */
-static bool asks_for_verify(const char *options)
-{
-	static const char key[] = "verify=";
-	const char *at = options;
-
-	while (at && (at = strstr(at, key))) {
-		bool is_key = at == options || at[-1] == ':';
-
-		at += sizeof(key) - 1;
-		if (is_key)
-			return *at >= '1' && *at <= '9';
-	}
-	return false;
-}
-
 /* A peak that is the present state has no stamp yet: it lasts until now, or lasted to the end. */
 static uint64_t peak_at_ns(const struct seep_ledger_load *load)
 {
@@ -166,7 +150,7 @@ static void derive(struct seep_ledger_load *load)
 	totals->walks_truncated = core_smaller(totals->walks_truncated, totals->walks);
 	totals->peak_at_ns = figure_of(load, peak_at_ns(load));
 	totals->verify.asked = totals->verify.walks > 0 ||
-			       asks_for_verify(load->profile->process.options);
+			       seep_profile_option(load->profile, "verify", 0) > 0;
 }
 
 /*

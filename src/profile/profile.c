@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/xalloc.h"
+#include "ledger/ledger.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,6 +99,25 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 		.live_bytes = totals->live_bytes,
 		.peak_bytes = totals->peak_bytes,
 	};
+}
+
+uint64_t seep_profile_option(const struct seep_profile *profile, const char *key,
+			     uint64_t otherwise)
+{
+	const size_t length = strlen(key);
+
+	for (const char *at = profile->process.options; at; at = strchr(at, ':')) {
+		at += *at == ':';
+		if (strncmp(at, key, length) == 0 && at[length] == '=' && at[length + 1] >= '0' &&
+		    at[length + 1] <= '9')
+			otherwise = strtoull(at + length + 1, NULL, 10);
+	}
+	return otherwise;
+}
+
+bool seep_profile_is_filled(const struct seep_profile *profile)
+{
+	return seep_profile_option(profile, "fill", LEDGER_FILL_NONE) < LEDGER_FILL_NONE;
 }
 
 bool seep_profile_says(const struct seep_profile *profile, const char *code)

@@ -468,6 +468,13 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 /* The ledger contradicts itself: its figures are shown, and nothing is concluded from them. */
 #define SEEP_UNSEEN_DAMAGED "ledger-damaged"
 
+/* The number that SEEP_OPTIONS gave for @key last, without its unit; @otherwise if none. */
+uint64_t seep_profile_option(const struct seep_profile *profile, const char *key,
+			     uint64_t otherwise);
+
+/* Was new memory filled with a byte, so that no word in it was left by its last owner? */
+bool seep_profile_is_filled(const struct seep_profile *profile);
+
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);
 

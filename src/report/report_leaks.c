@@ -145,6 +145,7 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 	struct seep_view_options live = *options;
 	SEEP_RELEASED(seep_view_done) struct seep_view view = { 0 };
 	SEEP_RELEASED(seep_leaks_view_done) struct seep_leaks_view leaks = { 0 };
+	SEEP_FREED char *advice = seep_leaks_advice(profile);
 
 	live.by = SEEP_BY_LIVE;
 	/* What is lost is among what is left. */
@@ -167,6 +168,10 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 		fputc('\n', printer->out);
 	print_verdicts(printer, profile);
 	print_suppressions(printer, &profile->scan);
+	if (advice) {
+		seep_line_print(printer, "%s", advice);
+		fputc('\n', printer->out);
+	}
 	seep_view_add_scan(&view);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, next, 2);

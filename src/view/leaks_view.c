@@ -74,6 +74,46 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 	return seep_strbuf_take(&line);
 }
 
+char *seep_leaks_advice(const struct seep_profile *profile)
+{
+	SEEP_FREED bool *lost = seep_xcalloc(profile->context_count + 1, sizeof(*lost));
+	SEEP_FREED char *why = NULL;
+	uint64_t lost_bytes = 0, maybe_bytes = 0, both = 0;
+
+	if (!profile->scan.done || seep_profile_is_filled(profile) ||
+	    seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
+		return NULL;
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		const struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (!seep_verdict_is_leak(leak->verdict))
+			continue;
+		lost_bytes += leak->bytes;
+		if (leak->context > 0 && leak->context <= profile->context_count)
+			lost[leak->context] = true;
+	}
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		const struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (leak->verdict != SEEP_VERDICT_MAYBE_LOST)
+			continue;
+		maybe_bytes += leak->bytes;
+		if (leak->context <= profile->context_count && lost[leak->context]) {
+			lost[leak->context] = false;
+			both++;
+		}
+	}
+	if (both == 0 && maybe_bytes <= lost_bytes)
+		return NULL;
+	why = both ? seep_xasprintf("%s both LOST and MAYBE-LOST blocks",
+				    both == 1 ? "A call stack has" : "Some call stacks have")
+		   : seep_xstrdup("More is MAYBE-LOST than LOST");
+	return seep_xasprintf("%s: old pointers in memory that was handed out again may hide "
+			      "leaks. \"seep run --fill\" overwrites them. What is LOST is so in "
+			      "any case.",
+			      why);
+}
+
 static char *figures_of(const struct seep_view *view, const struct seep_profile_leak *leak)
 {
 	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);

@@ -35,6 +35,12 @@ void seep_leaks_view_done(struct seep_leaks_view *leaks);
  */
 char *seep_leaks_answer(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
 
+/*
+ * What filling new memory would tell, where it was not filled and some call stack's blocks are lost
+ * in part, or more is maybe lost than is; else NULL. Release with free().
+ */
+char *seep_leaks_advice(const struct seep_profile *profile);
+
 /* What fared alike, together. */
 struct seep_verdict_sum {
 	uint64_t leaks;

@@ -194,6 +194,38 @@ TEXT_TEST(the_answer_says_what_is_known)
 	seep_profile_free(profile);
 }
 
+static void assert_advice(const struct seep_profile *profile, const char *why)
+{
+	char *advice = seep_leaks_advice(profile);
+	char *text = render(seep_report_leaks, profile, &plain);
+
+	assert_true(why ? advice && strncmp(advice, why, strlen(why)) == 0 : !advice);
+	assert_int_equal(strstr(text, "--fill") != NULL, why != NULL);
+	free(advice);
+	free(text);
+}
+
+TEXT_TEST(leaks_that_old_words_may_hide_come_with_advice)
+{
+	struct seep_profile *profile = sample_profile_with_leaks();
+
+	assert_advice(profile, NULL);
+	profile->leaks[0].bytes = 1;
+	assert_advice(profile, "More is MAYBE-LOST than LOST: ");
+	profile->leaks[4].context = profile->leaks[0].context;
+	assert_advice(profile, "A call stack has both LOST and MAYBE-LOST blocks: ");
+	profile->leaks[5].context = profile->leaks[1].context;
+	assert_advice(profile, "Some call stacks have both LOST and MAYBE-LOST blocks: ");
+	profile->process.options = seep_profile_strdup(profile, "verify=1:fill=0");
+	assert_advice(profile, NULL);
+	profile->process.options = seep_profile_strdup(profile, "fill=250:refill=1:fill=256");
+	assert_advice(profile, "Some call stacks");
+	profile->process.options = NULL;
+	seep_profile_add_unseen(profile, SEEP_UNSEEN_IMPORTED, "by a test");
+	assert_advice(profile, NULL);
+	seep_profile_free(profile);
+}
+
 /* What is lost through stacks that are not shown stays in the answer, but is not listed. */
 TEXT_TEST(leaks_are_chosen_with_their_contexts)
 {

@@ -12,6 +12,8 @@ export interface View {
 	file: string | [string, string];
 	answer: string;
 	no_growth: string;
+	/** What filling new memory would tell of leaks. */
+	advice: string | null;
 	head: string[];
 	foot: string[];
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */

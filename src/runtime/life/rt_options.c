@@ -11,6 +11,7 @@ enum { KEY_BYTES = 48, TEXT_MAX = 4096 };
 struct option {
 	const char *key;
 	size_t offset;
+	uint64_t max; /* of a number; 0: any */
 	const char *meaning;
 	const char *const *words; /* one of these instead of a number; its index is the value */
 	char *text;		  /* TEXT_MAX bytes to keep any text in; the value points there */
@@ -78,7 +79,8 @@ bool rt_options_number(const char *text, uint64_t *ret_value)
 static bool parse_value(const struct option *option, const char *text, uint64_t *ret_value)
 {
 	if (!option->words)
-		return rt_options_number(text, ret_value);
+		return rt_options_number(text, ret_value) &&
+		       (!option->max || *ret_value <= option->max);
 	for (size_t i = 0; option->words[i]; i++)
 		if (strcmp(text, option->words[i]) == 0) {
 			*ret_value = i;
@@ -165,6 +167,7 @@ bool rt_options_read(const char *text)
 		.exit_wait_ms = LEDGER_EXIT_WAIT_MS,
 		.forks = LEDGER_FORK_ALLOCS,
 		.argv = 1,
+		.fill = LEDGER_FILL_NONE,
 	};
 	if (text && strlen(text) >= sizeof(kept)) {
 		rt_say("seep: SEEP_OPTIONS has more than 4,095 bytes");

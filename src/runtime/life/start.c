@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/start.h"
 
+#include "runtime/guard/fill.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
 #include "runtime/life/make.h"
@@ -106,6 +107,8 @@ static bool start(const void *argument)
 	__atomic_store_n(&rt_mine.control, rt_global.control, __ATOMIC_RELEASE);
 	rt_fork_started();
 	rt_early_settle();
+	if (rt_options.fill < LEDGER_FILL_NONE)
+		rt_fill_start((uint8_t)rt_options.fill);
 	return true;
 }
 

@@ -40,6 +40,7 @@ EARLY_FUNCTIONS(EARLY)
 static _Atomic bool is_found;
 
 #define LEADS_TO(type, symbol, ...) .symbol = early_##symbol,
+struct rt_next rt_found;
 struct rt_next rt_next = { EARLY_FUNCTIONS(LEADS_TO) };
 
 static const char *base_name(const char *path)
@@ -252,8 +253,8 @@ void *rt_find_in_vdso(const char *symbol)
 
 static bool is_next(const char *name, const void *function)
 {
-#define CORE_MALLOC(symbol, type, parameters)                                            \
-	if (function == (void *)(uintptr_t)rt_next.symbol && strcmp(name, #symbol) == 0) \
+#define CORE_MALLOC(symbol, type, parameters)                                             \
+	if (function == (void *)(uintptr_t)rt_found.symbol && strcmp(name, #symbol) == 0) \
 		return true;
 #include "core/allocation.def"
 	return false;
@@ -319,7 +320,7 @@ rt_class_function *rt_next_class_function(void)
 		{ "tc_nallocx", "tc_version" },
 		{ "mi_good_size", "mi_version" },
 	};
-	const struct link_map *map = object_of((uintptr_t)rt_next.malloc);
+	const struct link_map *map = object_of((uintptr_t)rt_found.malloc);
 
 	for (size_t i = 0; map && i < sizeof(functions) / sizeof(functions[0]); i++) {
 		const ElfW(Sym) *symbol = find_symbol(map, functions[i].name);
@@ -339,7 +340,7 @@ bool rt_next_is_glibc(void)
 
 const char *rt_next_malloc_path(void)
 {
-	return object_name((uintptr_t)rt_next.malloc);
+	return object_name((uintptr_t)rt_found.malloc);
 }
 
 bool rt_next_is_in_exit(uintptr_t pc)
@@ -397,6 +398,7 @@ void rt_next_find(void)
 	find_functions(&next);
 	drop_plain_operators(&next);
 	settle_foreign(&next);
+	rt_found = next;
 	rt_next = next;
 	if (!rt_next_is_glibc())
 		rt_min_request = 16;

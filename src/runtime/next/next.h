@@ -18,7 +18,11 @@ struct rt_next {
 #include "runtime/next/hooks.def"
 };
 
-extern RT_HIDDEN struct rt_next rt_next;
+/*
+ * What the hooks call, and the definitions that were found: these differ where something of ours
+ * stands in between (src/runtime/guard).
+ */
+extern RT_HIDDEN struct rt_next rt_next, rt_found;
 
 /* Requests below this are made this large: 16 under allocators with smaller classes, else 0. */
 extern RT_HIDDEN size_t rt_min_request;

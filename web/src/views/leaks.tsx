@@ -230,6 +230,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
 	const [chosen, choose] = useState(facts.roots.length || !facts.leaks.length ? "leaks" : facts.doubtful.length ? "MAYBE-LOST" : "");
 	const answer = answerOf(facts, model);
+	const advice = said(object(model.view).advice);
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
 	const weighed = model.weigh({ ...state, measure: "live" });
 	const filtered = state.thread !== null || state.module !== null || state.epochs !== null;
@@ -263,6 +264,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 			<p class={`summary answer ${answer.sign}`} role="status">
 				<span aria-hidden="true">{answer.sign === "leak" ? "▲" : answer.sign === "none" ? "✓" : "?"}</span> <b>{answer.text}</b>
 			</p>
+			{advice && <p class="summary muted">{advice}</p>}
 			{facts.leaks.length > 0 && <Verdicts facts={facts} chosen={chosen} choose={choose} />}
 			<ScanNotes facts={facts} />
 			{(facts.leaks.length > 0 || facts.scanned) && <Table
