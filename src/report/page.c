@@ -138,12 +138,9 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
 	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
-<<<<<<< HEAD
 	SEEP_FREED char *growth = seep_growth_answer(&(struct seep_growth_view){ 0 },
 						     sites->profile);
-=======
 	SEEP_FREED char *advice = seep_leaks_advice(sites->profile);
->>>>>>> fill
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
@@ -153,11 +150,8 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	seep_view_add_scan(&view);
 	seep_view_add_own(&view);
 	seep_json_text(json, "answer", answer);
-<<<<<<< HEAD
 	seep_json_text(json, "no_growth", growth);
-=======
 	seep_json_text(json, "advice", advice);
->>>>>>> fill
 	write_lines(json, "head", &view.head);
 	write_lines(json, "foot", &view.foot);
 }
