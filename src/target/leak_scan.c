@@ -11,6 +11,7 @@
 #include "base/maps.h"
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
+#include "target/resizes.h"
 #include "target/roots.h"
 #include "target/served_files.h"
 #include "target/stop.h"
@@ -24,13 +25,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	RESIZE_TRIES = 20, /* to let a thread leave realloc(), */
-	CACHES_AT_ONCE = 64,
-};
-
-#define RESIZE_PAUSE_NS 50000ull	     /* each for so long, */
-#define RESIZES_MAX_NS SEEP_NS_PER_S	     /* and all of them, after the stop began */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
 #define KEPT_MOST_BYTES (UINT64_C(4) << 30)
 
@@ -70,63 +64,6 @@ static void add_caveat(struct job *job, const char *fmt, ...)
 	va_start(args, fmt);
 	seep_texts_take(&job->scan->caveats, seep_xvasprintf(fmt, args));
 	va_end(args);
-}
-
-/*
- * In realloc() a block of the thread's is in the page map neither where it was nor where it will
- * be.
- */
-static void finish_resize(struct job *job, uint64_t offset, struct ledger_cache cache)
-{
-	struct seep_stopped *stopped = job->stopped;
-	unsigned tries = job->options->moment == SEEP_SCAN_DYING ? 0 : RESIZE_TRIES;
-	size_t i = 0;
-
-	while (i < stopped->thread_count && stopped->threads[i].tid != (pid_t)cache.owner_tid)
-		i++;
-	if (i == stopped->thread_count)
-		return;
-	while (stopped->threads[i].stopped && tries && cache.resizing) {
-		seep_stop_let(stopped, &stopped->threads[i], RESIZE_PAUSE_NS);
-		tries--;
-		if (pread(job->options->ledger_fd, &cache, sizeof(cache), (off_t)offset) <
-		    (ssize_t)sizeof(cache))
-			break;
-	}
-	if (!tries)
-		add_caveat(job,
-			   "thread %d was in realloc() and did not leave it: what its block points "
-			   "to may look lost",
-			   stopped->threads[i].tid);
-}
-
-static void finish_resizes(struct job *job)
-{
-	const struct ledger_table *table = &job->header->table[LEDGER_TABLE_CACHES];
-	SEEP_FREED struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
-	ssize_t count = CACHES_AT_ONCE;
-
-	for (uint64_t first = 0; count == CACHES_AT_ONCE && first < table->capacity;
-	     first += CACHES_AT_ONCE) {
-		const uint64_t offset = table->offset + first * sizeof(*caches);
-
-		count = pread(job->options->ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
-			      (off_t)offset) /
-			(ssize_t)sizeof(*caches);
-		for (ssize_t i = 0; i < count; i++) {
-			if (!caches[i].ready || !caches[i].resizing)
-				continue;
-			if (seep_monotonic_ns() - job->began_ns > RESIZES_MAX_NS) {
-				add_caveat(job,
-					   "more threads were in realloc() than could be waited "
-					   "for: what their blocks point to may look lost");
-				return;
-			}
-			finish_resize(job, offset + (uint64_t)i * sizeof(*caches), caches[i]);
-		}
-		if (count > 0 && !caches[count - 1].ready)
-			break;
-	}
 }
 
 static void keep_threads(struct job *job)
@@ -241,7 +178,14 @@ static int hold_still(struct job *job)
 	if (rc < 0)
 		return rc;
 	scan->at_ns = job->stopped->stopped_ns;
-	finish_resizes(job);
+	seep_resizes_finish(&(struct seep_resizes){
+		.stopped = job->stopped,
+		.header = job->header,
+		.ledger_fd = job->options->ledger_fd,
+		.may_run = job->options->moment != SEEP_SCAN_DYING,
+		.began_ns = job->began_ns,
+		.caveats = &scan->caveats,
+	});
 	keep_threads(job);
 	rc = seep_maps_read(job->pid, &job->private->maps, job->err);
 	if (rc == 0)
