@@ -26,6 +26,7 @@ static const struct {
 				      "of a thread, whose vector of thread-local storage it is" },
 	[SCAN_RULE_INTERIOR] = { "interior", "into its middle" },
 	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its begin with low bits set" },
+	[SCAN_RULE_UNREAD] = { "unread", NULL },
 	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its begin with other upper bits" },
 	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its begin" },
 };
@@ -66,6 +67,9 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 	const uint64_t from = scan_result_from(result, block);
 	char at[32];
 
+	if (lost->rule == SCAN_RULE_UNREAD && verdict == SEEP_VERDICT_MAYBE_LOST)
+		return seep_xstrdup(
+			"no pointer to it was found, but some memory could not be read");
 	if (lost->rule == SCAN_RULE_NONE || from == 0 || verdict == SEEP_VERDICT_RUNTIME ||
 	    (lost->rule < SCAN_RULE_HINTS && verdict != SEEP_VERDICT_MAYBE_LOST))
 		return NULL;

@@ -15,6 +15,7 @@
 #include "target/roots.h"
 #include "target/served_files.h"
 #include "target/stop.h"
+#include "target/unforked.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -35,6 +36,7 @@ struct seep_leak_scan_private {
 	struct seep_maps maps;
 	struct seep_memory *memory;
 	struct seep_roots roots;
+	struct seep_ranges unread; /* of its memory, what a copy could not be given */
 };
 
 /* A scan while it is made. */
@@ -139,7 +141,7 @@ static void find_waiting(struct job *job)
 /* The addresses in a ledger mean nothing in what its process became by exec. */
 static int check_program(const struct job *job)
 {
-	if (seep_maps_have_file(&job->private->maps, job->options->ledger_fd))
+	if (seep_maps_of_file(&job->private->maps, job->options->ledger_fd))
 		return 0;
 	return seep_fail(job->err, SEEP_ENOTFOUND, "the process runs another program by now");
 }
@@ -160,6 +162,23 @@ static bool maps_served_files(const struct job *job)
 
 	seep_served_find(job->private->maps.tid, &served);
 	return served.count;
+}
+
+/* With what forks leave out. */
+static int copy_all(struct job *job, struct seep_error *why)
+{
+	const struct seep_maps *maps = &job->private->maps;
+	int rc = seep_stop_copy(job->stopped, &job->copy, why);
+
+	if (rc == 0)
+		rc = seep_unforked_add(job->stopped, maps, job->copy,
+				       seep_maps_of_file(maps, job->options->ledger_fd),
+				       &job->private->unread, why);
+	if (rc < 0) {
+		seep_copy_end(job->copy);
+		job->copy = 0;
+	}
+	return rc;
 }
 
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
@@ -203,8 +222,7 @@ static int hold_still(struct job *job)
 		return 0;
 	}
 	ask_to_change(job);
-	if (seep_stop_may_copy(job->stopped, &why) &&
-	    seep_stop_copy(job->stopped, &job->copy, &why) == 0) {
+	if (seep_stop_may_copy(job->stopped, &why) && copy_all(job, &why) == 0) {
 		scan->method = SEEP_SCAN_COPY_ON_WRITE;
 		release(job);
 	} else {
@@ -283,6 +301,16 @@ static int tell_of_need(const struct job *job, uint64_t room_bytes)
 			 seep_bytes_text(room_bytes).text);
 }
 
+static void note_unread(const struct job *job)
+{
+	const struct seep_ranges *unread = &job->private->unread;
+	struct scan *marked = &job->scan->marked;
+
+	for (size_t i = 0; i < unread->count; i++, marked->skipped_count++)
+		if (i < SCAN_SKIPPED_MAX)
+			marked->skipped[i] = unread->items[i];
+}
+
 static int mark(struct job *job)
 {
 	struct seep_leak_scan_private *private = job->private;
@@ -303,6 +331,7 @@ static int mark(struct job *job)
 	seep_untouched_init(&untouched, job->copy, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
+		note_unread(job);
 		seep_memory_keep(private->memory,
 				 (options.memory_max_bytes - marked->need_bytes) / 2);
 		find_roots(job);
@@ -462,6 +491,7 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 	seep_roots_done(&private->roots);
 	seep_maps_done(&private->maps);
 	seep_memory_close(private->memory);
+	seep_ranges_done(&private->unread);
 	seep_texts_done(&scan->caveats);
 	free(private);
 	free(scan);

@@ -124,15 +124,15 @@ static void find_modules(struct seep_roots_work *work)
 	seep_ranges_settle(&work->libc);
 }
 
-/* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
-static bool is_device(const char *name)
+bool seep_roots_is_device(const struct seep_mapping *mapping)
 {
 	static const char *const devices[] = { "/dev/",	      "/dmabuf", "/sys/",     "/proc/",
 					       "anon_inode:", "[v",	 "[uprobes]", NULL };
 	static const char *const memory[] = { "/dev/zero", "/dev/shm/", "/dev/hugepages",
 					      "anon_inode:[io_uring]", NULL };
 
-	return seep_begins_among(name, devices) && !seep_begins_among(name, memory);
+	return seep_begins_among(mapping->name, devices) &&
+	       !seep_begins_among(mapping->name, memory);
 }
 
 /* All of it is there. SCAN_ROOT_NONE: what it is depends on where it is. */
@@ -193,7 +193,7 @@ static void add_mapping(struct seep_roots_work *work, uint32_t id)
 	 * counts.
 	 */
 	if (!mapping->readable || (!mapping->writable && !seep_roots_is_anonymous(mapping)) ||
-	    is_device(mapping->name))
+	    seep_roots_is_device(mapping))
 		return;
 	for (; seep_ranges_gap(&work->cut, &at, mapping->end, &end); at = end)
 		add_piece(work, mapping, at, end, SCAN_ROOT_NONE, id);
@@ -215,7 +215,7 @@ static void add_region(struct seep_roots_work *work, uint32_t id)
 
 		if (from >= to)
 			break;
-		if (mapping->readable && !is_device(mapping->name))
+		if (mapping->readable && !seep_roots_is_device(mapping))
 			add_piece(work, mapping, from, to, SCAN_ROOT_REGION, id);
 	}
 }

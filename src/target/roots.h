@@ -53,6 +53,9 @@ struct seep_roots {
 void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots);
 void seep_roots_done(struct seep_roots *roots);
 
+/* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
+bool seep_roots_is_device(const struct seep_mapping *mapping);
+
 /*
  * Where C++ vtables may lie, for scan_options.vtables: what is mapped of files and cannot be
  * written, by address; none touch. Release with seep_ranges_done().
