@@ -36,6 +36,8 @@ static const char *const roots[SCAN_ROOT_COUNT] = {
 	[SCAN_ROOT_TLS] = "thread-local storage",
 	[SCAN_ROOT_REGION] = "memory that the program registered as a root",
 	[SCAN_ROOT_MAPPING] = "a mapping outside the heap",
+	[SCAN_ROOT_EPOLL] = "what the kernel keeps for epoll",
+	[SCAN_ROOT_TIMER] = "what the kernel keeps for a timer",
 	[SCAN_ROOT_REGISTER] = "a register of a thread",
 	[SCAN_ROOT_STACK] = "the stack of a thread",
 	[SCAN_ROOT_IGNORED] = "an ignored block",
@@ -65,17 +67,18 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 	const struct scan_block *lost = scan_result_block(result, block), *holder;
 	const char *pointer = rules[lost->rule].pointer, *root = roots[lost->root];
 	const uint64_t from = scan_result_from(result, block);
-	char at[32];
+	char at[64];
 
 	if (lost->rule == SCAN_RULE_UNREAD && verdict == SEEP_VERDICT_MAYBE_LOST)
 		return seep_xstrdup(
-			"no pointer to it was found, but some memory could not be read");
+			"no pointer to it was found, but not all that may hold one could be "
+			"read");
 	if (lost->rule == SCAN_RULE_NONE || from == 0 || verdict == SEEP_VERDICT_RUNTIME ||
 	    (lost->rule < SCAN_RULE_HINTS && verdict != SEEP_VERDICT_MAYBE_LOST))
 		return NULL;
-	/* A register has no address. */
+	/* A register has no address, nor has what the kernel keeps. */
 	if (from >> LEDGER_ADDRESS_BITS)
-		snprintf(at, sizeof(at), "in %s", roots[SCAN_ROOT_REGISTER]);
+		snprintf(at, sizeof(at), "in %s", root ? root : roots[SCAN_ROOT_REGISTER]);
 	else
 		snprintf(at, sizeof(at), "at 0x%" PRIx64, from);
 	if (lost->rule >= SCAN_RULE_HINTS)
@@ -89,7 +92,7 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 		return seep_xasprintf("a pointer %s is %s, %" PRIu64
 				      " bytes into a block that is itself not surely held",
 				      pointer, at, from - holder->address);
-	if (!root || lost->root == SCAN_ROOT_REGISTER)
+	if (!root || from >> LEDGER_ADDRESS_BITS)
 		return seep_xasprintf("a pointer %s is %s", pointer, at);
 	return seep_xasprintf("a pointer %s is %s, in %s", pointer, at, root);
 }

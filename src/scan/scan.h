@@ -65,6 +65,8 @@ enum scan_root_kind {
 	SCAN_ROOT_TLS,	    /* a thread's control block and thread-local variables */
 	SCAN_ROOT_REGION,   /* what the program registered */
 	SCAN_ROOT_MAPPING,  /* any other writable mapping: mmap, shared memory, brk */
+	SCAN_ROOT_EPOLL,    /* data that the kernel keeps for epoll */
+	SCAN_ROOT_TIMER,    /* a value that the kernel keeps for a timer */
 	SCAN_ROOT_REGISTER, /* of a thread */
 	SCAN_ROOT_STACK,    /* from a thread's stack pointer outward */
 	SCAN_ROOT_IGNORED,  /* an ignored block */

@@ -36,6 +36,7 @@ struct seep_leak_scan_private {
 	struct seep_maps maps;
 	struct seep_memory *memory;
 	struct seep_roots roots;
+	struct seep_kernel_held held;
 	struct seep_ranges unread; /* of its memory, what a copy could not be given */
 };
 
@@ -164,6 +165,18 @@ static bool maps_served_files(const struct job *job)
 	return served.count;
 }
 
+/* Now, while it stands: a copy has no descriptors. */
+static void read_held(struct job *job)
+{
+	struct seep_kernel_held *held = &job->private->held;
+
+	seep_kernel_held_read(job->private->maps.tid, held);
+	if (held->is_partial)
+		add_caveat(job,
+			   "what epoll keeps for the process could not be read: who knows what "
+			   "that points to");
+}
+
 /* With what forks leave out. */
 static int copy_all(struct job *job, struct seep_error *why)
 {
@@ -192,7 +205,11 @@ static int hold_still(struct job *job)
 	rc = seep_stop(job->pid, &job->stopped, job->err);
 	if (rc == -SEEP_EREFUSED && job->options->moment == SEEP_SCAN_AT_EXIT) {
 		rc = take_waiting(job);
-		return rc < 0 ? rc : check_program(job);
+		if (rc == 0)
+			rc = check_program(job);
+		if (rc == 0)
+			read_held(job);
+		return rc;
 	}
 	if (rc < 0)
 		return rc;
@@ -212,6 +229,7 @@ static int hold_still(struct job *job)
 	if (rc < 0)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
+	read_held(job);
 	/* It makes no system call any more, nor does anybody wait for it to go on. */
 	if (job->options->moment == SEEP_SCAN_DYING)
 		return 0;
@@ -267,6 +285,7 @@ static void find_roots(struct job *job)
 		.scan = &job->scan->marked,
 		.header = job->header,
 		.facts = job->facts,
+		.held = &private->held,
 		.at_exit = job->options->moment == SEEP_SCAN_AT_EXIT,
 		.filtered = is_filtered(job->options->ledger_fd),
 		.image = job->copy,
@@ -337,6 +356,7 @@ static int mark(struct job *job)
 		find_roots(job);
 		scan_mark(marked, private->roots.items, private->roots.count);
 		rc = scan_finish(marked, &job->scan->result);
+		job->scan->result.is_blind |= private->held.is_partial;
 	}
 	seep_untouched_done(&untouched);
 	seep_ranges_done(&vtables);
@@ -492,6 +512,7 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 	seep_maps_done(&private->maps);
 	seep_memory_close(private->memory);
 	seep_ranges_done(&private->unread);
+	seep_kernel_held_done(&private->held);
 	seep_texts_done(&scan->caveats);
 	free(private);
 	free(scan);
@@ -543,9 +564,14 @@ void seep_leak_scan_place(const struct seep_leak_scan *scan, const struct scan_l
 			  struct seep_leak_place *ret_place)
 {
 	static const char *const kinds[SCAN_ROOT_COUNT] = {
-		[SCAN_ROOT_GLOBAL] = "module data",	  [SCAN_ROOT_TLS] = "thread-local storage",
-		[SCAN_ROOT_REGION] = "registered memory", [SCAN_ROOT_MAPPING] = "mapping",
-		[SCAN_ROOT_REGISTER] = "register",	  [SCAN_ROOT_STACK] = "stack",
+		[SCAN_ROOT_GLOBAL] = "module data",
+		[SCAN_ROOT_TLS] = "thread-local storage",
+		[SCAN_ROOT_REGION] = "registered memory",
+		[SCAN_ROOT_MAPPING] = "mapping",
+		[SCAN_ROOT_EPOLL] = "epoll",
+		[SCAN_ROOT_TIMER] = "timer",
+		[SCAN_ROOT_REGISTER] = "register",
+		[SCAN_ROOT_STACK] = "stack",
 		[SCAN_ROOT_IGNORED] = "ignored block",
 	};
 	const char *kind = link->root < SCAN_ROOT_COUNT && kinds[link->root] ? kinds[link->root]

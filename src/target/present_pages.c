@@ -153,6 +153,12 @@ bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, u
 	return look_for(pages, begin, end, ALL, found);
 }
 
+bool seep_present_pages_own(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+			    struct seep_ranges *found)
+{
+	return look_for(pages, begin, end, OWN, found);
+}
+
 bool seep_present_pages_any(struct seep_present_pages *pages, uint64_t begin, uint64_t end)
 {
 	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };

@@ -25,6 +25,10 @@ void seep_present_pages_done(struct seep_present_pages *pages);
 bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
 			     struct seep_ranges *found);
 
+/* The same of pages that are the process's own: of a file's private mapping those it has written. */
+bool seep_present_pages_own(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+			    struct seep_ranges *found);
+
 /* Whether any of it is there; true where it cannot be told. */
 bool seep_present_pages_any(struct seep_present_pages *pages, uint64_t begin, uint64_t end);
 

@@ -366,7 +366,8 @@ VERDICT_TEST(what_memory_that_nobody_read_may_point_to_is_not_lost_for_certain)
 		     "FORK-ORPHAN - 1 32\n");
 	assert_string_equal(g.profile->leaks[0].rule, "unread");
 	assert_string_equal(g.profile->leaks[0].evidence,
-			    "no pointer to it was found, but some memory could not be read");
+			    "no pointer to it was found, but not all that may hold one could "
+			    "be read");
 	assert_string_equal(g.profile->leaks[2].rule, "interior");
 	assert_int_equal(g.result.from[1], 0);
 }
