@@ -21,6 +21,7 @@ static const struct {
 	[SCAN_RULE_SECOND_BASE] = { "second-base", "to another base class of a C++ object" },
 	[SCAN_RULE_STRING] = { "string", "to the text behind a string's header" },
 	[SCAN_RULE_LENGTH] = { "length", "behind a word that holds its length" },
+	[SCAN_RULE_HASH_TABLE] = { "hash-table", "behind the buckets of a hash table of Rust's" },
 	[SCAN_RULE_STACK_POINTER] = { "stack-pointer", "of a thread whose stack it is" },
 	[SCAN_RULE_THREAD_VECTOR] = { "thread-vector",
 				      "of a thread, whose vector of thread-local storage it is" },

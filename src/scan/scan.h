@@ -82,6 +82,7 @@ enum scan_rule {
 	SCAN_RULE_SECOND_BASE,	 /* to another base of a C++ object: both begin with a vtable */
 	SCAN_RULE_STRING,	 /* to the text behind the header of a std::string or sds */
 	SCAN_RULE_LENGTH,	 /* behind a word that holds the length of the rest */
+	SCAN_RULE_HASH_TABLE,	 /* behind the buckets of a table of Rust's */
 	SCAN_RULE_STACK_POINTER, /* a stack in a block, which a thread runs on */
 	SCAN_RULE_THREAD_VECTOR, /* a thread's vector of thread-local storage */
 	SCAN_RULE_WEAK,
