@@ -21,11 +21,13 @@ static const struct {
 	[SCAN_RULE_SECOND_BASE] = { "second-base", "to another base class of a C++ object" },
 	[SCAN_RULE_STRING] = { "string", "to the text behind a string's header" },
 	[SCAN_RULE_LENGTH] = { "length", "behind a word that holds its length" },
+	[SCAN_RULE_HASH_TABLE] = { "hash-table", "behind the buckets of a hash table of Rust's" },
 	[SCAN_RULE_STACK_POINTER] = { "stack-pointer", "of a thread whose stack it is" },
 	[SCAN_RULE_THREAD_VECTOR] = { "thread-vector",
 				      "of a thread, whose vector of thread-local storage it is" },
 	[SCAN_RULE_INTERIOR] = { "interior", "into its middle" },
 	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its start with low bits set" },
+	[SCAN_RULE_UNREAD] = { "unread", NULL },
 	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its start with other upper bits" },
 	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its start" },
 };
@@ -35,6 +37,8 @@ static const char *const roots[SCAN_ROOT_COUNT] = {
 	[SCAN_ROOT_TLS] = "thread-local storage",
 	[SCAN_ROOT_REGION] = "memory that the program registered as a root",
 	[SCAN_ROOT_MAPPING] = "a mapping outside the heap",
+	[SCAN_ROOT_EPOLL] = "what the kernel keeps for epoll",
+	[SCAN_ROOT_TIMER] = "what the kernel keeps for a timer",
 	[SCAN_ROOT_REGISTER] = "a register of a thread",
 	[SCAN_ROOT_STACK] = "the stack of a thread",
 	[SCAN_ROOT_IGNORED] = "an ignored block",
@@ -62,14 +66,18 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 	const struct scan_block *lost = scan_result_block(result, block), *holder;
 	const char *pointer = rules[lost->rule].pointer, *root = roots[lost->root];
 	const uint64_t from = scan_result_from(result, block);
-	char at[32];
+	char at[64];
 
+	if (lost->rule == SCAN_RULE_UNREAD && verdict == SEEP_VERDICT_MAYBE_LOST)
+		return seep_xstrdup(
+			"no pointer to it was found, but not all that may hold one could be "
+			"read");
 	if (lost->rule == SCAN_RULE_NONE || from == 0 || verdict == SEEP_VERDICT_RUNTIME ||
 	    (lost->rule < SCAN_RULE_HINTS && verdict != SEEP_VERDICT_MAYBE_LOST))
 		return NULL;
-	/* A register has no address. */
+	/* A register has no address, nor has what the kernel keeps. */
 	if (from >> LEDGER_ADDRESS_BITS)
-		snprintf(at, sizeof(at), "in %s", roots[SCAN_ROOT_REGISTER]);
+		snprintf(at, sizeof(at), "in %s", root ? root : roots[SCAN_ROOT_REGISTER]);
 	else
 		snprintf(at, sizeof(at), "at 0x%" PRIx64, from);
 	if (lost->rule >= SCAN_RULE_HINTS)
@@ -84,7 +92,7 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 			"a pointer %s is %s, %" PRIu64 " bytes into a block that is %s", pointer,
 			at, from - holder->address,
 			holder->state == SCAN_REACHABLE ? "reachable" : "itself not surely held");
-	if (!root || lost->root == SCAN_ROOT_REGISTER)
+	if (!root || from >> LEDGER_ADDRESS_BITS)
 		return seep_xasprintf("a pointer %s is %s", pointer, at);
 	return seep_xasprintf("a pointer %s is %s, in %s", pointer, at, root);
 }

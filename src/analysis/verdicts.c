@@ -80,6 +80,20 @@ static void judge_orphans(struct judge *j)
 	}
 }
 
+/* Memory that nobody has read may point to any of them. */
+static void doubt_lost(struct judge *j)
+{
+	for (uint64_t i = 0; i < j->result->block_count && j->result->is_blind; i++) {
+		struct scan_block *block = scan_result_block(j->result, i);
+
+		if (block->state != SCAN_LOST)
+			continue;
+		block->state = SCAN_MAYBE;
+		block->rule = SCAN_RULE_UNREAD;
+		j->result->from[j->result->unreached[i]] = 0; /* it may be a hint */
+	}
+}
+
 /* Verdicts of what is neither suppressed nor an orphan. */
 static void judge_blocks(struct judge *j)
 {
@@ -445,6 +459,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	seep_suppressions_begin(suppressions, profile);
 	seep_idtable_init(&j.by_fate, profile->context_count);
 	judge_orphans(&j);
+	doubt_lost(&j);
 	judge_blocks(&j);
 	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
 		judge_blocks(&j);

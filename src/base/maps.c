@@ -130,33 +130,36 @@ const struct seep_mapping *seep_maps_find(const struct seep_maps *maps, uint64_t
 	return at < maps->count && maps->items[at].begin <= address ? &maps->items[at] : NULL;
 }
 
-static bool have(const struct seep_maps *maps, uint64_t inode, unsigned major, unsigned minor)
+static const struct seep_mapping *of_file(const struct seep_maps *maps, uint64_t inode,
+					  unsigned major, unsigned minor)
 {
 	for (size_t i = 0; i < maps->count; i++)
 		if (maps->items[i].inode == inode && maps->items[i].device_major == major &&
 		    maps->items[i].device_minor == minor)
-			return true;
-	return false;
+			return &maps->items[i];
+	return NULL;
 }
 
 /* On some file systems (btrfs, overlays) maps name another device than fstat() does: as of ours. */
-bool seep_maps_have_file(const struct seep_maps *maps, int fd)
+const struct seep_mapping *seep_maps_of_file(const struct seep_maps *maps, int fd)
 {
-	const struct seep_mapping *mapping;
+	const struct seep_mapping *mapping, *found = NULL;
 	SEEP_RELEASED(seep_maps_done) struct seep_maps ours = { 0 };
-	bool has = false;
 	struct stat st;
 	void *at;
 
-	if (fstat(fd, &st) == 0 && have(maps, st.st_ino, major(st.st_dev), minor(st.st_dev)))
-		return true;
+	if (fstat(fd, &st) == 0)
+		found = of_file(maps, st.st_ino, major(st.st_dev), minor(st.st_dev));
+	if (found)
+		return found;
 	at = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
 	if (at != MAP_FAILED && seep_maps_read((pid_t)seep_procfs_self(), &ours, NULL) == 0) {
 		mapping = seep_maps_find(&ours, (uint64_t)(uintptr_t)at);
-		has = mapping && mapping->inode &&
-		      have(maps, mapping->inode, mapping->device_major, mapping->device_minor);
+		if (mapping && mapping->inode)
+			found = of_file(maps, mapping->inode, mapping->device_major,
+					mapping->device_minor);
 	}
 	if (at != MAP_FAILED)
 		(void)munmap(at, 1);
-	return has;
+	return found;
 }

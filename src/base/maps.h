@@ -39,8 +39,8 @@ void seep_maps_done(struct seep_maps *maps);
 /* The mapping that @address is in, or NULL. */
 const struct seep_mapping *seep_maps_find(const struct seep_maps *maps, uint64_t address);
 
-/* Has it @fd's file mapped, that very one? */
-bool seep_maps_have_file(const struct seep_maps *maps, int fd);
+/* The first mapping of @fd's file, that very one, or NULL. */
+const struct seep_mapping *seep_maps_of_file(const struct seep_maps *maps, int fd);
 
 /* The index of the first that ends behind @address; count: none does. */
 size_t seep_maps_from(const struct seep_maps *maps, uint64_t address);

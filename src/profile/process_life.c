@@ -46,7 +46,7 @@ static enum seep_process_life judge(const struct seep_ledger *ledger, uint32_t p
 	rc = seep_maps_read((pid_t)pid, &maps, NULL);
 	if (rc == -SEEP_ENOTFOUND)
 		return SEEP_PROCESS_DEAD;
-	if (rc == 0 && seep_maps_have_file(&maps, ledger->fd))
+	if (rc == 0 && seep_maps_of_file(&maps, ledger->fd))
 		return has_status && may_be_of(ledger, &status) ? SEEP_PROCESS_RUNNING
 								: SEEP_PROCESS_UNKNOWN;
 	if (rc == 0)

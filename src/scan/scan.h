@@ -47,8 +47,9 @@ struct scan_options {
 	uint64_t memory_max_bytes; /* that the scan may take, and who judges its result */
 	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
 	/*
-	 * How much of the @bytes at @address, from there on, was never touched and holds zeros, so
-	 * that a block that is huge and almost empty is soon done. May be NULL.
+	 * How much of the @bytes at @address, from there on, was never touched and holds no
+	 * pointer, so that a block that is huge and almost empty is soon done, and what cannot be
+	 * read is not missed there. May be NULL.
 	 */
 	uint64_t (*untouched)(void *user, uint64_t address, uint64_t bytes);
 	void *untouched_user;
@@ -64,6 +65,8 @@ enum scan_root_kind {
 	SCAN_ROOT_TLS,	    /* a thread's control block and thread-local variables */
 	SCAN_ROOT_REGION,   /* what the program registered */
 	SCAN_ROOT_MAPPING,  /* any other writable mapping: mmap, shared memory, brk */
+	SCAN_ROOT_EPOLL,    /* data that the kernel keeps for epoll */
+	SCAN_ROOT_TIMER,    /* a value that the kernel keeps for a timer */
 	SCAN_ROOT_REGISTER, /* of a thread */
 	SCAN_ROOT_STACK,    /* from a thread's stack pointer outward */
 	SCAN_ROOT_IGNORED,  /* an ignored block */
@@ -79,11 +82,13 @@ enum scan_rule {
 	SCAN_RULE_SECOND_BASE,	 /* to another base of a C++ object: both begin with a vtable */
 	SCAN_RULE_STRING,	 /* to the text behind the header of a std::string or sds */
 	SCAN_RULE_LENGTH,	 /* behind a word that holds the length of the rest */
+	SCAN_RULE_HASH_TABLE,	 /* behind the buckets of a table of Rust's */
 	SCAN_RULE_STACK_POINTER, /* a stack in a block, which a thread runs on */
 	SCAN_RULE_THREAD_VECTOR, /* a thread's vector of thread-local storage */
 	SCAN_RULE_WEAK,
 	SCAN_RULE_INTERIOR = SCAN_RULE_WEAK, /* anywhere else into it */
 	SCAN_RULE_LOW_TAG,		     /* to its begin, with low bits set */
+	SCAN_RULE_UNREAD,		     /* none was met, but some memory could not be read */
 	/* Hints about lost blocks; these are never followed. */
 	SCAN_RULE_HINTS,
 	SCAN_RULE_HIGH_TAG = SCAN_RULE_HINTS, /* to its begin but for the uppermost 16 bits */
@@ -142,7 +147,7 @@ struct scan {
 	uint64_t marked_bytes; /* of roots and blocks, that were looked through */
 	uint64_t overlaps;     /* blocks left out since another one lies over them: a missed free */
 	uint64_t strange;      /* cells that make no sense */
-	struct scan_range skipped[SCAN_SKIPPED_MAX]; /* that could not be read */
+	struct scan_range skipped[SCAN_SKIPPED_MAX]; /* that could not be read, and is missed */
 	uint64_t skipped_count;			     /* may be more */
 	struct scan_private *private;		     /* index, work list, ... */
 };
@@ -176,6 +181,7 @@ struct scan_result {
 	 */
 	uint32_t *first_edge;
 	uint32_t *edges; /* numbers; none to itself, none twice in a row */
+	bool is_blind;	 /* what is lost may be pointed to from memory that could not be read */
 };
 
 static inline struct scan_block *scan_result_block(const struct scan_result *result, uint64_t i)

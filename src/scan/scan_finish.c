@@ -217,6 +217,7 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 	if (scan->need_bytes > scan->options.memory_max_bytes)
 		return -SCAN_EROOM;
 	scan->private->quiet = true;
+	result.is_blind = scan->skipped_count;
 	find_hints(scan, &result);
 	rc = find_edges(scan, &result);
 	if (rc == 0)

@@ -76,11 +76,35 @@ static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint6
 	return at;
 }
 
+static uint64_t untouched(const struct scan *scan, uint64_t begin, uint64_t end)
+{
+	if (!scan->options.untouched)
+		return 0;
+	return core_smaller(
+		       scan->options.untouched(scan->options.untouched_user, begin, end - begin),
+		       end - begin) &
+	       ~(uint64_t)(sizeof(uint64_t) - 1);
+}
+
+/* Of memory that is worth asking about. */
+static uint64_t untouched_much(const struct scan *scan, uint64_t begin, uint64_t end)
+{
+	enum { WORTH_BYTES = 1 << 20 };
+
+	return end - begin < WORTH_BYTES ? 0 : untouched(scan, begin, end);
+}
+
+/* What cannot be read. Of guard pages, and of a file beyond its end, nothing is missed. */
 static void note_skipped(struct scan *scan, uint64_t begin, uint64_t end)
 {
-	uint64_t count = scan->skipped_count;
+	uint64_t count = scan->skipped_count, rest = begin, none = 1;
 
 	if (scan->private->quiet)
+		return;
+	/* Of many it does not matter; a scan that is interrupted has nothing but those. */
+	for (; rest < end && none && count < SCAN_SKIPPED_MAX; rest += none)
+		none = untouched(scan, rest, (end + 7) & ~UINT64_C(7));
+	if (none && count < SCAN_SKIPPED_MAX)
 		return;
 	if (count && count <= SCAN_SKIPPED_MAX && scan->skipped[count - 1].end == begin) {
 		scan->skipped[count - 1].end = end;
@@ -91,19 +115,6 @@ static void note_skipped(struct scan *scan, uint64_t begin, uint64_t end)
 	scan->skipped_count++;
 }
 
-/* Of memory that is worth asking about. */
-static uint64_t untouched(const struct scan *scan, uint64_t begin, uint64_t end)
-{
-	enum { WORTH_BYTES = 1 << 20 };
-
-	if (!scan->options.untouched || end - begin < WORTH_BYTES)
-		return 0;
-	return core_smaller(
-		       scan->options.untouched(scan->options.untouched_user, begin, end - begin),
-		       end - begin) &
-	       ~(uint64_t)(sizeof(uint64_t) - 1);
-}
-
 uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end)
 {
 	struct scan *scan = look->scan;
@@ -112,7 +123,7 @@ uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end)
 	if (look->step != 1)
 		begin = (begin + sizeof(word) - 1) & ~(uint64_t)(sizeof(word) - 1);
 	while (begin < end && end - begin >= sizeof(word) && look->count < SCAN_WORDS_AT_ONCE) {
-		uint64_t some, done = untouched(scan, begin, end);
+		uint64_t some, done = untouched_much(scan, begin, end);
 		const uint8_t *data;
 
 		begin += done;

@@ -5,6 +5,7 @@
  */
 
 #include "base/search.h"
+#include "core/bits.h"
 #include "scan/scan_private.h"
 
 enum { WORD = sizeof(uint64_t), COOKIE_MAX = 64 };
@@ -119,6 +120,42 @@ static bool is_behind_length(const struct scan *scan, const struct scan_block *b
 	       length == block->size - offset;
 }
 
+static bool is_control(uint8_t byte)
+{
+	enum { DELETED = 0x80, EMPTY = 0xff };
+
+	return byte <= DELETED || byte == EMPTY;
+}
+
+/*
+ * hashbrown, the tables of Rust: a power of two of buckets, and behind them, where the pointer is, a
+ * byte for each that says what it holds, and 16 more: at the end the first 16 again, or as many as
+ * there are, and in between, where there are less, nothing. One bucket at least is empty.
+ */
+static bool is_hash_table(const struct scan *scan, const struct scan_block *block, uint64_t offset)
+{
+	enum { GROUP = 16, EMPTY = 0xff, LEAST = 4, LOOKED_AT = 1024 };
+	const uint64_t buckets = block->size - offset - GROUP, at = block->address + offset;
+	const uint64_t looked_at = core_smaller(buckets + GROUP, LOOKED_AT);
+	const uint64_t repeated = core_smaller(buckets, GROUP);
+	uint8_t control[LOOKED_AT], again[GROUP];
+	bool has_empty = false;
+
+	if (offset % GROUP || block->size - offset < LEAST + GROUP || buckets & (buckets - 1) ||
+	    (buckets > GROUP && offset % buckets) || !scan_copy(scan, at, control, looked_at) ||
+	    !scan_copy(scan, at + core_larger(buckets, GROUP), again, repeated) ||
+	    __builtin_memcmp(control, again, repeated) != 0)
+		return false;
+	for (uint64_t i = 0; i < looked_at; i++) {
+		const bool is_bucket = i < buckets;
+
+		if (!is_control(control[i]) || (!is_bucket && i < GROUP && control[i] != EMPTY))
+			return false;
+		has_empty |= is_bucket && control[i] == EMPTY;
+	}
+	return has_empty;
+}
+
 enum scan_rule scan_rule_of(const struct scan *scan, const struct scan_block *block,
 			    uint64_t address)
 {
@@ -140,5 +177,7 @@ enum scan_rule scan_rule_of(const struct scan *scan, const struct scan_block *bl
 		return SCAN_RULE_LENGTH;
 	if (is_string(scan, block, offset))
 		return SCAN_RULE_STRING;
-	return is_second_base(scan, block, offset) ? SCAN_RULE_SECOND_BASE : SCAN_RULE_INTERIOR;
+	if (is_second_base(scan, block, offset))
+		return SCAN_RULE_SECOND_BASE;
+	return is_hash_table(scan, block, offset) ? SCAN_RULE_HASH_TABLE : SCAN_RULE_INTERIOR;
 }

@@ -2,6 +2,7 @@
 #include "target/allocators.h"
 
 #include "base/path.h"
+#include "base/release.h"
 #include "symbol/elf_image.h"
 
 #include <pthread.h>
@@ -164,11 +165,25 @@ static const struct seep_memory_manager managers[] = {
 	  "Erlang takes memory in large pieces and gives out parts of them: only the pieces are "
 	  "recorded",
 	  "start it with +Mea min to record every part" },
+	{ NULL, "libglib-2.0.so.0", "G_SLICE=always-malloc",
+	  "GLib before 2.76 keeps small pieces (g_slice) in larger ones that it divides itself: only "
+	  "these are recorded, and what is in them has no verdict of its own",
+	  "set G_SLICE=always-malloc to record every piece" },
 	{ NULL, "libgc.so", NULL,
 	  "the Boehm collector keeps its objects in memory that it maps itself: these are not "
 	  "recorded",
 	  "" },
 };
+
+/* Since 2.76, which is libglib-2.0.so.0.7600.0, g_slice is malloc. */
+static bool is_new_glib(const char *path)
+{
+	static const char library[] = "libglib-2.0.so.0.";
+	SEEP_FREED char *real = realpath(path, NULL);
+	const char *at = strstr(real ? real : path, library);
+
+	return at && strtoul(at + strlen(library), NULL, 10) >= 7600;
+}
 
 const struct seep_memory_manager *seep_memory_manager_of(const char *path)
 {
@@ -180,7 +195,7 @@ const struct seep_memory_manager *seep_memory_manager_of(const char *path)
 		if ((manager->program && !strstr(name, ".so") &&
 		     strncmp(name, manager->program, strlen(manager->program)) == 0) ||
 		    (manager->library && strstr(name, manager->library)))
-			return manager;
+			return is_new_glib(path) ? NULL : manager;
 	}
 	return NULL;
 }

@@ -12,9 +12,11 @@
 #include "target/kept_result.h"
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
+#include "target/resizes.h"
 #include "target/roots.h"
 #include "target/served_files.h"
 #include "target/stop.h"
+#include "target/unforked.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -25,14 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	RESIZE_TRIES = 20, /* to let a thread leave realloc(), */
-	CACHES_AT_ONCE = 64,
-	KEPT_BLOCKS = 1 << 16, /* of a result that is copied */
-};
-
-#define RESIZE_PAUSE_NS 50000ull	     /* each for so long, */
-#define RESIZES_MAX_NS SEEP_NS_PER_S	     /* and all of them, after the stop began */
+#define KEPT_BLOCKS (UINT64_C(1) << 16) /* of a result that is copied */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
 #define KEPT_MOST_BYTES (UINT64_C(4) << 30)
 
@@ -43,6 +38,8 @@ struct seep_leak_scan_private {
 	struct seep_maps maps;
 	struct seep_memory *memory;
 	struct seep_roots roots;
+	struct seep_kernel_held held;
+	struct seep_ranges unread; /* of its memory, what a copy could not be given */
 };
 
 /* A scan while it is made. */
@@ -72,63 +69,6 @@ static void add_caveat(struct job *job, const char *fmt, ...)
 	va_start(args, fmt);
 	seep_texts_take(&job->scan->caveats, seep_xvasprintf(fmt, args));
 	va_end(args);
-}
-
-/*
- * In realloc() a block of the thread's is in the page map neither where it was nor where it will
- * be.
- */
-static void finish_resize(struct job *job, uint64_t offset, struct ledger_cache cache)
-{
-	struct seep_stopped *stopped = job->stopped;
-	unsigned tries = job->options->moment == SEEP_SCAN_DYING ? 0 : RESIZE_TRIES;
-	size_t i = 0;
-
-	while (i < stopped->thread_count && stopped->threads[i].tid != (pid_t)cache.owner_tid)
-		i++;
-	if (i == stopped->thread_count)
-		return;
-	while (stopped->threads[i].stopped && tries && cache.resizing) {
-		seep_stop_let(stopped, &stopped->threads[i], RESIZE_PAUSE_NS);
-		tries--;
-		if (pread(job->options->ledger_fd, &cache, sizeof(cache), (off_t)offset) <
-		    (ssize_t)sizeof(cache))
-			break;
-	}
-	if (!tries)
-		add_caveat(job,
-			   "thread %d was in realloc() and did not leave it: what its block points "
-			   "to may look lost",
-			   stopped->threads[i].tid);
-}
-
-static void finish_resizes(struct job *job)
-{
-	const struct ledger_table *table = &job->header->table[LEDGER_TABLE_CACHES];
-	SEEP_FREED struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
-	ssize_t count = CACHES_AT_ONCE;
-
-	for (uint64_t first = 0; count == CACHES_AT_ONCE && first < table->capacity;
-	     first += CACHES_AT_ONCE) {
-		const uint64_t offset = table->offset + first * sizeof(*caches);
-
-		count = pread(job->options->ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
-			      (off_t)offset) /
-			(ssize_t)sizeof(*caches);
-		for (ssize_t i = 0; i < count; i++) {
-			if (!caches[i].ready || !caches[i].resizing)
-				continue;
-			if (seep_monotonic_ns() - job->began_ns > RESIZES_MAX_NS) {
-				add_caveat(job,
-					   "more threads were in realloc() than could be waited "
-					   "for: what their blocks point to may look lost");
-				return;
-			}
-			finish_resize(job, offset + (uint64_t)i * sizeof(*caches), caches[i]);
-		}
-		if (count > 0 && !caches[count - 1].ready)
-			break;
-	}
 }
 
 static void keep_threads(struct job *job)
@@ -204,7 +144,7 @@ static void find_waiting(struct job *job)
 /* The addresses in a ledger mean nothing in what its process became by exec. */
 static int check_program(const struct job *job)
 {
-	if (seep_maps_have_file(&job->private->maps, job->options->ledger_fd))
+	if (seep_maps_of_file(&job->private->maps, job->options->ledger_fd))
 		return 0;
 	return seep_fail(job->err, SEEP_ENOTFOUND, "the process runs another program by now");
 }
@@ -227,6 +167,35 @@ static bool maps_served_files(const struct job *job)
 	return served.count;
 }
 
+/* Now, while it stands: a copy has no descriptors. */
+static void read_held(struct job *job)
+{
+	struct seep_kernel_held *held = &job->private->held;
+
+	seep_kernel_held_read(job->private->maps.tid, held);
+	if (held->is_partial)
+		add_caveat(job,
+			   "what epoll keeps for the process could not be read: who knows what "
+			   "that points to");
+}
+
+/* With what forks leave out. */
+static int copy_all(struct job *job, struct seep_error *why)
+{
+	const struct seep_maps *maps = &job->private->maps;
+	int rc = seep_stop_copy(job->stopped, &job->copy, why);
+
+	if (rc == 0)
+		rc = seep_unforked_add(job->stopped, maps, job->copy,
+				       seep_maps_of_file(maps, job->options->ledger_fd),
+				       &job->private->unread, why);
+	if (rc < 0) {
+		seep_copy_end(job->copy);
+		job->copy = 0;
+	}
+	return rc;
+}
+
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
 static int hold_still(struct job *job)
 {
@@ -238,12 +207,23 @@ static int hold_still(struct job *job)
 	rc = seep_stop(job->pid, &job->stopped, job->err);
 	if (rc == -SEEP_EREFUSED && job->options->moment == SEEP_SCAN_AT_EXIT) {
 		rc = take_waiting(job);
-		return rc < 0 ? rc : check_program(job);
+		if (rc == 0)
+			rc = check_program(job);
+		if (rc == 0)
+			read_held(job);
+		return rc;
 	}
 	if (rc < 0)
 		return rc;
 	scan->at_ns = job->stopped->stopped_ns;
-	finish_resizes(job);
+	seep_resizes_finish(&(struct seep_resizes){
+		.stopped = job->stopped,
+		.header = job->header,
+		.ledger_fd = job->options->ledger_fd,
+		.may_run = job->options->moment != SEEP_SCAN_DYING,
+		.began_ns = job->began_ns,
+		.caveats = &scan->caveats,
+	});
 	keep_threads(job);
 	rc = seep_maps_read(job->pid, &job->private->maps, job->err);
 	if (rc == 0)
@@ -251,6 +231,7 @@ static int hold_still(struct job *job)
 	if (rc < 0)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
+	read_held(job);
 	job->in_place = job->options->moment == SEEP_SCAN_AT_EXIT &&
 			seep_stop_is_small(job->stopped);
 	/* Who dies makes no system call any more, nor does anybody wait for it to go on. */
@@ -263,8 +244,7 @@ static int hold_still(struct job *job)
 		return 0;
 	}
 	ask_to_change(job);
-	if (seep_stop_may_copy(job->stopped, &why) &&
-	    seep_stop_copy(job->stopped, &job->copy, &why) == 0) {
+	if (seep_stop_may_copy(job->stopped, &why) && copy_all(job, &why) == 0) {
 		scan->method = SEEP_SCAN_COPY_ON_WRITE;
 		release(job);
 	} else {
@@ -309,6 +289,7 @@ static void find_roots(struct job *job)
 		.scan = &job->scan->marked,
 		.header = job->header,
 		.facts = job->facts,
+		.held = &private->held,
 		.at_exit = job->options->moment == SEEP_SCAN_AT_EXIT,
 		.filtered = is_filtered(job->options->ledger_fd),
 		.image = job->copy,
@@ -343,6 +324,16 @@ static int tell_of_need(const struct job *job, uint64_t room_bytes)
 			 seep_bytes_text(room_bytes).text);
 }
 
+static void note_unread(const struct job *job)
+{
+	const struct seep_ranges *unread = &job->private->unread;
+	struct scan *marked = &job->scan->marked;
+
+	for (size_t i = 0; i < unread->count; i++, marked->skipped_count++)
+		if (i < SCAN_SKIPPED_MAX)
+			marked->skipped[i] = unread->items[i];
+}
+
 static int mark(struct job *job)
 {
 	struct seep_leak_scan_private *private = job->private;
@@ -363,11 +354,13 @@ static int mark(struct job *job)
 	seep_untouched_init(&untouched, job->copy, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
+		note_unread(job);
 		seep_memory_keep(private->memory,
 				 (options.memory_max_bytes - marked->need_bytes) / 2);
 		find_roots(job);
 		scan_mark(marked, private->roots.items, private->roots.count);
 		rc = scan_finish(marked, &job->scan->result);
+		job->scan->result.is_blind |= private->held.is_partial;
 	}
 	seep_untouched_done(&untouched);
 	seep_ranges_done(&vtables);
@@ -530,6 +523,8 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 		seep_memory_close(private->memory);
 	else
 		seep_result_free(&scan->result);
+	seep_ranges_done(&private->unread);
+	seep_kernel_held_done(&private->held);
 	seep_texts_done(&scan->caveats);
 	free(private);
 	free(scan);
@@ -581,9 +576,14 @@ void seep_leak_scan_place(const struct seep_leak_scan *scan, const struct scan_l
 			  struct seep_leak_place *ret_place)
 {
 	static const char *const kinds[SCAN_ROOT_COUNT] = {
-		[SCAN_ROOT_GLOBAL] = "module data",	  [SCAN_ROOT_TLS] = "thread-local storage",
-		[SCAN_ROOT_REGION] = "registered memory", [SCAN_ROOT_MAPPING] = "mapping",
-		[SCAN_ROOT_REGISTER] = "register",	  [SCAN_ROOT_STACK] = "stack",
+		[SCAN_ROOT_GLOBAL] = "module data",
+		[SCAN_ROOT_TLS] = "thread-local storage",
+		[SCAN_ROOT_REGION] = "registered memory",
+		[SCAN_ROOT_MAPPING] = "mapping",
+		[SCAN_ROOT_EPOLL] = "epoll",
+		[SCAN_ROOT_TIMER] = "timer",
+		[SCAN_ROOT_REGISTER] = "register",
+		[SCAN_ROOT_STACK] = "stack",
 		[SCAN_ROOT_IGNORED] = "ignored block",
 	};
 	const char *kind = link->root < SCAN_ROOT_COUNT && kinds[link->root] ? kinds[link->root]

@@ -73,9 +73,9 @@ const char *seep_scan_method_name(enum seep_scan_method method);
 
 /* Where the pointer lies that a chain begins at. Texts are released with free(). */
 struct seep_leak_place {
-	char *from;	  /* "module data", "stack of thread 12", "register of thread 12" ... */
-	char *name;	  /* of the module or mapping; NULL none */
-	uint64_t address; /* 0: it is in a register */
+	char *from; /* "module data", "stack of thread 12", "register of thread 12", "epoll" ... */
+	char *name; /* of the module or mapping; NULL none */
+	uint64_t address; /* 0: it is in a register, or the kernel keeps it */
 	uint64_t offset;  /* in the module or mapping */
 };
 

@@ -12,9 +12,10 @@
 #include <sys/types.h>
 
 struct seep_present_pages {
-	int fd;		     /* of its pagemap; -1: that cannot be read */
-	bool can_scan;	     /* the kernel can look for us, Linux 6.7 */
-	uint64_t pages_left; /* that we look at one by one at most, where it cannot */
+	int fd;		      /* of its pagemap; -1: that cannot be read */
+	bool can_scan;	      /* the kernel can look for us, Linux 6.7 */
+	bool knows_no_guards; /* and it has no name for guard pages, before 6.16 */
+	uint64_t pages_left;  /* that we look at one by one at most, where it cannot */
 };
 
 void seep_present_pages_init(struct seep_present_pages *pages, pid_t pid);
@@ -23,6 +24,13 @@ void seep_present_pages_done(struct seep_present_pages *pages);
 /* Adds what is there of [@begin, @end), which are multiples of 4096. False: it cannot be told. */
 bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
 			     struct seep_ranges *found);
+
+/* The same of pages that are the process's own: of a file's private mapping those it has written. */
+bool seep_present_pages_own(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+			    struct seep_ranges *found);
+
+/* Whether any of it is there; true where it cannot be told. */
+bool seep_present_pages_any(struct seep_present_pages *pages, uint64_t begin, uint64_t end);
 
 /*
  * Which memory of a process it never touched: holes, that hold zeros, and pages of files, in which

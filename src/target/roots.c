@@ -124,15 +124,15 @@ static void find_modules(struct seep_roots_work *work)
 	seep_ranges_settle(&work->libc);
 }
 
-/* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
-static bool is_device(const char *name)
+bool seep_roots_is_device(const struct seep_mapping *mapping)
 {
 	static const char *const devices[] = { "/dev/",	      "/dmabuf", "/sys/",     "/proc/",
 					       "anon_inode:", "[v",	 "[uprobes]", NULL };
 	static const char *const memory[] = { "/dev/zero", "/dev/shm/", "/dev/hugepages",
 					      "anon_inode:[io_uring]", NULL };
 
-	return seep_begins_among(name, devices) && !seep_begins_among(name, memory);
+	return seep_begins_among(mapping->name, devices) &&
+	       !seep_begins_among(mapping->name, memory);
 }
 
 /* All of it is there. SCAN_ROOT_NONE: what it is depends on where it is. */
@@ -183,18 +183,45 @@ static void add_piece(struct seep_roots_work *work, const struct seep_mapping *m
 	seep_ranges_done(&found);
 }
 
+/*
+ * What a program made read-only once it had written it counts: generated code, protected variables.
+ * Of a private mapping of a file these are the pages that are its own.
+ */
+static void add_own_pages(struct seep_roots_work *work, const struct seep_mapping *mapping,
+			  uint32_t id)
+{
+	struct seep_ranges found = { 0 };
+	uint64_t at, end;
+
+	if (!seep_present_pages_own(&work->image_pages, mapping->begin, mapping->end, &found))
+		found.count = 0;
+	for (size_t i = 0; i < found.count; i++)
+		for (at = found.items[i].begin;
+		     seep_ranges_gap(&work->cut, &at, found.items[i].end, &end); at = end)
+			add_present(work, at, end, SCAN_ROOT_NONE, id);
+	seep_ranges_done(&found);
+}
+
+/* A file that is nothing but memory holds what some mapping or call has written. */
+static bool is_memory_file(const struct seep_mapping *mapping)
+{
+	static const char *const names[] = { "/memfd:", "/dev/shm/", "/SYSV", "/dev/zero", NULL };
+
+	return seep_begins_among(mapping->name, names);
+}
+
 static void add_mapping(struct seep_roots_work *work, uint32_t id)
 {
 	const struct seep_mapping *mapping = &work->from->maps->items[id];
 	uint64_t at = mapping->begin, end;
 
-	/*
-	 * What a program made read-only once it had written it, generated code for instance,
-	 * counts.
-	 */
-	if (!mapping->readable || (!mapping->writable && !seep_roots_is_anonymous(mapping)) ||
-	    is_device(mapping->name))
+	if (!mapping->readable || seep_roots_is_device(mapping))
 		return;
+	if (!mapping->writable && !seep_roots_is_anonymous(mapping) && !is_memory_file(mapping)) {
+		if (!mapping->shared)
+			add_own_pages(work, mapping, id);
+		return;
+	}
 	for (; seep_ranges_gap(&work->cut, &at, mapping->end, &end); at = end)
 		add_piece(work, mapping, at, end, SCAN_ROOT_NONE, id);
 }
@@ -215,7 +242,7 @@ static void add_region(struct seep_roots_work *work, uint32_t id)
 
 		if (from >= to)
 			break;
-		if (mapping->readable && !is_device(mapping->name))
+		if (mapping->readable && !seep_roots_is_device(mapping))
 			add_piece(work, mapping, from, to, SCAN_ROOT_REGION, id);
 	}
 }
@@ -233,6 +260,16 @@ static void find_mappings(struct seep_roots_work *work)
 				  "the program registered more than %d regions as roots: the "
 				  "others are not looked through as such",
 				  LEDGER_REGIONS_MAX);
+}
+
+static void add_held(struct seep_roots_work *work, const uint64_t *words, size_t count,
+		     enum scan_root_kind kind)
+{
+	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(*words);
+
+	if (count)
+		seep_roots_add(work, begin, begin + count * sizeof(*words), kind, 0)->words = words;
+	work->word_count += count;
 }
 
 static int by_kind(const void *left, const void *right)
@@ -260,6 +297,10 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	seep_roots_find_heap(&work);
 	seep_ranges_add_all(&work.cut, &work.heap);
 	seep_roots_find_threads(&work);
+	if (from->held) {
+		add_held(&work, from->held->epoll, from->held->epoll_count, SCAN_ROOT_EPOLL);
+		add_held(&work, from->held->timers, from->held->timer_count, SCAN_ROOT_TIMER);
+	}
 	seep_ranges_settle(&work.cut);
 	find_mappings(&work);
 	if (ret_roots->count)

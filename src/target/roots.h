@@ -11,6 +11,7 @@
 #include "ledger/ledger_facts.h"
 #include "scan/scan.h"
 #include "base/maps.h"
+#include "target/kernel_held.h"
 #include "target/ranges.h"
 #include "target/remote_memory.h"
 #include "target/stop.h"
@@ -18,8 +19,8 @@
 #include <stdint.h>
 
 /*
- * Items that have words of their own, registers, are at no address: "begin" has this bit, and the
- * rest is the offset in seep_roots.words.
+ * Items that have words of their own, registers for instance, are at no address: "begin" has this bit, and the
+ * rest counts the bytes of such words.
  */
 #define SEEP_ROOTS_NO_ADDRESS (UINT64_C(1) << 62)
 
@@ -32,8 +33,9 @@ struct seep_roots_from {
 	size_t thread_count;
 	const struct scan *scan; /* its blocks */
 	const struct ledger_header *header;
-	const struct ledger_facts *facts; /* NULL: it has none */
-	bool filtered;			  /* not all allocations were recorded */
+	const struct ledger_facts *facts;    /* NULL: it has none */
+	const struct seep_kernel_held *held; /* NULL: nothing; lives as long as the roots */
+	bool filtered;			     /* not all allocations were recorded */
 	bool at_exit; /* its end is near: stack memory below exit()'s caller is dead */
 };
 
@@ -52,6 +54,9 @@ struct seep_roots {
 /* Never fails: what cannot be told is a caveat. Release with seep_roots_done(). */
 void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots);
 void seep_roots_done(struct seep_roots *roots);
+
+/* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
+bool seep_roots_is_device(const struct seep_mapping *mapping);
 
 /*
  * Where C++ vtables may lie, for scan_options.vtables: what is mapped of files and cannot be

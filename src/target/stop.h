@@ -79,7 +79,8 @@ bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why
  *            it with seep_copy_end()
  *
  * After seep_stop_may_copy(). The copy lacks what the process excluded from forks: MADV_DONTFORK
- * (and the mappings of devices that exclude themselves), and of MADV_WIPEONFORK the contents.
+ * (and the mappings of devices that exclude themselves), and of MADV_WIPEONFORK the contents:
+ * seep_unforked_add().
  * Shared mappings are shared with it: what is in them goes on changing.
  *
  * Returns: 0, or -SEEP_ESYS (the kernel refused: limits, memory); then all is as before.

@@ -71,6 +71,8 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 				    : " lost");
 	add_amount(&line, &sums[SEEP_VERDICT_MAYBE_LOST], "; ", " may be lost");
 	add_amount(&line, &sums[SEEP_VERDICT_SUPPRESSED], "; ", " suppressed");
+	if (profile->scan.skipped_count)
+		seep_strbuf_addf(&line, "; some memory could not be read");
 	return seep_strbuf_take(&line);
 }
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from harness import LIMIT_S, SEEP, program, read_report
+from harness import LIMIT_S, PROGRAMS, SEEP, program, read_report
 from running import launch, start, wait_until, watched
 
 ANSWER = "1 leak: 192 B in 3 blocks lost, and 720 B in 15 blocks with them"
@@ -236,6 +236,18 @@ def test_what_a_killed_copy_held_is_not_called_lost(seep):
     text, _ = scan.communicate(timeout=LIMIT_S)
     assert b"Not scanned for leaks: the copy of the process was killed" in text
     process.communicate(b"\n", timeout=LIMIT_S)
+
+
+def test_what_hash_tables_of_rust_hold_is_not_lost(seep):
+    if not (PROGRAMS / "rust_tables").exists():
+        pytest.skip("there was no rustc when it was built")
+    seep.record([program("rust_tables")])
+    done = leaks(seep, "--json", "--leak-kinds=all", *seep.directory.glob("**/*.seep"))
+    report = read_report(text_of(done))
+    doubted = [x for x in report["leaks"] if "LOST" in x["verdict"]]
+    assert [(x["verdict"], x["blocks"], x["bytes"]) for x in doubted] == [("LOST", 1, 4321)]
+    tables = [x for x in report["leaks"] if x["rule"] == "hash-table"]
+    assert sum(x["blocks"] for x in tables) == 105
 
 
 def test_a_dead_process_cannot_be_scanned(seep):

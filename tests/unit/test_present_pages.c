@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which pages are there, as the kernel says by either of two ways. */
+#include "base/release.h"
 #include "target/present_pages.h"
 #include "unit.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -52,6 +54,40 @@ TEST(the_kernel_finds_what_was_touched)
 TEST(looking_at_each_finds_what_was_touched)
 {
 	what_was_touched_is_found(false);
+}
+
+TEST(pages_that_were_written_are_told_from_the_files)
+{
+	SEEP_CLOSED const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	volatile char *area = mmap(NULL, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
+				   0);
+	const uint64_t begin = (uint64_t)(uintptr_t)area, end = begin + 8 * PAGE_BYTES;
+	struct seep_present_pages pages;
+
+	assert_true((void *)area != MAP_FAILED);
+	(void)area[2 * PAGE_BYTES]; /* only read */
+	area[5 * PAGE_BYTES] = 1;
+	assert_int_equal(mprotect((void *)area, 8 * PAGE_BYTES, PROT_READ), 0);
+	seep_present_pages_init(&pages, getpid());
+	for (unsigned by_kernel = 0; by_kernel < 2; by_kernel++) {
+		struct seep_ranges found = { 0 };
+
+		pages.can_scan = by_kernel;
+		assert_true(seep_present_pages_own(&pages, begin, end, &found));
+		assert_int_equal(found.count, 1);
+		assert_int_equal(found.items[0].begin, begin + 5 * PAGE_BYTES);
+		assert_int_equal(found.items[0].end, begin + 6 * PAGE_BYTES);
+		assert_true(seep_present_pages_any(&pages, begin, end));
+		seep_ranges_done(&found);
+	}
+	seep_present_pages_done(&pages);
+	assert_int_equal(munmap((void *)area, 8 * PAGE_BYTES), 0);
+	seep_present_pages_init(&pages, getpid());
+	for (unsigned by_kernel = 0; by_kernel < 2; by_kernel++) {
+		pages.can_scan = by_kernel;
+		assert_false(seep_present_pages_any(&pages, begin, end));
+	}
+	seep_present_pages_done(&pages);
 }
 
 TEST(what_cannot_be_told_is_said)

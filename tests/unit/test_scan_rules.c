@@ -116,6 +116,52 @@ FAKE_TEST(pointers_are_told_by_what_the_block_holds)
 		check(*state, &cases[i]);
 }
 
+/* A table of @buckets of @bytes each, all but every third of which are full; where its bytes begin. */
+static uint8_t *make_table(struct fake *f, uint64_t buckets, uint64_t bytes, uint64_t **ret_block)
+{
+	const uint64_t data = (buckets * bytes + 15) & ~UINT64_C(15);
+	uint8_t *control;
+
+	*ret_block = fake_block(f, data + buckets + 16, 1, MALLOC);
+	control = (uint8_t *)*ret_block + data;
+	memset(control, 0xff, buckets + 16);
+	for (uint64_t i = 0; i < buckets; i++)
+		if (i % 3)
+			control[i] = i % 7 ? (uint8_t)(i % 128) : 0x80;
+	memcpy(control + (buckets < 16 ? 16 : buckets), control, buckets < 16 ? buckets : 16);
+	return control;
+}
+
+static uint8_t rule_behind(struct fake *f, const uint64_t *block, const uint8_t *control)
+{
+	f->words[0] = A(control);
+	assert_int_equal(fake_scan(f), 0);
+	return fake_rule(f, block);
+}
+
+FAKE_TEST(hash_tables_of_rust_are_known)
+{
+	static const uint64_t sizes[] = { 1, 3, 8, 16, 24, 100 };
+	struct fake *f = *state;
+
+	for (uint64_t buckets = 4; buckets <= 4096; buckets *= 2)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			uint64_t *block;
+			uint8_t *control = make_table(f, buckets, sizes[i], &block);
+
+			assert_int_equal(rule_behind(f, block, control), SCAN_RULE_HASH_TABLE);
+			assert_int_equal(rule_behind(f, block, control + 16), SCAN_RULE_INTERIOR);
+			control[buckets < 16 ? 16 : buckets] ^= 1; /* it is not the first again */
+			assert_int_equal(rule_behind(f, block, control), SCAN_RULE_INTERIOR);
+			control[buckets < 16 ? 16 : buckets] ^= 1;
+			control[1] = 0x81; /* there is no such byte */
+			assert_int_equal(rule_behind(f, block, control), SCAN_RULE_INTERIOR);
+			memset(control, 0, buckets + 16); /* none is full */
+			assert_int_equal(rule_behind(f, block, control), SCAN_RULE_INTERIOR);
+			*fake_small_cell(f, A(block)) = 0;
+		}
+}
+
 /*
  * A program with its own operator new[] has blocks of malloc's instead; cells of 16 bytes say so.
  */

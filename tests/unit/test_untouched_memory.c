@@ -71,6 +71,34 @@ TEST(pages_that_were_written_are_told_from_others)
 	munmap((void *)(uintptr_t) private, BYTES);
 }
 
+TEST(guard_pages_and_the_end_of_a_file_are_not_touched)
+{
+	enum { GUARD_INSTALL = 102 };
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	uint64_t guarded = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 4 * PAGE), file;
+	struct seep_untouched untouched;
+	struct seep_maps maps;
+
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	file = map(MAP_PRIVATE, fd, 3 * PAGE);
+	touch(file);
+	touch(guarded);
+	touch(guarded + 3 * PAGE);
+	(void)madvise((void *)(uintptr_t)(guarded + PAGE), (size_t)2 * PAGE, GUARD_INSTALL);
+	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
+	for (unsigned by_kernel = 0; by_kernel < 2; by_kernel++) {
+		seep_untouched_init(&untouched, 0, &maps);
+		untouched.image_pages.can_scan = by_kernel;
+		assert_int_equal(touched_bytes(&untouched, guarded, guarded + 4 * PAGE), 2 * PAGE);
+		assert_int_equal(touched_bytes(&untouched, file, file + 3 * PAGE), PAGE);
+		seep_untouched_done(&untouched);
+	}
+	seep_maps_done(&maps);
+	munmap((void *)(uintptr_t)guarded, 4 * PAGE);
+	munmap((void *)(uintptr_t)file, 3 * PAGE);
+	close(fd);
+}
+
 TEST(pages_of_files_count_as_touched_once_they_were)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
@@ -98,8 +126,8 @@ TEST(pages_of_files_count_as_touched_once_they_were)
 	assert_int_equal(touched_bytes(&untouched, shared, shared + 64 * PAGE), PAGE);
 	assert_int_equal(seep_untouched_bytes(&untouched, of_file, 64 * PAGE), 5 * PAGE);
 	assert_int_equal(touched_bytes(&untouched, of_file, of_file + 64 * PAGE), PAGE);
-	assert_int_equal(seep_untouched_bytes(&untouched, nowhere, 64 * PAGE), 0);
-	assert_int_equal(seep_untouched_bytes(&untouched, UINT64_MAX - PAGE, PAGE), 0);
+	assert_int_equal(seep_untouched_bytes(&untouched, nowhere, 64 * PAGE), 64 * PAGE);
+	assert_int_equal(seep_untouched_bytes(&untouched, UINT64_MAX - PAGE, PAGE), PAGE);
 	seep_untouched_done(&untouched);
 	(void)kill(other, SIGKILL);
 	assert_int_equal(waitpid(other, NULL, 0), other);

@@ -351,6 +351,27 @@ VERDICT_TEST(reachable_blocks_are_counted_by_rule_and_root)
 	assert_string_equal(p->leaks[2].rule, "start");
 }
 
+VERDICT_TEST(what_memory_that_nobody_read_may_point_to_is_not_lost_for_certain)
+{
+	start(3);
+	block(0, 500, SCAN_LOST);
+	block(1, 600, SCAN_LOST);
+	pointed_at(SCAN_RULE_HIGH_TAG, SCAN_ROOT_NONE, 0x7ff0);
+	block(2, 64, SCAN_MAYBE);
+	pointed_at(SCAN_RULE_INTERIOR, SCAN_ROOT_GLOBAL, 0x404040);
+	block(INHERITED, 32, SCAN_LOST);
+	g.result.is_blind = true;
+	judge();
+	assert_leaks("MAYBE-LOST f1 1 600\nMAYBE-LOST f0 1 500\nMAYBE-LOST f2 1 64\n"
+		     "FORK-ORPHAN - 1 32\n");
+	assert_string_equal(g.profile->leaks[0].rule, "unread");
+	assert_string_equal(g.profile->leaks[0].evidence,
+			    "no pointer to it was found, but not all that may hold one could "
+			    "be read");
+	assert_string_equal(g.profile->leaks[2].rule, "interior");
+	assert_int_equal(g.result.from[1], 0);
+}
+
 VERDICT_TEST(evidence_says_where_the_pointer_is)
 {
 	start(5);

@@ -31,10 +31,12 @@ const RULES: Record<string, string> = {
 	"second-base": "the pointer is to another base of a C++ object",
 	string: "the pointer is to the text of a reference-counted std::string",
 	length: "the pointer is behind a word that holds the length of the rest",
+	"hash-table": "the pointer is behind the buckets of a hash table of Rust's",
 	"stack-pointer": "the stack pointer of a thread whose stack the block is",
 	"thread-vector": "a pointer of a thread whose vector of thread-local storage the block is",
 	interior: "the pointer is into the middle of the block",
 	"low-tag": "the pointer is to its start, with low bits set",
+	unread: "none was found, but not all that may hold one could be read",
 	"high-tag": "the pointer is to its start but for the uppermost 16 bits",
 	unaligned: "the pointer is to its start, at an address that is no multiple of 8",
 };
