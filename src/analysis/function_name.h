@@ -23,9 +23,10 @@ struct seep_name_part seep_function_name(const char *function);
 
 /*
  * The same for reading, in new memory: template arguments that have their default value left out,
- * std::string for what it is, "(anon)". Release with free().
+ * std::string for what it is, "(anon)"; of a lambda its own name alone, and of an invoker the name
+ * of what it calls, unless its @file is known. Release with free().
  */
-char *seep_function_short_name(const char *function);
+char *seep_function_short_name(const char *function, const char *file);
 
 /* Replace the template arguments of a short name, in place: "vector<…>::push_back". */
 void seep_function_drop_arguments(char *name);
@@ -35,6 +36,17 @@ void seep_function_drop_arguments(char *name);
  * core::, and what these define for built-in types.
  */
 bool seep_function_is_library(const char *function);
+
+/*
+ * Whether @function is the library's for one callable of the program's, and does nothing but call
+ * it: std::_Function_handler<void (), main::{lambda()#2}>::_M_invoke, Rust's call_once(). Where no
+ * function of the program stands further inside, the callable was inlined there. With debug
+ * information an inlined callable is a frame of its own.
+ */
+bool seep_function_is_invoker(const char *function);
+
+/* The same of Rust's, whose older names do not tell what they call: each is a function of its own. */
+bool seep_function_is_shim(const char *function);
 
 /* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */
 bool seep_function_is_allocator(const char *function);

@@ -25,7 +25,7 @@ char *seep_frame_name(const struct seep_profile *profile, const struct seep_prof
 				      frame->address);
 	if (form == SEEP_NAME_WHOLE)
 		return seep_xstrdup(frame->function);
-	name = seep_function_short_name(frame->function);
+	name = seep_function_short_name(frame->function, frame->file);
 	if (form == SEEP_NAME_BRIEF)
 		seep_function_drop_arguments(name);
 	if (strlen(name) > NAME_BYTES_MAX) {
