@@ -234,6 +234,15 @@ struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 	return part;
 }
 
+bool seep_sites_passes(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
+		       struct seep_stack_part part, uint32_t at)
+{
+	const struct seep_site *blamed = &sites->of_frame[stack[part.first].frame];
+
+	return at > part.first && at < part.end && (!blamed->plumbing || blamed->shim) &&
+	       sites->of_frame[stack[at].frame].library;
+}
+
 const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,
 						   const struct seep_profile_context *context)
 {

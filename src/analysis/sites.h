@@ -55,6 +55,13 @@ struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 				       const struct seep_profile_stack_entry *stack,
 				       uint32_t count);
 
+/*
+ * Whether the entry at @at only passes a call on: library code between the program's functions in
+ * @part of a stack. None does in a stack of library code alone.
+ */
+bool seep_sites_passes(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
+		       struct seep_stack_part part, uint32_t at);
+
 /* The function to blame for @context; NULL: it has no stack. */
 const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,
 						   const struct seep_profile_context *context);

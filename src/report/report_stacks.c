@@ -30,6 +30,8 @@ static char *chain_of(const struct seep_view *view, const struct seep_stack_line
 		const struct seep_stack_line *line = &lines->items[i];
 		SEEP_FREED char *name = NULL, *repeats = NULL;
 
+		if (line->via)
+			continue;
 		if (line->entry == NULL)
 			break;
 		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],

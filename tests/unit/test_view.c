@@ -302,6 +302,56 @@ VIEW_TEST(own_code_is_never_among_what_is_left_out)
 	seep_stacks_view_done(&stacks);
 }
 
+VIEW_TEST(library_code_between_two_callers_is_one_line)
+{
+	const int job = frame(APP, "main::{lambda:37}::operator()");
+	const int impl = frame(APP, "std::__invoke_impl<void, void (*)()>");
+	const int invoke = frame(APP, "std::_Function_handler<void (), void (*)()>::_M_invoke()");
+	const int call = frame(APP, "std::function<void ()>::operator()() const");
+	const int sort = frame(LIBC, "qsort");
+	const int work = frame(APP, "Pool::work()"), run = frame(APP, "run");
+	struct seep_tree_view rows;
+	struct seep_stacks_view stacks;
+	const struct seep_stack_lines *lines;
+
+	stack(1, 10, job, impl, invoke, call, work, sort, run, call, END);
+	look();
+	seep_stacks_view_init(&stacks, &view, 1);
+	lines = &stacks.items[0].stack;
+	assert_int_equal(lines->count, 6);
+	assert_int_equal(lines->items[0].entry->frame, job);
+	assert_string_equal(lines->items[1].note,
+			    "via std::function<…>::operator() + 2 more frames");
+	assert_true(lines->items[1].via);
+	assert_int_equal(lines->items[2].entry->frame, work);
+	assert_string_equal(lines->items[3].note, "via qsort");
+	assert_int_equal(lines->items[4].entry->frame, run);
+	assert_string_equal(lines->items[5].note, "… 1 frame");
+	seep_stacks_view_done(&stacks);
+	seep_tree_view_init(&rows, &view);
+	assert_int_equal(rows.count, 3);
+	assert_int_equal(rows.tree->nodes[rows.rows[0].node].entry.frame, run);
+	assert_int_equal(rows.tree->nodes[rows.rows[2].node].entry.frame, job);
+	seep_tree_view_done(&rows);
+	options.full = true;
+	seep_view_done(&view);
+	seep_view_init(&view, profile, sites, &options);
+	seep_stacks_view_init(&stacks, &view, 1);
+	assert_int_equal(stacks.items[0].stack.count, 8);
+	seep_stacks_view_done(&stacks);
+}
+
+VIEW_TEST(library_code_alone_stays_whole)
+{
+	struct seep_stacks_view stacks;
+
+	stack(1, 10, frame(LIBC, "a"), frame(LIBC, "b"), frame(LIBC, "c"), END);
+	look();
+	seep_stacks_view_init(&stacks, &view, 1);
+	assert_int_equal(stacks.items[0].stack.count, 3);
+	seep_stacks_view_done(&stacks);
+}
+
 VIEW_TEST(the_tree_is_rows_from_the_top)
 {
 	const int main = frame(APP, "main"), parse = frame(APP, "parse");
