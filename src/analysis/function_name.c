@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "base/xalloc.h"
@@ -482,6 +483,13 @@ bool seep_function_is_allocator(const char *function)
 	const struct seep_name_part name = seep_function_name(function);
 
 	return seep_begins_with(name.text, "operator new") || is_among(name, names);
+}
+
+bool seep_function_says_alloc(const char *function)
+{
+	const struct seep_name_part name = seep_function_name(function);
+
+	return name.bytes > 5 && strncasecmp(name.text + name.bytes - 5, "alloc", 5) == 0;
 }
 
 bool seep_function_is_startup(const char *function)

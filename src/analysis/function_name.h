@@ -51,6 +51,9 @@ bool seep_function_is_shim(const char *function);
 /* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */
 bool seep_function_is_allocator(const char *function);
 
+/* Whether the name of @function ends in "alloc": co_alloc, Arena::alloc, PyObject_Malloc... */
+bool seep_function_says_alloc(const char *function);
+
 /* Whether @function comes before main or a thread's function: _start, start_thread, clone... */
 bool seep_function_is_startup(const char *function);
 

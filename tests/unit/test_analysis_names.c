@@ -239,6 +239,11 @@ TEST(allocators_are_those_that_everybody_knows)
 	assert_true(seep_function_is_allocator("xmalloc"));
 	assert_false(seep_function_is_allocator("xmalloc_everything"));
 	assert_false(seep_function_is_allocator("my_alloc"));
+	assert_true(seep_function_says_alloc("co_alloc"));
+	assert_true(seep_function_says_alloc("app::Arena::alloc(unsigned long)"));
+	assert_true(seep_function_says_alloc("PyObject_Malloc"));
+	assert_false(seep_function_says_alloc("alloc_table"));
+	assert_false(seep_function_says_alloc("app::load(app::alloc)"));
 }
 
 TEST(startup_is_what_comes_before_main)

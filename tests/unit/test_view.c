@@ -181,6 +181,29 @@ VIEW_TEST(what_allocates_for_two_callers_or_for_itself_is_no_wrapper)
 	assert_false(sites->of_frame[load].plumbing);
 }
 
+VIEW_TEST(a_wrapper_by_name_gives_way_to_few_callers)
+{
+	const int co_alloc = frame(APP, "co_alloc"), newlen = frame(APP, "_sdsnewlen");
+	const int node = frame(APP, "_make_node"), grow_alloc = frame(APP, "grow_alloc");
+	const int main = frame(APP, "main");
+
+	for (int i = 0; i < 8; i++)
+		stack(1, 5, frame(APP, "other"), main, END);
+	stack(1, 100, co_alloc, frame(APP, "session"), main, END);
+	stack(1, 20, newlen, frame(APP, "set_name"), main, END);
+	stack(1, 30, newlen, frame(APP, "set_value"), main, END);
+	/* One kind of thing; and one that does more. */
+	stack(1, 16, node, frame(APP, "insert"), main, END);
+	stack(1, 16, node, frame(APP, "append"), main, END);
+	stack(1, 16, grow_alloc, frame(APP, "push"), main, END);
+	stack(1, 32, frame(APP, "copy"), grow_alloc, frame(APP, "push"), main, END);
+	look();
+	assert_string_equal(blamed(8), "session");
+	assert_string_equal(blamed(9), "set_name");
+	assert_string_equal(blamed(11), "_make_node");
+	assert_string_equal(blamed(13), "grow_alloc");
+}
+
 VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too)
 {
 	const int xmalloc = frame(APP, "xmalloc");
