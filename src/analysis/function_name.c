@@ -6,11 +6,17 @@
 #include "analysis/function_name.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/path.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
+
+enum { ARGUMENTS_BYTES_MAX = 40, ARGUMENT_DEPTH_MAX = 3 };
+
+static const char gap[] = "<…>";
 
 static bool is_word(char c)
 {
@@ -413,27 +419,58 @@ char *seep_function_short_name(const char *function, const char *file)
 	return text;
 }
 
-void seep_function_drop_arguments(char *name)
+static void add_brief(struct seep_strbuf *out, const char *at, const char *end, unsigned depth);
+
+/* "<app::Conn, …>": the first template argument is what tells two types apart. */
+static void add_arguments(struct seep_strbuf *out, const char *at, const char *end, unsigned depth)
 {
-	static const char gap[] = "<…>";
-	const size_t gap_bytes = strlen(gap);
-	char *out = name;
+	const bool whole = depth < ARGUMENT_DEPTH_MAX && end[-1] == '>';
+	const size_t before = out->length;
+	const char *first = at + 1;
+
+	while (whole && first < end - 1 && *first != ',')
+		first = strchr("<({", *first) ? skip_bracket(first) : first + 1;
+	if (whole && first < end) {
+		seep_strbuf_addc(out, '<');
+		add_brief(out, at + 1, first, depth + 1);
+		seep_strbuf_adds(out, first < end - 1 ? ", …>" : ">");
+	}
+	if (out->length == before || out->length - before > ARGUMENTS_BYTES_MAX) {
+		seep_strbuf_cut(out, before);
+		seep_strbuf_adds(out, gap);
+	}
+}
+
+/* A name has the first of its first arguments, and gaps for others that are longer than a gap. */
+static void add_brief(struct seep_strbuf *out, const char *from, const char *end, unsigned depth)
+{
+	bool first = true;
+
+	for (const char *at = from, *next; at < end; at = next) {
+		const bool symbol = is_operator(from, at);
+
+		next = symbol ? skip_operator(at) : *at == '<' ? skip_bracket(at) : at + 1;
+		next = next < end ? next : end;
+		if (symbol || *at != '<' || (!first && (size_t)(next - at) < strlen(gap)))
+			seep_strbuf_add(out, at, (size_t)(next - at));
+		else if (first)
+			add_arguments(out, at, next, depth);
+		else
+			seep_strbuf_adds(out, gap);
+		first &= *at != '<' || symbol;
+	}
+}
+
+char *seep_function_brief_name(const char *name)
+{
+	struct seep_strbuf out;
 
 	/* Rust's "<T as Trait>::f" would lose everything. */
 	if (*name == '<')
-		return;
-	for (const char *at = name, *end; *at != '\0'; at = end) {
-		end = is_operator(name, at) ? skip_operator(at)
-		      : *at == '<'	    ? skip_bracket(at)
-					    : at + 1;
-		/* In place: what is shorter stays as it is. */
-		if (*at == '<' && (size_t)(end - at) >= gap_bytes)
-			out = mempcpy(out, gap, gap_bytes);
-		else
-			for (const char *from = at; from < end;)
-				*out++ = *from++;
-	}
-	*out = '\0';
+		return seep_xstrdup(name);
+	seep_strbuf_init(&out, SIZE_MAX / 2);
+	add_brief(&out, name, name + strlen(name), 0);
+	return seep_strbuf_take(&out);
 }
 
 static bool is_among(struct seep_name_part name, const char *const *names)

@@ -28,8 +28,11 @@ struct seep_name_part seep_function_name(const char *function);
  */
 char *seep_function_short_name(const char *function, const char *file);
 
-/* Replace the template arguments of a short name, in place: "vector<…>::push_back". */
-void seep_function_drop_arguments(char *name);
+/*
+ * A short name with the first of its template arguments alone, in new memory: "map<int, …>::at",
+ * "make_shared<Conn>"; "<…>" where that is long. Release with free().
+ */
+char *seep_function_brief_name(const char *name);
 
 /*
  * Whether @function is of a language's standard library: std::, __gnu_cxx::, Rust's alloc:: and

@@ -26,8 +26,11 @@ char *seep_frame_name(const struct seep_profile *profile, const struct seep_prof
 	if (form == SEEP_NAME_WHOLE)
 		return seep_xstrdup(frame->function);
 	name = seep_function_short_name(frame->function, frame->file);
-	if (form == SEEP_NAME_BRIEF)
-		seep_function_drop_arguments(name);
+	if (form == SEEP_NAME_BRIEF) {
+		SEEP_FREED char *short_name = name;
+
+		name = seep_function_brief_name(short_name);
+	}
 	if (strlen(name) > NAME_BYTES_MAX) {
 		size_t end = NAME_BYTES_MAX - 3;
 
