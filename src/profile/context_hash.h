@@ -9,7 +9,8 @@
  *	then per frame, innermost first, inlined ones too:
  *	period		1 byte, 0 when the frame does not end a repetition; repeats are left out
  *	frame		8 bytes little-endian: FNV-1a over
- *			named:      'F', the function's name, a zero byte
+ *			named:      'F', the function's name, a zero byte; "{lambda:37}" is
+ *				    "{lambda}", and "{{closure:37}}" likewise
  *			build-id:   'B', the build-id's bytes, the address as 8 bytes little-endian
  *			no build-id: 'P', the module's last path component, a zero byte, the address
  *			no module:  'A'
