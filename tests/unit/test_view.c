@@ -11,13 +11,14 @@
 #include "analysis/keep.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
+#include "view/frame_text.h"
 #include "view/stacks_view.h"
 #include "view/tree_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
 enum { FRAMES_MAX = 128, CONTEXTS_MAX = 64, END = -1 };
-enum { APP = 1, LIBC, LIBSTDCXX, INSTALLED };
+enum { APP = 1, LIBC, LIBSTDCXX, INSTALLED, LOADER };
 
 static struct seep_profile *profile;
 static struct seep_sites *sites;
@@ -31,6 +32,7 @@ static int setup(void **state)
 		"/usr/lib/x86_64-linux-gnu/libc.so.6",
 		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
 		"/usr/lib/x86_64-linux-gnu/libui.so.1",
+		"/lib64/ld-linux-x86-64.so.2",
 	};
 
 	(void)state;
@@ -248,6 +250,23 @@ VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself)
 	look();
 	seep_view_add_start_at(&view);
 	assert_says(&view.head, "Start at work (app): ", true);
+}
+
+VIEW_TEST(what_libstdcxx_keeps_for_exceptions_is_told)
+{
+	const int pool = frame(LIBSTDCXX, NULL), other = frame(LIBSTDCXX, NULL);
+	const int loader = frame(LOADER, "call_init");
+	char *names[2];
+
+	stack(1, 71 << 10, pool, loader, END);
+	stack(1, 10, other, frame(APP, "work"), END);
+	stack(1, 10, pool, END);
+	names[0] = seep_frame_name(profile, &profile->frames[pool], SEEP_NAME_BRIEF);
+	names[1] = seep_frame_name(profile, &profile->frames[other], SEEP_NAME_BRIEF);
+	assert_string_equal(names[0], "C++ emergency pool");
+	assert_string_equal(names[1], "libstdc++.so.6 + 0x1001");
+	free(names[0]);
+	free(names[1]);
 }
 
 VIEW_TEST(the_place_to_start_at_fits_any_terminal)
