@@ -11,6 +11,7 @@
 #include "analysis/keep.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
+#include "view/alike.h"
 #include "view/frame_text.h"
 #include "view/stacks_view.h"
 #include "view/tree_view.h"
@@ -410,6 +411,63 @@ VIEW_TEST(the_tree_is_rows_from_the_top)
 	assert_string_equal(rows.rows[3].prefix, "└─ ");
 	assert_int_equal(rows.tree->nodes[rows.rows[2].node].value, 30);
 	seep_tree_view_done(&rows);
+}
+
+/* ---- rows that read alike -------------------------------------------------------------------- */
+
+VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
+{
+	static const char *const wanted[] = {
+		"step, via std::make_shared<Conn>", /* the type */
+		"step, via std::make_shared<Invoice>",
+		"work, from main:12", /* the caller, or the first that differs */
+		"work, from main:14",
+		"load, from get",
+		"load, from put",
+		"job, thread io", /* the thread */
+		"job, thread cpu",
+		"main, at 0x1234", /* the place */
+		"main, at 0x5678",
+		"alone",
+	};
+	enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
+	const int step = frame(APP, "step"), work = frame(APP, "work"), load = frame(APP, "load");
+	const int job = frame(APP, "job"), both = frame(APP, "both"), alone = frame(APP, "alone");
+	const int main[] = { frame(APP, "main"), frame(APP, "main") };
+	struct seep_row *rows = seep_xcalloc(ROWS, sizeof(*rows));
+
+	stack(1, 1, frame(APP, "std::make_shared<Conn>()"), step, END);
+	stack(1, 1, frame(APP, "std::make_shared<Invoice>()"), step, END);
+	profile->frames[main[0]].line = 12;
+	profile->frames[main[1]].line = 14;
+	stack(1, 1, work, main[0], END);
+	stack(1, 1, work, main[1], END);
+	stack(1, 1, load, both, frame(LIBC, "qsort"), frame(APP, "get"), END);
+	stack(1, 1, load, both, frame(LIBC, "qsort"), frame(APP, "put"), END);
+	stack(1, 1, job, END)->thread = seep_profile_strdup(profile, "io");
+	stack(1, 1, job, END)->thread = seep_profile_strdup(profile, "cpu");
+	profile->frames[main[0]].address = 0x1234;
+	profile->frames[main[1]].address = 0x5678;
+	stack(1, 1, main[0], END);
+	stack(1, 1, main[1], END);
+	stack(1, 1, alone, END);
+	look();
+	for (uint32_t i = 0; i < ROWS; i++)
+		rows[i] = (struct seep_row){ sites, &profile->contexts[i], seep_xstrdup(blamed(i)),
+					     seep_xstrdup("app") };
+	seep_rows_tell_apart(rows, ROWS);
+	for (uint32_t i = 0; i < ROWS; i++)
+		assert_string_equal(rows[i].name, wanted[i]);
+	/* Of another place, or of no stack: as they are. */
+	free(rows[10].name);
+	free(rows[9].place);
+	rows[10].name = seep_xstrdup(rows[9].name);
+	rows[9].place = seep_xstrdup("lib");
+	rows[8].context = rows[7].context = NULL;
+	seep_rows_tell_apart(rows, ROWS);
+	assert_string_equal(rows[10].name, "main, at 0x5678");
+	seep_rows_tell_apart(rows, 0);
+	seep_rows_free(rows, ROWS);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
