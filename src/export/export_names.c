@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/function_name.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "view/frame_text.h"
@@ -25,7 +26,9 @@ void seep_export_names_done(struct seep_export_names *names)
 char *seep_export_raw_name(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
-	if (frame->function == NULL)
+	/* Whole, unless a report gives it another name. */
+	if (frame->function == NULL ||
+	    (frame->file == NULL && seep_function_is_invoker(frame->function)))
 		return seep_frame_name(profile, frame, SEEP_NAME_SHORT);
 	return seep_xstrdup(*frame->function ? frame->function : "(unnamed)");
 }
