@@ -208,9 +208,9 @@ static const char *find_argument(const char *at, const char *end, unsigned index
 /* A type that can have an operator(): nothing if it is a pointer, built in or the library's. */
 static struct seep_name_part named_type(const char *type, const char *end)
 {
-	static const char *const no_class[] = { "void ", "void(",  "bool ",   "int ",
-						"char ", "long ",  "double ", "unsigned ",
-						"(",	 "float ", "short ",  NULL };
+	static const char *const no_class[] = { "void ",  "void(",  "bool ",   "int ",
+						"char ",  "long ",  "double ", "unsigned ",
+						"float ", "short ", NULL };
 	const char *at = type;
 
 	while (at < end && strchr(",>&* ", *at) == NULL) {

@@ -65,6 +65,10 @@ static const struct {
 	  "std::thread::_Invoker<std::tuple<app::(anonymous namespace)::Work, int> >"
 	  "::_M_invoke<0ul, 1ul>",
 	  "app::(anon)::Work::operator()" },
+	{ "std::_Function_handler<void (), (anonymous namespace)::Indexer>::_M_invoke("
+	  "std::_Any_data const&)",
+	  "std::_Function_handler<void (), (anonymous namespace)::Indexer>::_M_invoke",
+	  "(anon)::Indexer::operator()" },
 	{ "void std::__invoke_impl<void, main::$_0&>(std::__invoke_other, main::$_0&)",
 	  "std::__invoke_impl<void, main::$_0&>", "main::$_0" },
 	{ "std::_Function_handler<std::unique_ptr<std::__future_base::_Result_base> (), "
