@@ -23,17 +23,22 @@ static uint64_t fnv_string(uint64_t hash, const char *text)
 	return core_fnv_byte(core_fnv_bytes(hash, text, strlen(text)), 0);
 }
 
-/* Without the line of a lambda or closure: "main::{lambda:37}::operator()". */
+size_t seep_name_line_bytes(const char *name, const char *at)
+{
+	if (*at != ':' || at - name < 8 || !isdigit((unsigned char)at[1]) ||
+	    (memcmp(at - 7, "{lambda", 7) != 0 && memcmp(at - 8, "{closure", 8) != 0))
+		return 0;
+	return 1 + strspn(at + 1, "0123456789");
+}
+
 static uint64_t fnv_function(uint64_t hash, const char *name)
 {
-	const char *at = name;
+	for (const char *at = name; *at != '\0';) {
+		const size_t line = seep_name_line_bytes(name, at);
 
-	while (*at != '\0') {
-		if (*at == ':' && at - name >= 8 && isdigit((unsigned char)at[1]) &&
-		    (memcmp(at - 7, "{lambda", 7) == 0 || memcmp(at - 8, "{closure", 8) == 0))
-			at += 1 + strspn(at + 1, "0123456789");
-		else
-			hash = core_fnv_byte(hash, (uint8_t)*at++);
+		if (line == 0)
+			hash = core_fnv_byte(hash, (uint8_t)*at);
+		at += line > 0 ? line : 1;
 	}
 	return core_fnv_byte(hash, 0);
 }

@@ -23,7 +23,12 @@
 #ifndef SEEP_PROFILE_CONTEXT_HASH_H
 #define SEEP_PROFILE_CONTEXT_HASH_H
 
+#include <stddef.h>
+
 struct seep_profile;
+
+/* Bytes of the line at @at in @name, which is a lambda's or closure's: ":37" of "{lambda:37}". */
+size_t seep_name_line_bytes(const char *name, const char *at);
 
 /*
  * Set the hash of every context whose hash is 0, and that of every leak to its context's. Loading a
