@@ -208,9 +208,6 @@ static const char *find_argument(const char *at, const char *end, unsigned index
 /* A type that can have an operator(): nothing if it is a pointer, built in or the library's. */
 static struct seep_name_part named_type(const char *type, const char *end)
 {
-	static const char *const no_class[] = { "void ",  "void(",  "bool ",   "int ",
-						"char ",  "long ",  "double ", "unsigned ",
-						"float ", "short ", NULL };
 	const char *at = type;
 
 	while (at < end && strchr(",>&* ", *at) == NULL) {
@@ -224,8 +221,8 @@ static struct seep_name_part named_type(const char *type, const char *end)
 			at = strchr("<({", *at) ? skip_bracket(at) : at + 1;
 		}
 	}
-	if (at >= end || at == type || *at == '*' || seep_begins_among(type, no_class) ||
-	    seep_begins_with(at, " (*") || seep_begins_among(type, library_prefixes))
+	if (at >= end || at == type || *at == '*' || seep_begins_with(at, " (*") ||
+	    seep_begins_among(type, library_prefixes))
 		return (struct seep_name_part){ 0 };
 	if (seep_begins_with(at, " (") && memmem(at, (size_t)(skip_bracket(at + 1) - at), "*)", 2))
 		return (struct seep_name_part){ 0 }; /* T (T::*)(int) */
@@ -358,15 +355,23 @@ static void replace_all(char *text, const char *from, const char *to)
 }
 
 /* Where the lambda or closure begins that @text ends with at @end. */
-static char *find_lambda(char *text, const char *end)
+static char *find_lambda(char *text, char *end)
 {
-	static const char *const marks[] = { "{lambda", "<lambda", "{{closure", "{closure", NULL };
+	static const char *const marks[] = { "{lambda", "{{closure", "{closure", NULL };
+	char *at = end;
+	long depth = 1;
 
-	for (char *at = text; at < end; at++)
-		if ((seep_begins_among(at, marks) && skip_bracket(at) == end) ||
-		    (seep_begins_with(at, "$_") && at + 2 + strspn(at + 2, "0123456789") == end))
-			return at;
-	return NULL;
+	while (at > text && isdigit((unsigned char)at[-1]))
+		at--;
+	if (at < end && at - text >= 2 && at[-1] == '_' && at[-2] == '$')
+		return at - 2;
+	if (end == text || end[-1] != '}')
+		return NULL;
+	for (at = end - 1; at > text && depth > 0;) {
+		at--;
+		depth += (*at == '}') - (*at == '{');
+	}
+	return seep_begins_among(at, marks) ? at : NULL;
 }
 
 /* There is one thing to do with a lambda: "main::{lambda:37}::operator()" is main::{lambda:37}. */

@@ -24,7 +24,7 @@ size_t seep_runtime_rule_find(const struct seep_profile *profile,
 
 /*
  * Whether @frame, one of the profile's, allocates the memory that libstdc++ keeps for exceptions:
- * all that its initialisation does. Without debug symbols it has no name. Linear in the contexts.
+ * all that its initialisation does. Without debug symbols it has no name.
  */
 bool seep_runtime_is_pool(const struct seep_profile *profile,
 			  const struct seep_profile_frame *frame);
