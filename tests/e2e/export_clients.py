@@ -50,8 +50,6 @@ def shown(text):
 def raw_name(frame):
     if frame["function"] is not None:
         return frame["function"] or "(unnamed)"
-    if frame.get("is_pool"):
-        return "C++ emergency pool"
     if frame["module"] is None:
         return f"0x{frame['address']:x}"
     return f"{frame['module'].rsplit('/', 1)[-1]} + 0x{frame['offset']:x}"

@@ -196,13 +196,6 @@ class Recordings:
         return found[0]
 
 
-def mark_pool(frames):
-    """What libstdc++ allocates as the loader initialises it has a name of seep's own in exports."""
-    modules = [frame["module"] or "" for frame in frames[:2]]
-    if len(modules) == 2 and "/libstdc++.so" in modules[0] and "/ld-linux" in modules[1]:
-        frames[0]["is_pool"] = frames[0]["function"] is None
-
-
 def read_report(text):
     """A report's document with each stack spelled out: frames in place of their indexes, of which
     each names its module, and what a context leaves out."""
@@ -220,7 +213,6 @@ def read_report(text):
         for key in ("flags", "epochs", "folded"):
             context.setdefault(key, [])
         context["frames"] = [report["frames"][i] for i in context["frames"]]
-        mark_pool(context["frames"])
     return report
 
 
