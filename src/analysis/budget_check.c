@@ -55,7 +55,7 @@ static enum whether is_frame_in_place(const struct checker *c, uint32_t index)
 	/* The program's own code without a name may be the function that is meant. */
 	if (!frame->function)
 		return c->sites->of_frame[index].own ? PERHAPS : NO;
-	name = seep_function_short_name(frame->function);
+	name = seep_function_short_name(frame->function, frame->file);
 	return is_called(c, frame->function) || is_called(c, name);
 }
 

@@ -6,10 +6,17 @@
 #include "analysis/function_name.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
+
+enum { ARGUMENTS_BYTES_MAX = 40, ARGUMENT_DEPTH_MAX = 3 };
+
+static const char gap[] = "<…>";
 
 static bool is_word(char c)
 {
@@ -87,10 +94,25 @@ static const char *skip_parameters(const char *text)
 	return seep_begins_with(text, "::") ? text + 2 : NULL;
 }
 
+/* Past a return type that the compiler spells out: "decltype (::new ((void*)0) T) std::f<T>(T*)". */
+static const char *skip_decltype(const char *function)
+{
+	const char *at = function;
+
+	if (!seep_begins_with(at, "decltype"))
+		return function;
+	at += strlen("decltype");
+	at += *at == ' ';
+	if (*at != '(')
+		return function;
+	at = skip_bracket(at);
+	return *at == ' ' ? at + 1 : function;
+}
+
 struct seep_name_part seep_function_name(const char *function)
 {
-	const char *start = function;
-	const char *at = function;
+	const char *start = skip_decltype(function);
+	const char *at = start;
 	bool has_parameters = false;
 
 	/* Rust: "<alloc::vec::Vec<T> as core::fmt::Debug>::fmt", and no parameters. */
@@ -120,6 +142,163 @@ struct seep_name_part seep_function_name(const char *function)
 	if (at == start || !has_parameters)
 		return (struct seep_name_part){ function, strlen(function) };
 	return (struct seep_name_part){ start, (size_t)(at - start) };
+}
+
+/* "<&mut T as Trait>::f" is the library's where both T and the trait are: at T. */
+static const char *self_type(struct seep_name_part name)
+{
+	const char *at = name.text + 1;
+
+	while (*at == '&' || *at == '*' || *at == '[' || *at == '(')
+		at++;
+	for (;;) {
+		if (seep_begins_with(at, "mut ") || seep_begins_with(at, "dyn "))
+			at += 4;
+		else if (seep_begins_with(at, "const "))
+			at += 6;
+		else
+			return at;
+	}
+}
+
+static const char *const library_prefixes[] = {
+	"std::",   "__gnu_cxx::", "__gnu_debug::", "boost::container::",
+	"alloc::", "core::",	  "hashbrown::",   "__rust_begin_short_backtrace",
+	"__rdl_",  "__rg_",	  "__rust_",	   NULL,
+};
+
+/* What calls or holds a callable, and which of its template arguments that is. */
+static const struct {
+	const char *name;
+	unsigned argument;
+	bool calls;
+} holders[] = {
+	{ "std::_Function_handler<", 1, true },
+	{ "std::__invoke_impl<", 1, true },
+	{ "std::__invoke_r<", 1, true },
+	{ "std::__invoke<", 0, true },
+	{ "std::invoke<", 0, true },
+	{ "std::thread::_State_impl<", 0, true },
+	{ "std::thread::_Invoker<", 0, true },
+	{ "std::__future_base::_Async_state_impl<", 0, true },
+	{ "std::__future_base::_Deferred_state<", 0, true },
+	{ "std::__future_base::_Task_state<", 0, true },
+	{ "std::__future_base::_Task_setter<", 1, false },
+	{ "std::tuple<", 0, false },
+	{ "std::_Bind<", 0, false },
+	{ "std::reference_wrapper<", 0, false },
+	{ "std::__1::__function::__func<", 0, true },
+	{ "std::sys::backtrace::__rust_begin_short_backtrace::<", 0, true },
+};
+
+/* The template argument @index of those that begin at @at; NULL: there are not as many. */
+static const char *find_argument(const char *at, const char *end, unsigned index)
+{
+	while (index > 0 && at < end && *at != '>') {
+		if (at[0] == ',' && at[1] == ' ') {
+			index--;
+			at += 2;
+		} else {
+			at = strchr("<({", *at) ? skip_bracket(at) : at + 1;
+		}
+	}
+	return index == 0 && at < end ? at : NULL;
+}
+
+/* A type that can have an operator(): nothing if it is a pointer, built in or the library's. */
+static struct seep_name_part named_type(const char *type, const char *end)
+{
+	const char *at = type;
+
+	while (at < end && strchr(",>&* ", *at) == NULL) {
+		if (*at == '(' && !is_unnamed_scope(at)) {
+			const char *more = skip_parameters(at);
+
+			if (more == NULL)
+				break;
+			at = more;
+		} else {
+			at = strchr("<({", *at) ? skip_bracket(at) : at + 1;
+		}
+	}
+	if (at >= end || at == type || *at == '*' || seep_begins_with(at, " (*") ||
+	    seep_begins_among(type, library_prefixes))
+		return (struct seep_name_part){ 0 };
+	if (seep_begins_with(at, " (") && memmem(at, (size_t)(skip_bracket(at + 1) - at), "*)", 2))
+		return (struct seep_name_part){ 0 }; /* T (T::*)(int) */
+	return (struct seep_name_part){ type, (size_t)(at - type) };
+}
+
+/* The type of what the function at @at was made to call. False: it has no name, or is none. */
+static bool find_callable(const char *at, const char *end, struct seep_name_part *ret)
+{
+	bool calls = false;
+
+	for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]);) {
+		if (!seep_begins_with(at, holders[i].name) || (!calls && !holders[i].calls)) {
+			i++;
+			continue;
+		}
+		calls = true;
+		at = find_argument(at + strlen(holders[i].name), end, holders[i].argument);
+		if (at == NULL)
+			return false;
+		i = 0;
+	}
+	*ret = calls ? named_type(at, end) : (struct seep_name_part){ 0 };
+	return ret->bytes > 0;
+}
+
+/* Behind the arguments of what holds a callable: what it does is to call it. */
+static bool is_call(const struct seep_name_part *name)
+{
+	static const char *const members[] = { "::_M_invoke", "::_M_run", "::operator()", NULL };
+	const char *at = skip_bracket(name->text + strcspn(name->text, "<"));
+
+	return at >= name->text + name->bytes || seep_begins_among(at, members);
+}
+
+/* "<app::f::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}" */
+static bool find_closure(const struct seep_name_part *name, struct seep_name_part *ret)
+{
+	static const char as_function[] = " as core::ops::function::Fn";
+	const char *end = name->text + name->bytes;
+	const char *self, *trait;
+
+	if (*name->text != '<')
+		return false;
+	self = self_type(*name);
+	trait = self < end ? memmem(self, (size_t)(end - self), as_function, strlen(as_function))
+			   : NULL;
+	if (trait == NULL || seep_begins_among(self, library_prefixes) ||
+	    memmem(self, (size_t)(trait - self), "{closure", 8) == NULL)
+		return false;
+	*ret = (struct seep_name_part){ self, (size_t)(trait - self) };
+	return true;
+}
+
+/* What @name was made to call. False: nothing of the program's. */
+static bool callable_of(struct seep_name_part name, struct seep_name_part *ret)
+{
+	return (find_callable(name.text, name.text + name.bytes, ret) && is_call(&name)) ||
+	       find_closure(&name, ret);
+}
+
+bool seep_function_is_invoker(const char *function)
+{
+	struct seep_name_part callable;
+
+	return callable_of(seep_function_name(function), &callable);
+}
+
+bool seep_function_is_shim(const char *function)
+{
+	static const char *const prefixes[] = { "core::ops::function::Fn",
+						"std::sys::backtrace::__rust_begin_short_",
+						"std::sys_common::backtrace::__rust_begin_short_",
+						NULL };
+
+	return seep_begins_among(function, prefixes);
 }
 
 /* Template arguments that are what they always are. */
@@ -175,13 +354,60 @@ static void replace_all(char *text, const char *from, const char *to)
 	*out = '\0';
 }
 
-char *seep_function_short_name(const char *function)
+/* Where the lambda or closure begins that @text ends with at @end. */
+static char *find_lambda(char *text, char *end)
 {
-	const struct seep_name_part name = seep_function_name(function);
-	const char *end = name.text + name.bytes;
-	char *text = seep_xmalloc(name.bytes + 1);
-	char *out = text;
+	static const char *const marks[] = { "{lambda", "{{closure", "{closure", NULL };
+	char *at = end;
+	long depth = 1;
 
+	while (at > text && isdigit((unsigned char)at[-1]))
+		at--;
+	if (at < end && at - text >= 2 && at[-1] == '_' && at[-2] == '$')
+		return at - 2;
+	if (end == text || end[-1] != '}')
+		return NULL;
+	for (at = end - 1; at > text && depth > 0;) {
+		at--;
+		depth += (*at == '}') - (*at == '{');
+	}
+	return seep_begins_among(at, marks) ? at : NULL;
+}
+
+/* There is one thing to do with a lambda: "main::{lambda:37}::operator()" is main::{lambda:37}. */
+static void shorten_lambda(char *text)
+{
+	static const char call[] = "::operator()";
+	char *end = text + strlen(text);
+	char *lambda;
+
+	for (char *at = text; (at = strstr(at, call)) != NULL; at++)
+		end = at;
+	if (*end != '\0' && end[strlen(call)] == '<' && *skip_bracket(end + strlen(call)) == '\0')
+		end[strlen(call)] = '\0';
+	if (*end != '\0' && end[strlen(call)] != '\0')
+		return;
+	lambda = find_lambda(text, end);
+	if (lambda == NULL)
+		return;
+	*end = '\0';
+	if (seep_begins_with(lambda, "{{")) {
+		end[-1] = '\0';
+		memmove(lambda, lambda + 1, strlen(lambda));
+	}
+}
+
+char *seep_function_short_name(const char *function, const char *file)
+{
+	struct seep_name_part name = seep_function_name(function), callable;
+	const bool called = file == NULL && callable_of(name, &callable);
+	const char *end;
+	char *text, *out;
+
+	if (called)
+		name = callable;
+	end = name.text + name.bytes;
+	out = text = seep_xmalloc(name.bytes + sizeof("::operator()"));
 	for (const char *at = name.text; at < end;) {
 		const size_t skip = default_argument_at(at, end);
 
@@ -190,34 +416,66 @@ char *seep_function_short_name(const char *function)
 		else
 			*out++ = *at++;
 	}
-	*out = '\0';
+	strcpy(out, called && *name.text != '<' && end[-1] != '}' ? "::operator()" : "");
 	if (strchr(text, '<') != NULL || strchr(text, '(') != NULL)
 		for (size_t i = 0; i < sizeof(replacements) / sizeof(replacements[0]); i++)
 			replace_all(text, replacements[i].from, replacements[i].to);
+	shorten_lambda(text);
 	return text;
 }
 
-void seep_function_drop_arguments(char *name)
+static void add_brief(struct seep_strbuf *out, const char *at, const char *end, unsigned depth);
+
+/* "<app::Conn, …>": the first template argument is what tells two types apart. */
+static void add_arguments(struct seep_strbuf *out, const char *at, const char *end, unsigned depth)
 {
-	static const char gap[] = "<…>";
-	const size_t gap_bytes = strlen(gap);
-	char *out = name;
+	const bool whole = depth < ARGUMENT_DEPTH_MAX && end[-1] == '>';
+	const size_t before = out->length;
+	const char *first = at + 1;
+
+	while (whole && first < end - 1 && *first != ',')
+		first = strchr("<({", *first) ? skip_bracket(first) : first + 1;
+	if (whole && first < end) {
+		seep_strbuf_addc(out, '<');
+		add_brief(out, at + 1, first, depth + 1);
+		seep_strbuf_adds(out, first < end - 1 ? ", …>" : ">");
+	}
+	if (out->length == before || out->length - before > ARGUMENTS_BYTES_MAX) {
+		seep_strbuf_cut(out, before);
+		seep_strbuf_adds(out, gap);
+	}
+}
+
+/* A name has the first of its first arguments, and gaps for others that are longer than a gap. */
+static void add_brief(struct seep_strbuf *out, const char *from, const char *end, unsigned depth)
+{
+	bool first = true;
+
+	for (const char *at = from, *next; at < end; at = next) {
+		const bool symbol = is_operator(from, at);
+
+		next = symbol ? skip_operator(at) : *at == '<' ? skip_bracket(at) : at + 1;
+		next = next < end ? next : end;
+		if (symbol || *at != '<' || (!first && (size_t)(next - at) < strlen(gap)))
+			seep_strbuf_add(out, at, (size_t)(next - at));
+		else if (first)
+			add_arguments(out, at, next, depth);
+		else
+			seep_strbuf_adds(out, gap);
+		first &= *at != '<' || symbol;
+	}
+}
+
+char *seep_function_brief_name(const char *name)
+{
+	struct seep_strbuf out;
 
 	/* Rust's "<T as Trait>::f" would lose everything. */
 	if (*name == '<')
-		return;
-	for (const char *at = name, *end; *at != '\0'; at = end) {
-		end = is_operator(name, at) ? skip_operator(at)
-		      : *at == '<'	    ? skip_bracket(at)
-					    : at + 1;
-		/* In place: what is shorter stays as it is. */
-		if (*at == '<' && (size_t)(end - at) >= gap_bytes)
-			out = mempcpy(out, gap, gap_bytes);
-		else
-			for (const char *from = at; from < end;)
-				*out++ = *from++;
-	}
-	*out = '\0';
+		return seep_xstrdup(name);
+	seep_strbuf_init(&out, SIZE_MAX / 2);
+	add_brief(&out, name, name + strlen(name), 0);
+	return seep_strbuf_take(&out);
 }
 
 static bool is_among(struct seep_name_part name, const char *const *names)
@@ -228,48 +486,29 @@ static bool is_among(struct seep_name_part name, const char *const *names)
 	return false;
 }
 
-/* "<&mut T as Trait>::f" is the library's where both T and the trait are: at T. */
-static const char *self_type(struct seep_name_part name)
-{
-	const char *at = name.text + 1;
-
-	while (*at == '&' || *at == '*' || *at == '[' || *at == '(')
-		at++;
-	for (;;) {
-		if (seep_begins_with(at, "mut ") || seep_begins_with(at, "dyn "))
-			at += 4;
-		else if (seep_begins_with(at, "const "))
-			at += 6;
-		else
-			return at;
-	}
-}
-
 bool seep_function_is_library(const char *function)
 {
-	static const char *const prefixes[] = {
-		"std::",   "__gnu_cxx::", "__gnu_debug::", "boost::container::",
-		"alloc::", "core::",	  "hashbrown::",   "__rust_begin_short_backtrace",
-		"__rdl_",  "__rg_",	  "__rust_",	   NULL,
-	};
 	const struct seep_name_part name = seep_function_name(function);
 	const char *end = name.text + name.bytes;
+	struct seep_name_part callable;
 	const char *self;
 	const char *trait;
 
-	if (seep_begins_among(name.text, prefixes))
+	if (seep_begins_among(name.text, library_prefixes))
 		return true;
 	if (*name.text != '<')
 		return false;
+	if (find_closure(&name, &callable))
+		return true;
 	self = self_type(name);
 	trait = strstr(self, " as ");
 	if (self > end || (trait != NULL && trait + 4 > end))
 		return false;
 	if (trait == NULL)
-		return seep_begins_among(self, prefixes);
+		return seep_begins_among(self, library_prefixes);
 	/* A type without a path is built in, or a parameter. */
-	return seep_begins_among(trait + 4, prefixes) &&
-	       (seep_begins_among(self, prefixes) ||
+	return seep_begins_among(trait + 4, library_prefixes) &&
+	       (seep_begins_among(self, library_prefixes) ||
 		memmem(self, (size_t)(trait - self), "::", 2) == NULL);
 }
 
@@ -286,6 +525,13 @@ bool seep_function_is_allocator(const char *function)
 	const struct seep_name_part name = seep_function_name(function);
 
 	return seep_begins_with(name.text, "operator new") || is_among(name, names);
+}
+
+bool seep_function_says_alloc(const char *function)
+{
+	const struct seep_name_part name = seep_function_name(function);
+
+	return name.bytes > 5 && strncasecmp(name.text + name.bytes - 5, "alloc", 5) == 0;
 }
 
 bool seep_function_is_startup(const char *function)

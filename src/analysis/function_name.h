@@ -23,12 +23,16 @@ struct seep_name_part seep_function_name(const char *function);
 
 /*
  * The same for reading, in new memory: template arguments that have their default value left out,
- * std::string for what it is, "(anon)". Release with free().
+ * std::string for what it is, "(anon)"; of a lambda its own name alone, and of an invoker the name
+ * of what it calls, unless its @file is known. Release with free().
  */
-char *seep_function_short_name(const char *function);
+char *seep_function_short_name(const char *function, const char *file);
 
-/* Replace the template arguments of a short name, in place: "vector<…>::push_back". */
-void seep_function_drop_arguments(char *name);
+/*
+ * A short name with the first of its template arguments alone, in new memory: "map<int, …>::at",
+ * "make_shared<Conn>"; "<…>" where that is long. Release with free().
+ */
+char *seep_function_brief_name(const char *name);
 
 /*
  * Whether @function is of a language's standard library: std::, __gnu_cxx::, Rust's alloc:: and
@@ -36,8 +40,22 @@ void seep_function_drop_arguments(char *name);
  */
 bool seep_function_is_library(const char *function);
 
+/*
+ * Whether @function is the library's for one callable of the program's, and does nothing but call
+ * it: std::_Function_handler<void (), main::{lambda()#2}>::_M_invoke, Rust's call_once(). Where no
+ * function of the program stands further inside, the callable was inlined there. With debug
+ * information an inlined callable is a frame of its own.
+ */
+bool seep_function_is_invoker(const char *function);
+
+/* The same of Rust's, whose older names do not tell what they call: each is a function of its own. */
+bool seep_function_is_shim(const char *function);
+
 /* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */
 bool seep_function_is_allocator(const char *function);
+
+/* Whether the name of @function ends in "alloc": co_alloc, Arena::alloc, PyObject_Malloc... */
+bool seep_function_says_alloc(const char *function);
 
 /* Whether @function comes before main or a thread's function: _start, start_thread, clone... */
 bool seep_function_is_startup(const char *function);

@@ -168,3 +168,25 @@ size_t seep_runtime_rule_find(const struct seep_profile *profile,
 	}
 	return SIZE_MAX;
 }
+
+/* It is among the first that a process allocates. */
+enum { POOL_CONTEXTS = 256 };
+
+bool seep_runtime_is_pool(const struct seep_profile *profile,
+			  const struct seep_profile_frame *frame)
+{
+	if (frame->function != NULL)
+		return strcmp(frame->function, "_GLOBAL__sub_I_eh_alloc.cc") == 0;
+	if (part_of(profile, frame) != LIBSTDCXX)
+		return false;
+	for (uint32_t i = 0; i < profile->context_count && i < POOL_CONTEXTS; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+
+		if (context->stack_count > 0 &&
+		    &profile->frames[context->stack[0].frame] == frame &&
+		    seep_runtime_rule_find(profile, context, SEEP_VERDICT_REACHABLE) ==
+			    LIBSTDCXX_RULE)
+			return true;
+	}
+	return false;
+}

@@ -9,6 +9,7 @@
 
 #include "profile/profile.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How many rules there are. */
@@ -20,5 +21,12 @@ const char *seep_runtime_rule_name(size_t rule);
 /* The first rule that matches blocks of @context with this @verdict; SIZE_MAX: none. */
 size_t seep_runtime_rule_find(const struct seep_profile *profile,
 			      const struct seep_profile_context *context, unsigned verdict);
+
+/*
+ * Whether @frame, one of the profile's, allocates the memory that libstdc++ keeps for exceptions:
+ * all that its initialisation does. Without debug symbols it has no name.
+ */
+bool seep_runtime_is_pool(const struct seep_profile *profile,
+			  const struct seep_profile_frame *frame);
 
 #endif

@@ -11,12 +11,18 @@
 #include "base/idtable.h"
 #include "base/xalloc.h"
 
-/* An unnamed frame is its address: a function of its own. */
+/* An unnamed frame is its address: a function of its own. So is one whose name many have. */
+static bool is_address(const struct seep_profile_frame *frame)
+{
+	return frame->function == NULL ||
+	       (frame->file == NULL && seep_function_is_shim(frame->function));
+}
+
 static uint64_t hash_function(const struct seep_profile_frame *frame)
 {
 	uint64_t hash = seep_hash_mix(0, frame->module);
 
-	if (frame->function == NULL)
+	if (is_address(frame))
 		return seep_hash_mix(hash, frame->address);
 	return seep_hash_text(seep_hash_text(hash, frame->function), frame->file);
 }
@@ -25,8 +31,8 @@ static bool same_function(const struct seep_profile_frame *a, const struct seep_
 {
 	if (a->module != b->module)
 		return false;
-	if (a->function == NULL || b->function == NULL)
-		return a->function == b->function && a->address == b->address;
+	if (is_address(a) || is_address(b))
+		return seep_text_equal(a->function, b->function) && a->address == b->address;
 	return seep_text_equal(a->function, b->function) && seep_text_equal(a->file, b->file);
 }
 
@@ -51,6 +57,9 @@ static void classify(struct seep_site *site, const struct seep_profile *profile,
 				seep_begins_among(seep_path_base(path), language_libraries);
 	}
 	if (frame->function != NULL) {
+		site->invoker = !site->library && frame->file == NULL &&
+				seep_function_is_invoker(frame->function);
+		site->shim = seep_function_is_shim(frame->function);
 		site->library |= seep_function_is_library(frame->function);
 		site->startup = seep_function_is_startup(frame->function);
 		site->allocator = seep_function_is_allocator(frame->function);
@@ -58,7 +67,7 @@ static void classify(struct seep_site *site, const struct seep_profile *profile,
 	if (frame->file != NULL)
 		site->library |= seep_begins_among(frame->file, library_sources) ||
 				 strstr(frame->file, "/rustlib/src/rust/library/") != NULL;
-	site->plumbing = site->library || site->allocator;
+	site->plumbing = (site->library && !site->invoker) || site->allocator;
 	site->own = path != NULL && !site->plumbing && !seep_begins_among(path, installed_places) &&
 		    (frame->file == NULL || (!seep_begins_among(frame->file, installed_places) &&
 					     strstr(frame->file, "/.cargo/registry/") == NULL));
@@ -177,6 +186,7 @@ static uint32_t without_runtime(const struct seep_sites *sites,
 {
 	const struct seep_site *of_frame = sites->of_frame;
 	const struct seep_profile_frame *frames = sites->profile->frames;
+	const uint32_t first = seep_sites_plumbing(sites, stack, count);
 	uint32_t end = count;
 
 	/* Rust's main() is the compiler's. */
@@ -185,9 +195,19 @@ static uint32_t without_runtime(const struct seep_sites *sites,
 	    is_named(sites, &stack[end - 2]) &&
 	    strncmp(frames[stack[end - 2].frame].function, "std::rt::", 9) == 0)
 		end--;
-	while (end > 0 && of_frame[stack[end - 1].frame].library)
+	/* A thread's function may have been inlined into what the library calls it by. */
+	while (end > first + 1 && of_frame[stack[end - 1].frame].library)
 		end--;
-	return seep_sites_plumbing(sites, stack, count) < end ? end : count;
+	return first < end ? end : count;
+}
+
+static uint32_t innermost_shim(const struct seep_sites *sites,
+			       const struct seep_profile_stack_entry *stack, uint32_t end)
+{
+	for (uint32_t i = 0; i < end; i++)
+		if (sites->of_frame[stack[i].frame].shim)
+			return i;
+	return 0;
 }
 
 struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
@@ -200,7 +220,7 @@ struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 	if (part.end < count)
 		part.end = without_runtime(sites, stack, part.end);
 	first = seep_sites_plumbing(sites, stack, part.end);
-	part.first = first < part.end ? first : 0;
+	part.first = first < part.end ? first : innermost_shim(sites, stack, part.end);
 	for (; first < part.end; first++) {
 		const struct seep_site *site = &sites->of_frame[stack[first].frame];
 
@@ -212,6 +232,15 @@ struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 		own |= site->own;
 	}
 	return part;
+}
+
+bool seep_sites_passes(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
+		       struct seep_stack_part part, uint32_t at)
+{
+	const struct seep_site *blamed = &sites->of_frame[stack[part.first].frame];
+
+	return at > part.first && at < part.end && (!blamed->plumbing || blamed->shim) &&
+	       sites->of_frame[stack[at].frame].library;
 }
 
 const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,

@@ -15,10 +15,12 @@ struct seep_site {
 	uint32_t function; /* below function_count */
 	bool system;	   /* of the C library or the loader */
 	bool library;	   /* that too, or of a language's standard library */
-	bool startup;	   /* comes before main or a thread's function, by its name */
+	bool invoker;	/* library, but the program's own where what it calls was inlined into it */
+	bool shim;	/* perhaps the same, as far as its name tells */
+	bool startup;	/* comes before main or a thread's function, by its name */
 	bool allocator; /* allocates what its caller asked for: operator new, a wrapper of malloc */
-	bool plumbing;	/* library or allocator: who to blame is further out */
-	bool own;	/* the program's own code: no library, and not installed with the system */
+	bool plumbing;	/* library but no invoker, or allocator: who to blame is further out */
+	bool own; /* the program's own code: no library but an invoker, not installed with the system */
 };
 
 struct seep_sites {
@@ -45,13 +47,20 @@ struct seep_stack_part {
 /*
  * The part of a stack worth reading. First is the function
  * to blame: the innermost with a name that is not plumbing; without such a one the innermost that
- * is not plumbing, and 0 when all are. Code of the system does not take the blame from the
+ * is not plumbing, and when all are, the innermost shim, or 0. Code of the system does not take the blame from the
  * program's own code that has no name. End leaves out what comes before main or a thread's
  * function. Both are 0 for an empty stack.
  */
 struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 				       const struct seep_profile_stack_entry *stack,
 				       uint32_t count);
+
+/*
+ * Whether the entry at @at only passes a call on: library code between the program's functions in
+ * @part of a stack. None does in a stack of library code alone.
+ */
+bool seep_sites_passes(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
+		       struct seep_stack_part part, uint32_t at);
 
 /* The function to blame for @context; NULL: it has no stack. */
 const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "profile/context_hash.h"
 #include "profile/verdict.h"
 #include "symbol/demangle.h"
 
@@ -55,11 +56,23 @@ const char *seep_suppression_allocation(unsigned kind)
 	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC][0];
 }
 
-static bool fits_function(struct core_glob pattern, const char *function)
+/* As it is; a lambda also without its line, which is another one in the next build. */
+static bool fits_function(struct core_glob pattern, const char *demangled, const char *function)
 {
 	const struct seep_name_part name = seep_function_name(function);
+	SEEP_FREED char *plain = NULL;
+	size_t line = 0;
+	const char *at = function;
 
-	return fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes);
+	if (fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes) ||
+	    (demangled && strcmp(demangled, function) == 0))
+		return true;
+	while (*at != '\0' && (line = seep_name_line_bytes(function, at)) == 0)
+		at++;
+	if (line == 0)
+		return false;
+	plain = seep_xasprintf("%.*s%s", (int)(at - function), function, at + line);
+	return fits_function(pattern, demangled, plain);
 }
 
 bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
@@ -70,7 +83,7 @@ bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
 
 	/* LeakSanitizer's name for code of which nothing is known. */
 	return fits(rule->pattern, module ? module : "<unknown module>") ||
-	       (frame->function && fits_function(rule->pattern, frame->function)) ||
+	       (frame->function && fits_function(rule->pattern, NULL, frame->function)) ||
 	       (frame->file && fits(rule->pattern, frame->file));
 }
 
@@ -98,8 +111,7 @@ static bool fits_line(const struct seep_suppression_line *line, const struct see
 		return fits_source(line->pattern, frame);
 	if (!frame->function)
 		return fits(line->pattern, "???");
-	return fits_function(line->pattern, frame->function) ||
-	       (line->demangled && strcmp(line->demangled, frame->function) == 0);
+	return fits_function(line->pattern, line->demangled, frame->function);
 }
 
 /* @at: 0 is the allocation function, 1 the stack's innermost frame. */

@@ -196,19 +196,44 @@ static void move_contexts(struct grower *g, const struct job *job)
 	}
 }
 
+/* Leave out library code between the program's functions. Returns how many entries stay. */
+static uint32_t without_passing(struct grower *g, const struct seep_profile_stack_entry **stack,
+				const struct seep_profile_stack_entry *of,
+				struct seep_stack_part part)
+{
+	struct seep_profile_stack_entry *kept = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = part.first; i < part.end; i++) {
+		if (!seep_sites_passes(g->sites, of, part, i)) {
+			if (kept != NULL)
+				kept[count] = of[i];
+			count++;
+		} else if (kept == NULL) {
+			kept = seep_xcalloc(part.end - part.first, sizeof(*kept));
+			seep_arena_take(g->arena, kept);
+			memcpy(kept, of + part.first, count * sizeof(*kept));
+			*stack = kept;
+		}
+	}
+	return count;
+}
+
 /* Choose the part of the stack that is added, with recursion folded by function. */
 static void prepare_stack(struct grower *g, uint32_t index, bool whole, struct seep_folder *folder)
 {
 	const struct seep_profile_context *context = &g->sites->profile->contexts[index];
 	const struct seep_profile_stack_entry *stack;
+	uint32_t count;
 	struct seep_stack_part part = seep_sites_trim(g->sites, context->stack,
 						      context->stack_count);
 
 	if (whole)
 		part.first = 0;
 	stack = part.first > 0 ? context->stack + part.first : context->stack;
-	g->left[index] = whole ? part.end : seep_fold(folder, &stack, part.end - part.first);
-	if (g->left[index] < part.end - part.first) {
+	count = whole ? part.end : without_passing(g, &stack, context->stack, part);
+	g->left[index] = whole ? part.end : seep_fold(folder, &stack, count);
+	if (g->left[index] < count) {
 		stack = seep_xmemdup(stack, g->left[index] * sizeof(*stack));
 		seep_arena_take(g->arena, (void *)stack);
 	}

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/function_name.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
@@ -17,6 +18,8 @@ enum {
 	FAMILY_CALLERS = 3,
 	FAMILY_SIZES = 3,
 	FAMILY_PERCENT = 50,
+	NAMED_CALLERS = 2,
+	NAMED_SIZES = 2,
 	LAYER_CALLERS = 16,
 	LAYER_SIZES = 10, /* enough whoever calls: a pool asks for few */
 	LAYER_PERCENT = 10,
@@ -156,11 +159,27 @@ static void find_near(struct search *s, const struct seep_profile_context *conte
 	}
 }
 
+static bool is_always_first(const struct tally *tally)
+{
+	return is_most(tally->first, tally->through, ALWAYS_PERCENT);
+}
+
 static bool is_family(const struct tally *tally)
 {
-	return is_most(tally->first, tally->through, ALWAYS_PERCENT) &&
-	       tally->callers >= FAMILY_CALLERS && tally->sizes >= FAMILY_SIZES &&
-	       2 * tally->sizes >= tally->callers;
+	return is_always_first(tally) && tally->callers >= FAMILY_CALLERS &&
+	       tally->sizes >= FAMILY_SIZES && 2 * tally->sizes >= tally->callers;
+}
+
+/* However few call it: a profile of a moment ago has not met the others yet. */
+static bool is_named_like_one(const struct search *s, uint32_t function)
+{
+	const struct tally *tally = &s->tallies[function];
+	const char *name =
+		s->sites->profile->frames[s->sites->frame_of_function[function]].function;
+
+	return name != NULL && is_always_first(tally) &&
+	       (seep_function_says_alloc(name) ||
+		(*name == '_' && tally->callers >= NAMED_CALLERS && tally->sizes >= NAMED_SIZES));
 }
 
 static bool is_wrapper(const struct search *s, uint32_t function)
@@ -170,6 +189,8 @@ static bool is_wrapper(const struct search *s, uint32_t function)
 
 	if (module == 0)
 		return false;
+	if (is_named_like_one(s, function))
+		return true;
 	if (is_family(tally) && is_most(s->families[module], s->contexts[module], FAMILY_PERCENT))
 		return true;
 	return tally->callers >= LAYER_CALLERS &&

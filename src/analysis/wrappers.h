@@ -8,7 +8,9 @@
  *  - it alone is part of a tenth of its module's stacks, for sixteen callers or more and for a
  *    quarter as many sizes: an allocator of the program's own, built on top of those.
  *
- * What makes one kind of thing is none, however many call it: its blocks have one size.
+ * A name that says so counts for more: right above the allocator co_alloc() is a wrapper whoever
+ * calls it, and _sdsnewlen(), whose underscore says that it works for others, is one for two callers
+ * and sizes. What makes one kind of thing is none, however many call it: its blocks have one size.
  */
 #ifndef SEEP_ANALYSIS_WRAPPERS_H
 #define SEEP_ANALYSIS_WRAPPERS_H

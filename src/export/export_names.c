@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/function_name.h"
+#include "base/path.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "view/frame_text.h"
@@ -25,7 +27,13 @@ void seep_export_names_done(struct seep_export_names *names)
 char *seep_export_raw_name(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
+	const char *path = seep_profile_frame_path(profile, frame);
+
+	/* What has no name has none after an import either: no words of a report. */
 	if (frame->function == NULL)
+		return seep_xasprintf("%s%s0x%" PRIx64, path ? seep_path_base(path) : "",
+				      path ? " + " : "", frame->address);
+	if (frame->file == NULL && seep_function_is_invoker(frame->function))
 		return seep_frame_name(profile, frame, SEEP_NAME_SHORT);
 	return seep_xstrdup(*frame->function ? frame->function : "(unnamed)");
 }

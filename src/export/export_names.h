@@ -19,8 +19,9 @@ void seep_export_names_init(struct seep_export_names *names, const struct seep_p
 void seep_export_names_done(struct seep_export_names *names);
 
 /*
- * The whole name of the frame with this index; without a name "libfoo.so + 0x1a2b", or the bare
- * address. UTF-8 without control bytes, since whoever reads the file may show it on a terminal; at
+ * The whole name of the frame with this index, and that of a report where that is another:
+ * "main::{lambda()#2}" of what the library calls it by; without a name "libfoo.so + 0x1a2b", or the
+ * bare address. UTF-8 without control bytes, since whoever reads the file may show it on a terminal; at
  * least one byte. It lives as long as @names.
  */
 const char *seep_export_name(struct seep_export_names *names, uint32_t frame);

@@ -6,6 +6,7 @@
 #include "core/fnv.h"
 #include "profile/profile.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8 };
@@ -22,13 +23,33 @@ static uint64_t fnv_string(uint64_t hash, const char *text)
 	return core_fnv_byte(core_fnv_bytes(hash, text, strlen(text)), 0);
 }
 
+size_t seep_name_line_bytes(const char *name, const char *at)
+{
+	if (*at != ':' || at - name < 8 || !isdigit((unsigned char)at[1]) ||
+	    (memcmp(at - 7, "{lambda", 7) != 0 && memcmp(at - 8, "{closure", 8) != 0))
+		return 0;
+	return 1 + strspn(at + 1, "0123456789");
+}
+
+static uint64_t fnv_function(uint64_t hash, const char *name)
+{
+	for (const char *at = name; *at != '\0';) {
+		const size_t line = seep_name_line_bytes(name, at);
+
+		if (line == 0)
+			hash = core_fnv_byte(hash, (uint8_t)*at);
+		at += line > 0 ? line : 1;
+	}
+	return core_fnv_byte(hash, 0);
+}
+
 static uint64_t hash_frame(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
 	const struct seep_profile_module *module;
 
 	if (frame->function)
-		return fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'F'), frame->function);
+		return fnv_function(core_fnv_byte(CORE_FNV_BASIS, 'F'), frame->function);
 	if (frame->module == 0 || frame->module > profile->module_count)
 		return core_fnv_byte(CORE_FNV_BASIS, 'A');
 	module = &profile->modules[frame->module - 1];

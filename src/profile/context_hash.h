@@ -9,7 +9,8 @@
  *	then per frame, innermost first, inlined ones too:
  *	period		1 byte, 0 when the frame does not end a repetition; repeats are left out
  *	frame		8 bytes little-endian: FNV-1a over
- *			named:      'F', the function's name, a zero byte
+ *			named:      'F', the function's name, a zero byte; "{lambda:37}" is
+ *				    "{lambda}", and "{{closure:37}}" likewise
  *			build-id:   'B', the build-id's bytes, the address as 8 bytes little-endian
  *			no build-id: 'P', the module's last path component, a zero byte, the address
  *			no module:  'A'
@@ -22,7 +23,12 @@
 #ifndef SEEP_PROFILE_CONTEXT_HASH_H
 #define SEEP_PROFILE_CONTEXT_HASH_H
 
+#include <stddef.h>
+
 struct seep_profile;
+
+/* Bytes of the line at @at in @name, which is a lambda's or closure's: ":37" of "{lambda:37}". */
+size_t seep_name_line_bytes(const char *name, const char *at);
 
 /*
  * Set the hash of every context whose hash is 0, and that of every leak to its context's. Loading a

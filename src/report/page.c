@@ -97,8 +97,8 @@ static char origin_of(const struct seep_site *site)
 	return site->startup	 ? 'p'
 	       : site->allocator ? 'a'
 	       : site->system	 ? 's'
-	       : site->library	 ? 'l'
 	       : site->own	 ? 'o'
+	       : site->library	 ? 'l'
 				 : 'i';
 }
 

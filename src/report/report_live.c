@@ -73,10 +73,10 @@ static void print_processes(const struct seep_printer *printer, const struct see
 	(void)fputc('\n', printer->out);
 }
 
-static void print_evidence(const struct seep_printer *printer, const struct seep_live_line *line)
+static void print_evidence(const struct seep_printer *printer, const struct seep_live_line *line,
+			   const char *name)
 {
 	const struct seep_profile *profile = line->process->profile;
-	SEEP_FREED char *name = seep_live_name_text(line->process, line->context);
 	SEEP_FREED char *evidence = NULL;
 
 	if (!*seep_live_verdict(line))
@@ -101,7 +101,7 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "PLACE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
 	};
-	const uint64_t total = seep_live_total(live).live_bytes;
+	struct seep_live_texts *all = seep_live_table(live, lines, count, true);
 	SEEP_TABLE(table, columns);
 	SEEP_FREED char *headline = headline_of(live);
 
@@ -110,23 +110,23 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);
 	for (uint32_t i = 0; i < count; i++) {
-		SEEP_RELEASED(seep_live_texts_done)
-		struct seep_live_texts texts = seep_live_texts(live, &lines[i], total, true);
+		const struct seep_live_texts *texts = &all[i];
 
-		seep_table_add(table, texts.live.text);
-		seep_table_add(table, texts.share.text);
-		seep_table_add(table, texts.change.text);
-		seep_table_add(table, texts.allocs.text);
-		seep_table_add(table, texts.frees.text);
-		seep_table_add(table, texts.blocks.text);
-		seep_table_add(table, texts.age.text);
-		seep_table_add(table, texts.verdict);
-		seep_table_add_styled(table, SEEP_STYLE_BOLD, texts.name, NULL);
-		seep_table_add(table, texts.place);
+		seep_table_add(table, texts->live.text);
+		seep_table_add(table, texts->share.text);
+		seep_table_add(table, texts->change.text);
+		seep_table_add(table, texts->allocs.text);
+		seep_table_add(table, texts->frees.text);
+		seep_table_add(table, texts->blocks.text);
+		seep_table_add(table, texts->age.text);
+		seep_table_add(table, texts->verdict);
+		seep_table_add_styled(table, SEEP_STYLE_BOLD, texts->name, NULL);
+		seep_table_add(table, texts->place);
 	}
 	seep_table_print(table, printer, 0);
 	for (uint32_t i = 0; i < count; i++)
-		print_evidence(printer, &lines[i]);
+		print_evidence(printer, &lines[i], all[i].name);
+	seep_live_table_free(all, count);
 	for (uint32_t i = 0; i < live->count; i++) {
 		const struct seep_profile *profile = live->processes[i]->profile;
 

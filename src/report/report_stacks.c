@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "report/report_parts.h"
+#include "view/alike.h"
 #include "view/frame_text.h"
 #include "view/growth_view.h"
 #include "view/leaks_view.h"
@@ -30,6 +31,8 @@ static char *chain_of(const struct seep_view *view, const struct seep_stack_line
 		const struct seep_stack_line *line = &lines->items[i];
 		SEEP_FREED char *name = NULL, *repeats = NULL;
 
+		if (line->via)
+			continue;
 		if (line->entry == NULL)
 			break;
 		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],
@@ -42,20 +45,26 @@ static char *chain_of(const struct seep_view *view, const struct seep_stack_line
 	return seep_strbuf_take(&chain);
 }
 
-/* Two cells: the chain, and where the first of its functions stands. */
-static void add_chain(struct seep_table *table, const struct seep_view *view,
-		      const struct seep_stack_lines *lines)
+/* The chain, and where the first of its functions stands. @context: number + 1. */
+static struct seep_row row_of(const struct seep_view *view, const struct seep_stack_lines *lines,
+			      uint32_t context)
 {
+	const struct seep_profile *profile = view->profile;
 	const struct seep_profile_stack_entry *entry = lines->items[lines->blamed].entry;
-	SEEP_FREED char *chain = chain_of(view, lines);
-	SEEP_FREED char *place = entry != NULL
-					 ? seep_frame_place(view->profile,
-							    &view->profile->frames[entry->frame],
-							    true)
-					 : NULL;
 
-	seep_table_add(table, chain);
-	seep_table_add(table, place);
+	return (struct seep_row){
+		.sites = view->sites,
+		.context = context ? &profile->contexts[context - 1] : NULL,
+		.name = chain_of(view, lines),
+		.place = entry ? seep_frame_place(profile, &profile->frames[entry->frame], true)
+			       : seep_xstrdup(""),
+	};
+}
+
+static void add_row(struct seep_table *table, const struct seep_row *row)
+{
+	seep_table_add(table, row->name);
+	seep_table_add(table, row->place);
 }
 
 static void print_few_leaks(const struct seep_printer *printer, const struct seep_view *view,
@@ -68,16 +77,22 @@ static void print_few_leaks(const struct seep_printer *printer, const struct see
 		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 	};
 	SEEP_TABLE(table, columns);
+	struct seep_row *rows;
 
 	if (leaks->count == 0)
 		return;
+	rows = seep_xcalloc(leaks->count, sizeof(*rows));
+	for (uint32_t i = 0; i < leaks->count; i++)
+		rows[i] = row_of(view, &leaks->items[i].stack, leaks->items[i].leak->context);
+	seep_rows_tell_apart(rows, leaks->count);
 	for (uint32_t i = 0; i < leaks->count; i++) {
 		const struct seep_profile_leak *leak = leaks->items[i].leak;
 
 		seep_table_add(table, seep_bytes_text(leak->bytes + leak->with_bytes).text);
 		seep_table_add(table, seep_verdict_name(leak->verdict));
-		add_chain(table, view, &leaks->items[i].stack);
+		add_row(table, &rows[i]);
 	}
+	seep_rows_free(rows, leaks->count);
 	seep_line_print(printer, "%s%s, by what is lost with %s:",
 			leaks->count < leaks->all ? "Largest of " : "",
 			seep_things_text(leaks->all, "leak").text, leaks->all == 1 ? "it" : "each");
@@ -88,20 +103,26 @@ static void print_few_growing(const struct seep_printer *printer, const struct s
 			      const struct seep_growth_view *growth)
 {
 	SEEP_TABLE(table, seep_report_ranked);
+	struct seep_row *rows = seep_xcalloc(growth->count, sizeof(*rows));
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < growth->count; i++) {
+	for (; count < growth->count && growth->items[count].growth.verdict != SEEP_GROWTH_NONE;
+	     count++)
+		rows[count] = row_of(view, &growth->items[count].stack,
+				     growth->items[count].group->context + 1);
+	seep_rows_tell_apart(rows, count);
+	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_growing_stack *item = &growth->items[i];
 
-		if (item->growth.verdict == SEEP_GROWTH_NONE)
-			break;
 		seep_table_add(table, seep_bytes_text(item->growth.bytes).text);
 		seep_table_add(table, item->growth.verdict == SEEP_GROWTH_GROWING
 					      ? seep_growth_rate_text(
 							seep_growth_bytes_per_hour(&item->growth))
 							.text
 					      : seep_growth_verdict_name(item->growth.verdict));
-		add_chain(table, view, &item->stack);
+		add_row(table, &rows[i]);
 	}
+	seep_rows_free(rows, count);
 	if (seep_table_rows(table) > 0) {
 		SEEP_FREED char *answer = seep_growth_answer(growth, view->profile);
 
@@ -241,13 +262,13 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, UNSEEN_LEAKS = 3, WIDTH_MIN = 40 };
 
 static void add_summary(struct seep_table *table, const struct seep_view *view,
-			const struct seep_stack_view *stack)
+			const struct seep_stack_view *stack, const struct seep_row *row)
 {
 	const int64_t value = seep_counts_value(&stack->group->counts, view->measure);
 
 	seep_table_add(table, seep_measure_text(value, view->measure).text);
 	seep_table_add(table, seep_view_share(view, value).text);
-	add_chain(table, view, &stack->stack);
+	add_row(table, row);
 }
 
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view,
@@ -256,13 +277,20 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	SEEP_TABLE(table, seep_report_ranked);
 	SEEP_RELEASED(seep_stacks_view_done) struct seep_stacks_view stacks;
 
+	struct seep_row *rows;
+
 	seep_stacks_view_init(&stacks, view, top);
+	rows = seep_xcalloc(stacks.count, sizeof(*rows));
+	for (uint32_t i = 0; i < stacks.count; i++)
+		rows[i] = row_of(view, &stacks.items[i].stack, stacks.items[i].group->context + 1);
+	seep_rows_tell_apart(rows, stacks.count);
 	if (stacks.count > 0)
 		seep_line_print(printer, "Largest of %s, by %s:",
 				seep_things_text(stacks.all, "call stack").text,
 				seep_measure_words(view->profile, view->measure));
 	for (uint32_t i = 0; i < stacks.count; i++)
-		add_summary(table, view, &stacks.items[i]);
+		add_summary(table, view, &stacks.items[i], &rows[i]);
+	seep_rows_free(rows, stacks.count);
 	seep_table_print(table, printer, 2);
 }
 

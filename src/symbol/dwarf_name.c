@@ -2,7 +2,8 @@
 /*
  * Compilers write no linkage name for functions that nobody can link to (static ones, anonymous
  * namespaces, lambdas in them). Their C++ name is then put together from the scopes around the
- * entry; without parameters, because types have no names that a demangler would agree with.
+ * entry; without parameters, because types have no names that a demangler would agree with. What
+ * has no name of its own, a lambda or a closure, is told from others by the line it stands in.
  */
 #include "symbol/dwarf_name.h"
 
@@ -12,6 +13,7 @@
 #include "symbol/demangle.h"
 
 #include <dwarf.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,27 +50,51 @@ static bool language_has_scopes(uint32_t language)
 	}
 }
 
+/* No more is looked at than there may be room for. */
+static void put(struct seep_strbuf *text, const char *part)
+{
+	seep_strbuf_add(text, part, strnlen(part, QUALIFIED_MAX_BYTES + 1));
+}
+
+/* "{lambda:37}" */
+static void put_line(struct seep_strbuf *text, const char *what, const struct dwarf_entry *entry)
+{
+	const uint64_t line = dwarf_entry_number(entry, DW_AT_decl_line, 0);
+
+	if (line > 0)
+		seep_strbuf_addf(text, "%s:%" PRIu64, what, line);
+	else
+		put(text, what);
+}
+
 /* @inner is the name of what lies in the scope. */
-static const char *scope_name(const struct dwarf_unit_index *index, const struct dwarf_scope *scope,
-			      const char *inner)
+static void put_scope(struct seep_strbuf *text, const struct dwarf_unit_index *index,
+		      const struct dwarf_scope *scope, const char *inner)
 {
 	struct dwarf_entry entry;
 	struct dwarf_entry next;
 	const char *name = NULL;
 
-	if (!dwarf_entry_read(index->unit, scope->at, &entry))
-		return "?";
+	if (!dwarf_entry_read(index->unit, scope->at, &entry)) {
+		put(text, "?");
+		return;
+	}
 	for (int steps = 0; steps < CHAIN_MAX; steps++) {
 		name = dwarf_entry_text(&entry, DW_AT_name);
 		if (name || !next_in_chain(&entry, &next))
 			break;
 		entry = next;
 	}
-	if (name)
-		return name;
-	if (entry.abbrev->tag == DW_TAG_namespace)
-		return "(anonymous namespace)";
-	return strncmp(inner, "operator()", 10) == 0 ? "{lambda}" : "(anonymous class)";
+	if (name) {
+		put(text, name);
+	} else if (entry.abbrev->tag == DW_TAG_namespace) {
+		put(text, "(anonymous namespace)");
+	} else if (strncmp(inner, "operator()", 10) == 0) {
+		put_line(text, "{lambda", &entry);
+		put(text, "}");
+	} else {
+		put(text, "(anonymous class)");
+	}
 }
 
 /* The scopes that the entry at @at lies in, innermost first. */
@@ -86,12 +112,6 @@ static size_t find_scopes(const struct dwarf_unit_index *index, const uint8_t *a
 		if (index->scopes[scope].end > at)
 			found[count++] = &index->scopes[scope];
 	return count;
-}
-
-/* No more is looked at than there may be room for. */
-static void put(struct seep_strbuf *text, const char *part)
-{
-	seep_strbuf_add(text, part, strnlen(part, QUALIFIED_MAX_BYTES + 1));
 }
 
 /* Names outlive the file they are from. A hostile one may refer to one long text many times. */
@@ -117,7 +137,7 @@ static const char *qualified(struct dwarf_names *names, const struct dwarf_entry
 	index = dwarf_unit_walk(entry->unit, names->elf);
 	count = find_scopes(index, entry->at, scopes);
 	while (count-- > 0) {
-		put(&text, scope_name(index, scopes[count], name));
+		put_scope(&text, index, scopes[count], name);
 		put(&text, "::");
 	}
 	put(&text, name);
@@ -141,6 +161,22 @@ static const char *readable(struct dwarf_names *names, const char *linkage)
 	return seep_demangle(names->arena, linkage);
 }
 
+/* All closures of a function have one name in Rust's older mangling. */
+static const char *with_line(struct dwarf_names *names, const char *name,
+			     const struct dwarf_entry *entry)
+{
+	static const char end[] = "::{{closure}}";
+	const size_t bytes = strlen(name);
+	SEEP_STRBUF(text, NAME_MAX_BYTES);
+
+	if (bytes < strlen(end) || strcmp(name + bytes - strlen(end), end) != 0)
+		return name;
+	seep_strbuf_add(&text, name, bytes - strlen("{{closure}}"));
+	put_line(&text, "{{closure", entry);
+	put(&text, "}}");
+	return text.overflowed ? name : copy(names, text.text);
+}
+
 static struct dwarf_function *read_function(struct dwarf_names *names,
 					    const struct dwarf_entry *entry, uint32_t language)
 {
@@ -162,6 +198,8 @@ static struct dwarf_function *read_function(struct dwarf_names *names,
 		function->linkage = copy(names, function->linkage);
 		function->name = readable(names, function->linkage);
 	}
+	if (function->name)
+		function->name = with_line(names, function->name, &at);
 	if (!function->name && name)
 		function->name = qualified(names, &at, without_section(name), language);
 	if (!function->name)

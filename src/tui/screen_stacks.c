@@ -81,22 +81,20 @@ static enum seep_look look_of(const char *verdict)
 	return *verdict ? SEEP_LOOK_WARN : SEEP_LOOK_PLAIN;
 }
 
-static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line *line,
-		      uint64_t total, bool chosen)
+static void draw_line(struct seep_tui *tui, int row, const struct seep_live_texts *texts,
+		      bool chosen)
 {
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
-	SEEP_RELEASED(seep_live_texts_done)
-	struct seep_live_texts texts = seep_live_texts(tui->live, line, total, tui->utf8);
 	const enum seep_look look = chosen ? SEEP_LOOK_BAR : SEEP_LOOK_PLAIN;
 	int at;
 
 	seep_tui_row(tui, row, look, "%s", "");
-	at = draw_columns(tui, row, &texts, look);
-	seep_tui_put(tui, row, at, trend, look, false, end_of(tui, texts.spark, trend));
+	at = draw_columns(tui, row, texts, look);
+	seep_tui_put(tui, row, at, trend, look, false, end_of(tui, texts->spark, trend));
 	at += trend + 1;
-	seep_tui_put(tui, row, at, VERDICT, chosen ? look : look_of(texts.verdict), false,
-		     texts.verdict);
-	draw_name(tui, row, at + VERDICT + 1, look, texts.name, texts.place);
+	seep_tui_put(tui, row, at, VERDICT, chosen ? look : look_of(texts->verdict), false,
+		     texts->verdict);
+	draw_name(tui, row, at + VERDICT + 1, look, texts->name, texts->place);
 }
 
 /* The chosen stack stays chosen wherever it goes, but for the first one. */
@@ -110,15 +108,20 @@ static void follow(struct seep_tui *tui, uint32_t count)
 
 static void draw(struct seep_tui *tui)
 {
-	const uint64_t total = seep_live_total(tui->live).live_bytes;
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
 	const int heading = SEEP_TUI_BODY - 1;
 	const uint32_t count = seep_live_top(tui->live, tui->sort, tui->filter, SEEP_TUI_LINES,
 					     tui->lines);
+	struct seep_live_texts *texts;
+	uint32_t first, shown;
 	int at;
 
 	follow(tui, count);
 	seep_tui_list_fit(tui, &tui->stacks, count);
+	first = tui->stacks.first;
+	shown = first + (uint32_t)seep_tui_room(tui) + 1;
+	shown = (shown < count ? shown : count) - first;
+	texts = seep_live_table(tui->live, &tui->lines[first], shown, tui->utf8);
 	seep_tui_row(tui, heading, SEEP_LOOK_BOLD, "%s", "");
 	at = draw_columns(tui, heading, NULL, SEEP_LOOK_BOLD);
 	seep_tui_put(tui, heading, at, trend, SEEP_LOOK_BOLD, false, "TREND");
@@ -131,10 +134,9 @@ static void draw(struct seep_tui *tui)
 		seep_tui_row(tui, SEEP_TUI_BODY, SEEP_LOOK_DIM, " %s",
 			     *tui->filter ? "no stack has the text of the filter"
 					  : "nothing is alive");
-	for (uint32_t i = tui->stacks.first;
-	     i < count && i < tui->stacks.first + (uint32_t)seep_tui_room(tui) + 1; i++)
-		draw_line(tui, SEEP_TUI_BODY + (int)(i - tui->stacks.first), &tui->lines[i], total,
-			  i == tui->stacks.chosen);
+	for (uint32_t i = 0; i < shown; i++)
+		draw_line(tui, SEEP_TUI_BODY + (int)i, &texts[i], first + i == tui->stacks.chosen);
+	seep_live_table_free(texts, shown);
 }
 
 static bool key(struct seep_tui *tui, int key)

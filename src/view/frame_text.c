@@ -7,6 +7,7 @@
 
 #include "analysis/fold.h"
 #include "analysis/function_name.h"
+#include "analysis/runtime_blocks.h"
 #include "base/path.h"
 
 enum { NAME_BYTES_MAX = 500 };
@@ -17,6 +18,8 @@ char *seep_frame_name(const struct seep_profile *profile, const struct seep_prof
 	const char *path = seep_profile_frame_path(profile, frame);
 	char *name;
 
+	if (form != SEEP_NAME_WHOLE && seep_runtime_is_pool(profile, frame))
+		return seep_xstrdup("C++ emergency pool");
 	if (frame->function == NULL && path == NULL)
 		return seep_xasprintf("0x%" PRIx64, frame->address);
 	if (frame->function == NULL)
@@ -25,9 +28,12 @@ char *seep_frame_name(const struct seep_profile *profile, const struct seep_prof
 				      frame->address);
 	if (form == SEEP_NAME_WHOLE)
 		return seep_xstrdup(frame->function);
-	name = seep_function_short_name(frame->function);
-	if (form == SEEP_NAME_BRIEF)
-		seep_function_drop_arguments(name);
+	name = seep_function_short_name(frame->function, frame->file);
+	if (form == SEEP_NAME_BRIEF) {
+		SEEP_FREED char *short_name = name;
+
+		name = seep_function_brief_name(short_name);
+	}
 	if (strlen(name) > NAME_BYTES_MAX) {
 		size_t end = NAME_BYTES_MAX - 3;
 

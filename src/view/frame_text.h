@@ -9,10 +9,13 @@
 enum seep_name_form {
 	SEEP_NAME_WHOLE, /* with return type, parameters and template arguments */
 	SEEP_NAME_SHORT, /* the name alone, 500 bytes of it at most: compilers make any length */
-	SEEP_NAME_BRIEF, /* without template arguments: "vector<…>::push_back" */
+	SEEP_NAME_BRIEF, /* with one template argument at most: "map<int, …>::at" */
 };
 
-/* What @frame is called; without a name "libfoo.so + 0x1a2b", or the bare address. */
+/*
+ * What @frame, one of the profile's, is called; without a name "libfoo.so + 0x1a2b", or the bare
+ * address. What libstdc++ allocates as it starts is called "C++ emergency pool".
+ */
 char *seep_frame_name(const struct seep_profile *profile, const struct seep_profile_frame *frame,
 		      enum seep_name_form form) SEEP_RETURNS_MEMORY;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/growth_text.h"
+#include "view/alike.h"
 #include "view/frame_text.h"
 
 enum { SPARK_LEVELS = 8 };
@@ -60,7 +61,7 @@ static char *name_of(const struct seep_live_line *line, bool several)
 		       : seep_xstrdup(name);
 }
 
-struct seep_live_texts seep_live_texts(const struct seep_live *live,
+static struct seep_live_texts texts_of(const struct seep_live *live,
 				       const struct seep_live_line *line, uint64_t total, bool utf8)
 {
 	const bool several = live->count > 1 && !live->only;
@@ -87,8 +88,33 @@ struct seep_live_texts seep_live_texts(const struct seep_live *live,
 	return texts;
 }
 
-void seep_live_texts_done(struct seep_live_texts *texts)
+struct seep_live_texts *seep_live_table(const struct seep_live *live,
+					const struct seep_live_line *lines, uint32_t count,
+					bool utf8)
 {
-	free(texts->name);
-	free(texts->place);
+	const uint64_t total = seep_live_total(live).live_bytes;
+	struct seep_live_texts *table = seep_xcalloc(count, sizeof(*table));
+	SEEP_FREED struct seep_row *rows = seep_xcalloc(count, sizeof(*rows));
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct seep_live_process *process = lines[i].process;
+
+		table[i] = texts_of(live, &lines[i], total, utf8);
+		rows[i] = (struct seep_row){ process->sites,
+					     &process->profile->contexts[lines[i].context],
+					     table[i].name, table[i].place };
+	}
+	seep_rows_tell_apart(rows, count);
+	for (uint32_t i = 0; i < count; i++)
+		table[i].name = rows[i].name;
+	return table;
+}
+
+void seep_live_table_free(struct seep_live_texts *table, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		free(table[i].name);
+		free(table[i].place);
+	}
+	free(table);
 }

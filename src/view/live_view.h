@@ -17,11 +17,14 @@ struct seep_live_texts {
 	char *place;		      /* "src/load.c:12" */
 };
 
-/* @total: live bytes that the share is of. @utf8: block characters in the spark, else ASCII. */
-struct seep_live_texts seep_live_texts(const struct seep_live *live,
-				       const struct seep_live_line *line, uint64_t total,
-				       bool utf8);
-void seep_live_texts_done(struct seep_live_texts *texts);
+/*
+ * The texts of @count lines of one table, whose names are told apart, in new memory. @utf8: block
+ * characters in the spark, else ASCII.
+ */
+struct seep_live_texts *seep_live_table(const struct seep_live *live,
+					const struct seep_live_line *lines, uint32_t count,
+					bool utf8);
+void seep_live_table_free(struct seep_live_texts *table, uint32_t count);
 
 /* The name of the function to blame; "(no stack)" where there is none. */
 char *seep_live_name_text(const struct seep_live_process *process,

@@ -79,46 +79,60 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 static void add_line(struct seep_stack_lines *lines, const struct seep_profile_stack_entry *entry,
 		     char *note)
 {
-	*SEEP_APPEND(lines->items, lines->count) = (struct seep_stack_line){ entry, note };
+	*SEEP_APPEND(lines->items, lines->count) = (struct seep_stack_line){ entry, note, false };
 }
 
-/* What the function to blame called: "via std::vector<int>::push_back + 3 more frames". */
-static void add_plumbing(struct seep_stack_lines *lines, const struct seep_view *view,
-			 const struct seep_profile_stack_entry *stack, uint32_t first)
+/* What stands further in than entry @to: "via std::vector<int>::push_back + 3 more frames". */
+static void add_via(struct seep_stack_lines *lines, const struct seep_view *view,
+		    const struct seep_profile_stack_entry *stack, uint32_t from, uint32_t to)
 {
 	const struct seep_profile *profile = view->profile;
-	SEEP_FREED char *name = seep_frame_name(profile, &profile->frames[stack[first - 1].frame],
+	const uint32_t more = to - from - 1;
+	SEEP_FREED char *name = seep_frame_name(profile, &profile->frames[stack[to - 1].frame],
 						SEEP_NAME_BRIEF);
 
 	add_line(lines, NULL,
-		 first == 1 ? seep_xasprintf("via %s", name)
-			    : seep_xasprintf("via %s + %s", name,
-					     seep_things_text(first - 1, "more frame").text));
+		 more == 0 ? seep_xasprintf("via %s", name)
+			   : seep_xasprintf("via %s + %s", name,
+					    seep_things_text(more, "more frame").text));
+	lines->items[lines->count - 1].via = true;
+}
+
+static void add_gap(struct seep_stack_lines *lines, uint32_t frames)
+{
+	add_line(lines, NULL, seep_xasprintf("… %s", seep_things_text(frames, "frame").text));
 }
 
 static void add_frames(struct seep_stack_lines *lines, const struct seep_view *view,
 		       const struct seep_profile_stack_entry *stack, struct seep_stack_part part)
 {
 	const struct seep_site *of_frame = view->sites->of_frame;
-	const bool whole = view->options->full || part.end - part.first <= FRAMES_SHOWN;
-	uint32_t own = 0;
+	SEEP_FREED uint32_t *kept = seep_xcalloc(part.end, sizeof(*kept));
+	uint32_t count = 0, own = 0, next = part.first;
+	bool whole;
 
-	for (uint32_t i = part.first; i < part.end; i++) {
-		uint32_t gap = i;
+	for (uint32_t i = part.first; i < part.end; i++)
+		if (view->options->full || !seep_sites_passes(view->sites, stack, part, i))
+			kept[count++] = i;
+	whole = view->options->full || count <= FRAMES_SHOWN;
+	for (uint32_t k = 0; k < count; next = kept[k++] + 1) {
+		uint32_t gap = k;
 
-		while (!whole && gap >= part.first + FRAMES_INNER &&
-		       gap + FRAMES_OUTER < part.end &&
-		       (!of_frame[stack[gap].frame].own || own >= OWN_SHOWN))
+		while (!whole && gap >= FRAMES_INNER && gap + FRAMES_OUTER < count &&
+		       (!of_frame[stack[kept[gap]].frame].own || own >= OWN_SHOWN))
 			gap++;
 		/* One line says no more than the frame that it stands for. */
-		if (gap > i + 1) {
-			add_line(lines, NULL,
-				 seep_xasprintf("… %s", seep_things_text(gap - i, "frame").text));
-			i = gap;
+		if (gap > k + 1) {
+			k = gap;
+			add_gap(lines, kept[k] - next);
+		} else if (kept[k] > next) {
+			add_via(lines, view, stack, next, kept[k]);
 		}
-		own += of_frame[stack[i].frame].own;
-		add_line(lines, &stack[i], NULL);
+		own += of_frame[stack[kept[k]].frame].own;
+		add_line(lines, &stack[kept[k]], NULL);
 	}
+	if (next < part.end)
+		add_gap(lines, part.end - next);
 }
 
 void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_view *view,
@@ -132,7 +146,7 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 	if (view->options->full)
 		part = (struct seep_stack_part){ 0, stack_count };
 	if (part.first > 0)
-		add_plumbing(lines, view, stack, part.first);
+		add_via(lines, view, stack, 0, part.first);
 	lines->blamed = lines->count;
 	add_frames(lines, view, stack, part);
 	if (stack_count == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The largest call stacks. Each starts at the function to blame. The frames between it and the
- * allocator are summed up in one line ("via …"), frames before main are left out, and so is the
- * middle of a long stack, except for the program's own code.
+ * allocator are summed up in one line ("via …"), and so is library code between two of its callers;
+ * frames before main are left out, and so is the middle of a long stack, except for the program's
+ * own code.
  */
 #ifndef SEEP_VIEW_STACKS_VIEW_H
 #define SEEP_VIEW_STACKS_VIEW_H
@@ -14,6 +15,7 @@
 struct seep_stack_line {
 	const struct seep_profile_stack_entry *entry;
 	char *note;
+	bool via; /* the note is of library code that the next line's function called */
 };
 
 /* A call stack as it is shown. */

@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
-from harness import check_truth, contexts_of, functions, need, parse_truth, program, run_plain
+from harness import (
+    SOURCE, check_truth, contexts_of, functions, need, parse_truth, program, run_plain,
+)
 
 NAMES = [
     b"two words",
@@ -109,3 +111,45 @@ def test_the_working_directory_may_be_gone(seep):
     reports = [r for r in recordings.all() if contexts_of(r, "by_next")]
     assert len(reports) == 1
     check_truth(reports[0], truth)
+
+
+def blamed_for(seep, recording, size, *options):
+    """The line of the function to blame, and the lines behind it, of the stack of one such block."""
+    text = seep.command("report", recording, "--top", "50", *options).stdout.decode()
+    (stack,) = [part for part in text.split("\n\n") if f" {size} (" in part.split("\n")[0]]
+    lines = [line.split("  ")[0] for line in map(str.strip, stack.split("\n")[1:])]
+    return [line for line in lines if not line.startswith("via std::__")]
+
+
+def line_of(text):
+    lines = (SOURCE / "tests" / "programs" / "callables.cc").read_text().split("\n")
+    return 1 + next(i for i, line in enumerate(lines) if text in line)
+
+
+@pytest.mark.parametrize("lines", [True, False], ids=["debug", "release"])
+def test_what_the_library_calls_is_the_programs_own(seep, lines):
+    """With -O2 a job is part of std::function's code: the pool that runs it is not to blame."""
+    copy = seep.directory / "callables"
+    shutil.copy(program("callables"), copy)
+    if not lines:
+        subprocess.run([need("strip"), "--strip-debug", copy], check=True)
+    recording = seep.record([copy]).path
+    lambdas = [f"main::{{lambda:{line_of(f'keep({n}000)')}}}" if lines else f"main::{{lambda()#{i}}}"
+               for i, n in ((1, 1), (2, 2), (4, 6))]
+    pool = "(anon)::run_all"
+    for size, name in (("1000 B", lambdas[0]), ("2.0 KB", lambdas[1]),
+                       ("2.9 KB", "(anon)::Indexer::operator()")):
+        stack = [line for line in blamed_for(seep, recording, size) if line != "(anon)::keep"]
+        assert stack[0] == name, stack
+        assert pool in stack
+        assert not any("_M_invoke" in line for line in stack)
+    assert lambdas[2] in blamed_for(seep, recording, "5.9 KB")
+    assert blamed_for(seep, recording, "71.0 KB")[0] == "C++ emergency pool"
+
+
+def test_two_types_from_one_line_are_two_rows(seep):
+    recording = seep.record([program("callables")]).path
+    for size, name in (("3.9 KB", "Conn"), ("4.9 KB", "Invoice")):
+        stack = blamed_for(seep, recording, size)
+        assert stack[0].startswith(f"via std::make_shared<(anon)::{name}>"), stack
+        assert stack[1] == "(anon)::serve"

@@ -271,6 +271,67 @@ WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole)
 	assert_int_equal(part.end, 3);
 }
 
+static struct seep_stack_part trim_with(enum sample_frame changed, const char *function,
+					const char *file)
+{
+	struct seep_profile_context *c = &profile->contexts[0];
+
+	profile->frames[changed].function = function;
+	profile->frames[changed].file = file;
+	seep_sites_free(sites);
+	sites = seep_sites_new(profile);
+	return seep_sites_trim(sites, c->stack, c->stack_count);
+}
+
+/* The first context: new, allocate, push_back, load_rows, read_file, main. */
+WITH_SAMPLE(a_callable_that_was_inlined_into_the_library_is_to_blame)
+{
+	static const char invoker[] = "std::_Function_handler<void (), main::{lambda()#2}>::"
+				      "_M_invoke(std::_Any_data const&)";
+	struct seep_stack_part part = trim_with(S_LOAD_120, invoker, NULL);
+
+	assert_int_equal(part.first, 3);
+	assert_int_equal(part.end, 6);
+	assert_true(sites->of_frame[S_LOAD_120].own);
+	/* Not where the program's own function stands inside, and where lines are known. */
+	assert_int_equal(trim_with(S_READ_FILE, invoker, NULL).first, 3);
+	assert_int_equal(trim_with(S_LOAD_120, invoker, "/usr/include/c++/12/functional").first, 4);
+	assert_int_equal(trim_with(S_READ_FILE, invoker, "/usr/include/c++/12/functional").first,
+			 5);
+}
+
+WITH_SAMPLE(a_thread_whose_function_was_inlined_into_the_library_keeps_its_end)
+{
+	struct seep_profile_context *c = &profile->contexts[5];
+	struct seep_stack_part part;
+
+	profile->frames[S_WORKER] = (struct seep_profile_frame){
+		.module = 1,
+		.address = 0x2900,
+		.function = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<"
+			    "main::{lambda()#5}> > >::_M_run()",
+	};
+	seep_sites_free(sites);
+	sites = seep_sites_new(profile);
+	part = seep_sites_trim(sites, c->stack, c->stack_count);
+	assert_int_equal(part.first, 0);
+	assert_int_equal(part.end, 1);
+}
+
+WITH_SAMPLE(closures_that_names_do_not_tell_apart_are_functions_of_their_own)
+{
+	static const char shim[] = "core::ops::function::FnOnce::call_once{{vtable.shim}}";
+	struct seep_profile_context *c = &profile->contexts[0];
+
+	profile->frames[S_LOAD_131].function = shim;
+	profile->frames[S_LOAD_131].file = NULL;
+	assert_int_equal(trim_with(S_LOAD_120, shim, NULL).first, 4);
+	assert_int_not_equal(sites->of_frame[S_LOAD_120].function,
+			     sites->of_frame[S_LOAD_131].function);
+	c->stack_count = 4;
+	assert_int_equal(seep_sites_trim(sites, c->stack, c->stack_count).first, 3);
+}
+
 /* ---- flat ---------------------------------------------------------------------------------- */
 
 static const struct seep_flat_row *row_of(const struct seep_flat *flat, enum sample_frame frame)

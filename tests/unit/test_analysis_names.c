@@ -37,9 +37,59 @@ static const struct {
 	{ "app::T::operator std::vector<int>() const", "app::T::operator std::vector<int>",
 	  "app::T::operator std::vector<int>" },
 	{ "main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()",
-	  "main::{lambda(int)#1}::operator()" },
+	  "main::{lambda(int)#1}" },
 	{ "app::f(int)::{lambda()#2}::operator()() const", "app::f(int)::{lambda()#2}::operator()",
-	  "app::f(int)::{lambda()#2}::operator()" },
+	  "app::f(int)::{lambda()#2}" },
+	{ "auto main::{lambda(auto:1)#1}::operator()<int>(int) const",
+	  "main::{lambda(auto:1)#1}::operator()<int>", "main::{lambda(auto:1)#1}" },
+	{ "main::{lambda:37}::operator()", "main::{lambda:37}::operator()", "main::{lambda:37}" },
+	{ "main::$_0::operator()() const", "main::$_0::operator()", "main::$_0" },
+	{ "main::{lambda()#1}::operator()() const::local::f()",
+	  "main::{lambda()#1}::operator()() const::local::f",
+	  "main::{lambda()#1}::operator()() const::local::f" },
+	{ "app::main::{{closure}}", "app::main::{{closure}}", "app::main::{closure}" },
+	{ "app::main::{{closure:26}}", "app::main::{{closure:26}}", "app::main::{closure:26}" },
+	/* What the library was made to call. */
+	{ "std::_Function_handler<void (), main::{lambda()#2}>::_M_invoke(std::_Any_data const&)",
+	  "std::_Function_handler<void (), main::{lambda()#2}>::_M_invoke", "main::{lambda()#2}" },
+	{ "std::_Function_handler<app::Row (int), app::Maker>::_M_invoke(std::_Any_data const&, int&&)",
+	  "std::_Function_handler<app::Row (int), app::Maker>::_M_invoke",
+	  "app::Maker::operator()" },
+	{ "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#5}> > >"
+	  "::_M_run()",
+	  "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#5}> > >"
+	  "::_M_run",
+	  "main::{lambda()#5}" },
+	{ "void std::thread::_Invoker<std::tuple<app::(anonymous namespace)::Work, int> >"
+	  "::_M_invoke<0ul, 1ul>(std::_Index_tuple<0ul, 1ul>)",
+	  "std::thread::_Invoker<std::tuple<app::(anonymous namespace)::Work, int> >"
+	  "::_M_invoke<0ul, 1ul>",
+	  "app::(anon)::Work::operator()" },
+	{ "std::_Function_handler<void (), (anonymous namespace)::Indexer>::_M_invoke("
+	  "std::_Any_data const&)",
+	  "std::_Function_handler<void (), (anonymous namespace)::Indexer>::_M_invoke",
+	  "(anon)::Indexer::operator()" },
+	{ "void std::__invoke_impl<void, main::$_0&>(std::__invoke_other, main::$_0&)",
+	  "std::__invoke_impl<void, main::$_0&>", "main::$_0" },
+	{ "std::_Function_handler<std::unique_ptr<std::__future_base::_Result_base> (), "
+	  "std::__future_base::_Task_setter<std::unique_ptr<std::__future_base::_Result<app::Row> >, "
+	  "std::thread::_Invoker<std::tuple<app::run()::{lambda()#1}> >, app::Row> >::_M_invoke("
+	  "std::_Any_data const&)",
+	  "std::_Function_handler<std::unique_ptr<std::__future_base::_Result_base> (), "
+	  "std::__future_base::_Task_setter<std::unique_ptr<std::__future_base::_Result<app::Row> >, "
+	  "std::thread::_Invoker<std::tuple<app::run()::{lambda()#1}> >, app::Row> >::_M_invoke",
+	  "app::run()::{lambda()#1}" },
+	{ "<app::jobs::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}",
+	  "<app::jobs::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}",
+	  "app::jobs::{closure#0}" },
+	{ "std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>",
+	  "std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>",
+	  "app::main::{closure#0}" },
+	/* A return type that is spelled out. */
+	{ "decltype (::new ((void*)(0)) app::Row((declval<int>)())) std::construct_at<app::Row, int>("
+	  "app::Row*, int&&)",
+	  "std::construct_at<app::Row, int>", "std::construct_at<app::Row, int>" },
+	{ "decltype_of(int)", "decltype_of", "decltype_of" },
 	{ "app::f(int) const::local::g()", "app::f(int) const::local::g",
 	  "app::f(int) const::local::g" },
 	{ "void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)",
@@ -70,7 +120,7 @@ TEST(the_name_is_found_in_every_form)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct seep_name_part part = seep_function_name(names[i].function);
 		char *name = strndup(part.text, part.bytes);
-		char *brief = seep_function_short_name(names[i].function);
+		char *brief = seep_function_short_name(names[i].function, NULL);
 
 		assert_string_equal(name, names[i].name);
 		assert_string_equal(brief, names[i].brief);
@@ -87,35 +137,42 @@ TEST(every_prefix_of_a_name_is_read_safely)
 			const struct seep_name_part part = seep_function_name(cut);
 
 			assert_true(part.text >= cut && part.text + part.bytes <= cut + bytes);
-			free(seep_function_short_name(cut));
+			free(seep_function_short_name(cut, NULL));
 			(void)seep_function_is_library(cut);
 			(void)seep_function_is_allocator(cut);
-			seep_function_drop_arguments(cut);
-			assert_true(strlen(cut) <= bytes);
+			(void)seep_function_is_invoker(cut);
+			free(seep_function_brief_name(cut));
 			free(cut);
 		}
 	}
 }
 
-TEST(template_arguments_are_dropped_in_place)
+TEST(the_first_template_argument_stays)
 {
 	static const char *const cases[][2] = {
-		{ "vector<app::Row>::push_back", "vector<…>::push_back" },
-		{ "map<int, vector<char>>::at", "map<…>::at" },
-		{ "map<int, vector<char>>::node<3>::at", "map<…>::node<3>::at" },
+		{ "std::make_shared<Conn>", "std::make_shared<Conn>" },
+		{ "vector<app::Row>::push_back", "vector<app::Row>::push_back" },
+		{ "map<int, vector<char>>::at", "map<int, …>::at" },
+		{ "HashMap<K,V,S>::insert", "HashMap<K, …>::insert" },
+		{ "map<int, vector<char>>::node<3>::at", "map<int, …>::node<3>::at" },
+		{ "vector<ptr<Row, del>>::insert<Row const&>", "vector<ptr<Row, …>>::insert<…>" },
+		{ "a<b<c<d<e_>>>>", "a<b<c<d<…>>>>" },
+		{ "f<app::a_type_whose_name_is_longer_than_it_is_worth>", "f<…>" },
+		{ "std::function<void (int, char)>::operator()",
+		  "std::function<void (int, char)>::operator()" },
+		{ "f<main::{lambda(int, char)#1}, int>", "f<main::{lambda(int, char)#1}, …>" },
 		{ "app::operator<", "app::operator<" },
 		{ "app::operator<< <std::char>", "app::operator<< <std::char>" },
-		{ "ptr<app::Row>::operator->", "ptr<…>::operator->" },
-		{ "f<decltype(a->b)>::g", "f<…>::g" },
+		{ "ptr<app::Row>::operator->", "ptr<app::Row>::operator->" },
+		{ "f<decltype(a->b)>::g", "f<decltype(a->b)>::g" },
 		{ "vector<app::Row", "vector<…>" },
 		{ "<T as app::Trait>::call", "<T as app::Trait>::call" },
 		{ "", "" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *name = strdup(cases[i][0]);
+		char *name = seep_function_brief_name(cases[i][0]);
 
-		seep_function_drop_arguments(name);
 		assert_string_equal(name, cases[i][1]);
 		free(name);
 	}
@@ -132,6 +189,8 @@ TEST(libraries_are_told_by_the_path_of_the_name)
 		"<u64 as core::fmt::Display>::fmt",
 		"<[T] as alloc::borrow::ToOwned>::to_owned",
 		"std::rt::lang_start",
+		"decltype (::new ((void*)(0)) app::Row()) std::construct_at<app::Row>(app::Row*)",
+		"<app::jobs::{closure#0} as core::ops::function::FnOnce<()>>::call_once",
 	};
 	static const char *const others[] = {
 		"std::vector<int> app::load<char>(char const*)",
@@ -153,12 +212,48 @@ TEST(libraries_are_told_by_the_path_of_the_name)
 			fail_msg("%s", others[i]);
 }
 
+TEST(an_invoker_does_nothing_but_call_what_the_program_gave_it)
+{
+	static const char *const others[] = {
+		"std::_Function_handler<void (), main::{lambda()#1}>::_M_manager(std::_Any_data&)",
+		"std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#5}> > >"
+		"::~_State_impl()",
+		"std::_Function_handler<void (), void (*)()>::_M_invoke(std::_Any_data const&)",
+		"void std::__invoke_impl<void, void (app::Pool::*)(), app::Pool*>("
+		"std::__invoke_memfun_deref, void (app::Pool::*&&)(), app::Pool*&&)",
+		"void std::__invoke_impl<void, app::Row (*)(int), int>(std::__invoke_other, int)",
+		"void std::__invoke_impl<void, app::Row* (*)(int), int>(std::__invoke_other, int)",
+		"void std::__invoke_impl<void, std::function<void ()>&>(std::__invoke_other)",
+		"std::function<void ()>::operator()() const",
+		"std::make_shared<app::Row>()",
+		"<std::thread::spawn::{closure#1} as core::ops::function::FnOnce<()>>::call_once",
+		"<app::Job as core::ops::function::FnOnce<()>>::call_once",
+		"app::run<main::{lambda()#1}>(main::{lambda()#1})",
+	};
+
+	/* Named after something else than itself. */
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(seep_function_is_invoker(names[i].function),
+				 seep_function_is_library(names[i].function) &&
+					 !seep_function_is_library(names[i].brief));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (seep_function_is_invoker(others[i]))
+			fail_msg("%s", others[i]);
+	assert_true(seep_function_is_shim("core::ops::function::FnOnce::call_once{{vtable.shim}}"));
+	assert_false(seep_function_is_shim("core::ops::range::f"));
+}
+
 TEST(allocators_are_those_that_everybody_knows)
 {
 	assert_true(seep_function_is_allocator("operator new(unsigned long)"));
 	assert_true(seep_function_is_allocator("xmalloc"));
 	assert_false(seep_function_is_allocator("xmalloc_everything"));
 	assert_false(seep_function_is_allocator("my_alloc"));
+	assert_true(seep_function_says_alloc("co_alloc"));
+	assert_true(seep_function_says_alloc("app::Arena::alloc(unsigned long)"));
+	assert_true(seep_function_says_alloc("PyObject_Malloc"));
+	assert_false(seep_function_says_alloc("alloc_table"));
+	assert_false(seep_function_says_alloc("app::load(app::alloc)"));
 }
 
 TEST(startup_is_what_comes_before_main)

@@ -50,6 +50,27 @@ TEST(text_formats_are_as_agreed)
 	check_golden("csv", "export.csv", false);
 }
 
+TEST(a_callable_in_the_library_has_its_name_in_exports_too)
+{
+	static const char *const formats[] = { "folded", "speedscope", "callgrind" };
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		struct seep_profile *profile = sample_profile();
+		size_t bytes;
+		char *text;
+
+		profile->frames[S_READ_FILE].function =
+			"std::_Function_handler<void (), main::{lambda()#2}>::_M_invoke("
+			"std::_Any_data const&)";
+		profile->frames[S_READ_FILE].file = NULL;
+		text = exported(format_named(formats[i]), profile, SEEP_BY_CHOICE, &bytes);
+		assert_non_null(strstr(text, "main::{lambda()#2}"));
+		assert_null(strstr(text, "_M_invoke"));
+		free(text);
+		seep_profile_free(profile);
+	}
+}
+
 /* Release with pprof__profile__free_unpacked(). */
 static Pprof__Profile *as_pprof(const struct seep_profile *profile, int by)
 {

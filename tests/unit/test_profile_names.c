@@ -140,6 +140,27 @@ PROFILE_NAMES_TEST(a_second_time_changes_nothing)
 	assert_int_equal(profile->contexts[0].hash, hash);
 }
 
+PROFILE_NAMES_TEST(the_hash_stays_when_a_lambda_moves)
+{
+	static const char *const names[] = {
+		"main::{lambda}::operator()",
+		"main::{lambda:37}::operator()",
+		"main::{lambda:1234}::operator()",
+		"main::{lambda:x}::operator()",
+	};
+	uint64_t hashes[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		profile->frames[0].function = names[i];
+		profile->contexts[0].hash = 0;
+		seep_profile_hash_contexts(profile);
+		hashes[i] = profile->contexts[0].hash;
+	}
+	assert_int_equal(hashes[1], hashes[0]);
+	assert_int_equal(hashes[2], hashes[0]);
+	assert_int_not_equal(hashes[3], hashes[0]);
+}
+
 PROFILE_NAMES_TEST(a_module_that_cannot_be_read_says_why)
 {
 	profile->modules[0].path = seep_profile_strdup(profile, "/nonexistent/lib.so");

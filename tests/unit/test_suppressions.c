@@ -97,6 +97,37 @@ TEST(a_rule_matches_what_it_says)
 	seep_profile_free(profile);
 }
 
+TEST(a_rule_matches_a_lambda_that_moved)
+{
+	static const struct {
+		const char *function;
+		const char *rule;
+		bool matches;
+	} cases[] = {
+		{ "main::{lambda:37}::operator()", "fun:main::{lambda}::operator()", true },
+		{ "main::{lambda:37}::operator()", "fun:main::{lambda:37}::operator()", true },
+		{ "main::{lambda:37}::operator()", "fun:main::{lambda:38}::operator()", false },
+		{ "main::{lambda:37}::operator()", "fun:main::{lambda}", false },
+		{ "app::f::{{closure:2}}", "fun:app::f::{{closure}}", true },
+		{ "app::f::{{closure:2}}",
+		  "fun:_ZN3app1f28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", true },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct seep_profile *profile = sample_profile();
+		char rule[256];
+
+		profile->frames[S_LOAD_120].function = cases[i].function;
+		(void)snprintf(rule, sizeof(rule), "{\na\nMemcheck:Leak\n...\n%s\n...\n}",
+			       cases[i].rule);
+		if ((effect_of(rule, profile, 0, SEEP_VERDICT_LOST) == SEEP_IS_SUPPRESSED) !=
+		    cases[i].matches)
+			fail_msg("%s: should %smatch", cases[i].rule,
+				 cases[i].matches ? "" : "not ");
+		seep_profile_free(profile);
+	}
+}
+
 /* "{ a Memcheck:Leak fun:SYMBOL fun:f }" fits blocks of just one kind, if SYMBOL allocates. */
 TEST(each_allocation_function_is_of_one_kind)
 {

@@ -11,13 +11,15 @@
 #include "analysis/keep.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
+#include "view/alike.h"
+#include "view/frame_text.h"
 #include "view/stacks_view.h"
 #include "view/tree_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
 enum { FRAMES_MAX = 128, CONTEXTS_MAX = 64, END = -1 };
-enum { APP = 1, LIBC, LIBSTDCXX, INSTALLED };
+enum { APP = 1, LIBC, LIBSTDCXX, INSTALLED, LOADER };
 
 static struct seep_profile *profile;
 static struct seep_sites *sites;
@@ -31,6 +33,7 @@ static int setup(void **state)
 		"/usr/lib/x86_64-linux-gnu/libc.so.6",
 		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
 		"/usr/lib/x86_64-linux-gnu/libui.so.1",
+		"/lib64/ld-linux-x86-64.so.2",
 	};
 
 	(void)state;
@@ -181,6 +184,29 @@ VIEW_TEST(what_allocates_for_two_callers_or_for_itself_is_no_wrapper)
 	assert_false(sites->of_frame[load].plumbing);
 }
 
+VIEW_TEST(a_wrapper_by_name_gives_way_to_few_callers)
+{
+	const int co_alloc = frame(APP, "co_alloc"), newlen = frame(APP, "_sdsnewlen");
+	const int node = frame(APP, "_make_node"), grow_alloc = frame(APP, "grow_alloc");
+	const int main = frame(APP, "main");
+
+	for (int i = 0; i < 8; i++)
+		stack(1, 5, frame(APP, "other"), main, END);
+	stack(1, 100, co_alloc, frame(APP, "session"), main, END);
+	stack(1, 20, newlen, frame(APP, "set_name"), main, END);
+	stack(1, 30, newlen, frame(APP, "set_value"), main, END);
+	/* One kind of thing; and one that does more. */
+	stack(1, 16, node, frame(APP, "insert"), main, END);
+	stack(1, 16, node, frame(APP, "append"), main, END);
+	stack(1, 16, grow_alloc, frame(APP, "push"), main, END);
+	stack(1, 32, frame(APP, "copy"), grow_alloc, frame(APP, "push"), main, END);
+	look();
+	assert_string_equal(blamed(8), "session");
+	assert_string_equal(blamed(9), "set_name");
+	assert_string_equal(blamed(11), "_make_node");
+	assert_string_equal(blamed(13), "grow_alloc");
+}
+
 VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too)
 {
 	const int xmalloc = frame(APP, "xmalloc");
@@ -225,6 +251,23 @@ VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself)
 	look();
 	seep_view_add_start_at(&view);
 	assert_says(&view.head, "Start at work (app): ", true);
+}
+
+VIEW_TEST(what_libstdcxx_keeps_for_exceptions_is_told)
+{
+	const int pool = frame(LIBSTDCXX, NULL), other = frame(LIBSTDCXX, NULL);
+	const int loader = frame(LOADER, "call_init");
+	char *names[2];
+
+	stack(1, 71 << 10, pool, loader, END);
+	stack(1, 10, other, frame(APP, "work"), END);
+	stack(1, 10, pool, END);
+	names[0] = seep_frame_name(profile, &profile->frames[pool], SEEP_NAME_BRIEF);
+	names[1] = seep_frame_name(profile, &profile->frames[other], SEEP_NAME_BRIEF);
+	assert_string_equal(names[0], "C++ emergency pool");
+	assert_string_equal(names[1], "libstdc++.so.6 + 0x1001");
+	free(names[0]);
+	free(names[1]);
 }
 
 VIEW_TEST(the_place_to_start_at_fits_any_terminal)
@@ -302,6 +345,56 @@ VIEW_TEST(own_code_is_never_among_what_is_left_out)
 	seep_stacks_view_done(&stacks);
 }
 
+VIEW_TEST(library_code_between_two_callers_is_one_line)
+{
+	const int job = frame(APP, "main::{lambda:37}::operator()");
+	const int impl = frame(APP, "std::__invoke_impl<void, void (*)()>");
+	const int invoke = frame(APP, "std::_Function_handler<void (), void (*)()>::_M_invoke()");
+	const int call = frame(APP, "std::function<void ()>::operator()() const");
+	const int sort = frame(LIBC, "qsort");
+	const int work = frame(APP, "Pool::work()"), run = frame(APP, "run");
+	struct seep_tree_view rows;
+	struct seep_stacks_view stacks;
+	const struct seep_stack_lines *lines;
+
+	stack(1, 10, job, impl, invoke, call, work, sort, run, call, END);
+	look();
+	seep_stacks_view_init(&stacks, &view, 1);
+	lines = &stacks.items[0].stack;
+	assert_int_equal(lines->count, 6);
+	assert_int_equal(lines->items[0].entry->frame, job);
+	assert_string_equal(lines->items[1].note,
+			    "via std::function<void ()>::operator() + 2 more frames");
+	assert_true(lines->items[1].via);
+	assert_int_equal(lines->items[2].entry->frame, work);
+	assert_string_equal(lines->items[3].note, "via qsort");
+	assert_int_equal(lines->items[4].entry->frame, run);
+	assert_string_equal(lines->items[5].note, "… 1 frame");
+	seep_stacks_view_done(&stacks);
+	seep_tree_view_init(&rows, &view);
+	assert_int_equal(rows.count, 3);
+	assert_int_equal(rows.tree->nodes[rows.rows[0].node].entry.frame, run);
+	assert_int_equal(rows.tree->nodes[rows.rows[2].node].entry.frame, job);
+	seep_tree_view_done(&rows);
+	options.full = true;
+	seep_view_done(&view);
+	seep_view_init(&view, profile, sites, &options);
+	seep_stacks_view_init(&stacks, &view, 1);
+	assert_int_equal(stacks.items[0].stack.count, 8);
+	seep_stacks_view_done(&stacks);
+}
+
+VIEW_TEST(library_code_alone_stays_whole)
+{
+	struct seep_stacks_view stacks;
+
+	stack(1, 10, frame(LIBC, "a"), frame(LIBC, "b"), frame(LIBC, "c"), END);
+	look();
+	seep_stacks_view_init(&stacks, &view, 1);
+	assert_int_equal(stacks.items[0].stack.count, 3);
+	seep_stacks_view_done(&stacks);
+}
+
 VIEW_TEST(the_tree_is_rows_from_the_top)
 {
 	const int main = frame(APP, "main"), parse = frame(APP, "parse");
@@ -318,6 +411,63 @@ VIEW_TEST(the_tree_is_rows_from_the_top)
 	assert_string_equal(rows.rows[3].prefix, "└─ ");
 	assert_int_equal(rows.tree->nodes[rows.rows[2].node].value, 30);
 	seep_tree_view_done(&rows);
+}
+
+/* ---- rows that read alike -------------------------------------------------------------------- */
+
+VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
+{
+	static const char *const wanted[] = {
+		"step, via std::make_shared<Conn>", /* the type */
+		"step, via std::make_shared<Invoice>",
+		"work, from main:12", /* the caller, or the first that differs */
+		"work, from main:14",
+		"load, from get",
+		"load, from put",
+		"job, thread io", /* the thread */
+		"job, thread cpu",
+		"main, at 0x1234", /* the place */
+		"main, at 0x5678",
+		"alone",
+	};
+	enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
+	const int step = frame(APP, "step"), work = frame(APP, "work"), load = frame(APP, "load");
+	const int job = frame(APP, "job"), both = frame(APP, "both"), alone = frame(APP, "alone");
+	const int main[] = { frame(APP, "main"), frame(APP, "main") };
+	struct seep_row *rows = seep_xcalloc(ROWS, sizeof(*rows));
+
+	stack(1, 1, frame(APP, "std::make_shared<Conn>()"), step, END);
+	stack(1, 1, frame(APP, "std::make_shared<Invoice>()"), step, END);
+	profile->frames[main[0]].line = 12;
+	profile->frames[main[1]].line = 14;
+	stack(1, 1, work, main[0], END);
+	stack(1, 1, work, main[1], END);
+	stack(1, 1, load, both, frame(LIBC, "qsort"), frame(APP, "get"), END);
+	stack(1, 1, load, both, frame(LIBC, "qsort"), frame(APP, "put"), END);
+	stack(1, 1, job, END)->thread = seep_profile_strdup(profile, "io");
+	stack(1, 1, job, END)->thread = seep_profile_strdup(profile, "cpu");
+	profile->frames[main[0]].address = 0x1234;
+	profile->frames[main[1]].address = 0x5678;
+	stack(1, 1, main[0], END);
+	stack(1, 1, main[1], END);
+	stack(1, 1, alone, END);
+	look();
+	for (uint32_t i = 0; i < ROWS; i++)
+		rows[i] = (struct seep_row){ sites, &profile->contexts[i], seep_xstrdup(blamed(i)),
+					     seep_xstrdup("app") };
+	seep_rows_tell_apart(rows, ROWS);
+	for (uint32_t i = 0; i < ROWS; i++)
+		assert_string_equal(rows[i].name, wanted[i]);
+	/* Of another place, or of no stack: as they are. */
+	free(rows[10].name);
+	free(rows[9].place);
+	rows[10].name = seep_xstrdup(rows[9].name);
+	rows[9].place = seep_xstrdup("lib");
+	rows[8].context = rows[7].context = NULL;
+	seep_rows_tell_apart(rows, ROWS);
+	assert_string_equal(rows[10].name, "main, at 0x5678");
+	seep_rows_tell_apart(rows, 0);
+	seep_rows_free(rows, ROWS);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
