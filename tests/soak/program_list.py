@@ -150,13 +150,15 @@ def postgres(run):
     run.as_user("postgres")
     binaries = postgres_bin()
     data = run.shared / "data"
-    as_postgres = {"user": "postgres", "group": "postgres", "extra_groups": []}
+    as_postgres = {"user": "postgres", "group": "postgres", "extra_groups": []} if run.user else {}
     if not data.exists():
-        os.chown(run.shared, run.user.pw_uid, run.user.pw_gid)
-        run.client(binaries / "initdb", "-D", data, "-A", "trust", "-N", "-E", "UTF8", "--locale",
+        if run.user:
+            os.chown(run.shared, run.user.pw_uid, run.user.pw_gid)
+        run.client(binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale",
                    "C.UTF-8", **as_postgres)  # fmt: skip
     shutil.copytree(data, run.work / "data")
-    run.client("chown", "-R", "postgres:", run.work / "data")
+    if run.user:
+        run.client("chown", "-R", "postgres:", run.work / "data")
     run.client("chmod", "0700", run.work / "data")
     run.start([binaries / "postgres", "-D", run.work / "data", "-k", run.work, "-p", run.port,
                "-c", "listen_addresses=", "-c", "fsync=off", "-c", "jit=on",

@@ -113,7 +113,10 @@ class Run:
     # ---- starting and stopping --------------------------------------------------------------
 
     def as_user(self, name):
-        """From now on programs are started as this user, who owns the run's folders."""
+        """From now on programs are started as this user, who owns the run's folders; unless root started
+        us they are ours."""
+        if os.geteuid() != 0:
+            return
         self.user = pwd.getpwnam(name)
         for path in [self.folder, *self.folder.iterdir(), self.ledgers]:
             os.chown(path, self.user.pw_uid, self.user.pw_gid)
