@@ -27,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEPT_BLOCKS (UINT64_C(1) << 16) /* of a result that is copied */
+#define KEPT_BLOCKS (UINT64_C(1) << 16)	     /* of a result that is copied */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
 #define KEPT_MOST_BYTES (UINT64_C(4) << 30)
 
