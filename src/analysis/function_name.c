@@ -94,7 +94,7 @@ static const char *skip_parameters(const char *text)
 	return seep_begins_with(text, "::") ? text + 2 : NULL;
 }
 
-/* Past a return type that the compiler spells out: "decltype (::new ((void*)0) T) std::f<T>(T*)". */
+/* Past a return type that is spelt out: "decltype (::new ((void*)0) T) std::f<T>(T*)". */
 static const char *skip_decltype(const char *function)
 {
 	const char *at = function;
@@ -531,7 +531,8 @@ bool seep_function_says_alloc(const char *function)
 {
 	const struct seep_name_part name = seep_function_name(function);
 
-	return name.bytes > 5 && strncasecmp(name.text + name.bytes - 5, "alloc", 5) == 0;
+	return name.bytes > 5 && strncasecmp(name.text + name.bytes - 5, "alloc", 5) == 0 &&
+	       (name.bytes < 7 || strncasecmp(name.text + name.bytes - 7, "dealloc", 7) != 0);
 }
 
 bool seep_function_is_startup(const char *function)

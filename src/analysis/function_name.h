@@ -48,7 +48,7 @@ bool seep_function_is_library(const char *function);
  */
 bool seep_function_is_invoker(const char *function);
 
-/* The same of Rust's, whose older names do not tell what they call: each is a function of its own. */
+/* The same of Rust's, whose older names do not tell what they call: each is one of its own. */
 bool seep_function_is_shim(const char *function);
 
 /* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */

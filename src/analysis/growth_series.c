@@ -282,10 +282,9 @@ static void meet_rise(struct seep_growth_series *series, uint64_t after_ns, uint
 	if (slice == series->slice) {
 		*newest = core_smaller(*newest, bytes);
 	} else {
-		for (int i = 0; i < SEEP_GROWTH_NEEDED; i++)
-			if (slice - series->slice >= SEEP_GROWTH_NEEDED)
-				series->slices[i] = bytes;
-		*newest = bytes;
+		/* Those without a reading, too. */
+		for (uint64_t i = 0; i < SEEP_GROWTH_NEEDED && i < slice - series->slice; i++)
+			series->slices[(slice - i) % SEEP_GROWTH_NEEDED] = bytes;
 		series->slice = slice;
 	}
 	if (!series->growing || !length_ns)

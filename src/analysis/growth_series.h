@@ -50,8 +50,8 @@ struct seep_growth_series {
 	uint64_t rose_bytes; /* by then */
 	uint64_t pause_ns;   /* the longest between two such rises */
 	/*
-	 * It grew, and has not for after_ns and twice as long as it ever paused: it may have reached
-	 * its size. Growth that goes on is what it was before.
+	 * It grew, and has not for after_ns nor three times as long as it ever paused: it may have
+	 * reached its size. Growth that goes on is what it was before.
 	 */
 	bool resting;
 };

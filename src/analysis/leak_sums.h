@@ -12,7 +12,7 @@
 struct seep_leak_sum {
 	uint64_t hash;
 	const struct seep_profile_leak *leak; /* the largest; NULL: all go with other leaks */
-	/* Of what goes with others, those of the largest of these: either may lead in the next run. */
+	/* Of what goes with others, the largest's: either may lead in the next run. */
 	uint64_t blocks;
 	uint64_t bytes;
 };

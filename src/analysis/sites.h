@@ -20,7 +20,7 @@ struct seep_site {
 	bool startup;	/* comes before main or a thread's function, by its name */
 	bool allocator; /* allocates what its caller asked for: operator new, a wrapper of malloc */
 	bool plumbing;	/* library but no invoker, or allocator: who to blame is further out */
-	bool own; /* the program's own code: no library but an invoker, not installed with the system */
+	bool own; /* the program's: no library but an invoker, not installed with the system */
 };
 
 struct seep_sites {
@@ -45,11 +45,11 @@ struct seep_stack_part {
 };
 
 /*
- * The part of a stack worth reading. First is the function
- * to blame: the innermost with a name that is not plumbing; without such a one the innermost that
- * is not plumbing, and when all are, the innermost shim, or 0. Code of the system does not take the blame from the
- * program's own code that has no name. End leaves out what comes before main or a thread's
- * function. Both are 0 for an empty stack.
+ * The part of a stack worth reading. First is the function to blame: the innermost with a name
+ * that is not plumbing; without such a one the innermost that is not plumbing, and when all are,
+ * the innermost shim, or 0. Code of the system does not take the blame from the program's own code
+ * that has no name. End leaves out what comes before main or a thread's function. Both are 0 for an
+ * empty stack.
  */
 struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 				       const struct seep_profile_stack_entry *stack,

@@ -56,23 +56,34 @@ const char *seep_suppression_allocation(unsigned kind)
 	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC][0];
 }
 
-/* As it is; a lambda also without its line, which is another one in the next build. */
-static bool fits_function(struct core_glob pattern, const char *demangled, const char *function)
+static bool fits_name(struct core_glob pattern, const char *demangled, const char *function)
 {
 	const struct seep_name_part name = seep_function_name(function);
-	SEEP_FREED char *plain = NULL;
-	size_t line = 0;
-	const char *at = function;
 
-	if (fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes) ||
-	    (demangled && strcmp(demangled, function) == 0))
+	return fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes) ||
+	       (demangled && strcmp(demangled, function) == 0);
+}
+
+/* As it is; lambdas also without their lines, which are other ones in the next build. */
+static bool fits_function(struct core_glob pattern, const char *demangled, const char *function)
+{
+	SEEP_FREED char *plain = NULL;
+	char *out;
+
+	if (fits_name(pattern, demangled, function))
 		return true;
-	while (*at != '\0' && (line = seep_name_line_bytes(function, at)) == 0)
-		at++;
-	if (line == 0)
+	if (!strchr(function, ':'))
 		return false;
-	plain = seep_xasprintf("%.*s%s", (int)(at - function), function, at + line);
-	return fits_function(pattern, demangled, plain);
+	out = plain = seep_xstrdup(function);
+	for (const char *at = function; *at;) {
+		const size_t line = seep_name_line_bytes(function, at);
+
+		at += line;
+		if (!line)
+			*out++ = *at++;
+	}
+	*out = '\0';
+	return out < plain + strlen(function) && fits_name(pattern, demangled, plain);
 }
 
 bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,

@@ -170,7 +170,10 @@ static bool is_family(const struct tally *tally)
 	       tally->sizes >= FAMILY_SIZES && 2 * tally->sizes >= tally->callers;
 }
 
-/* However few call it: a profile of a moment ago has not met the others yet. */
+/*
+ * However few call it: a profile of a moment ago has not met the others yet. An underscore is how C
+ * programs name what stands behind a function of theirs; a name that is not demangled is none.
+ */
 static bool is_named_like_one(const struct search *s, uint32_t function)
 {
 	const struct tally *tally = &s->tallies[function];
@@ -179,7 +182,8 @@ static bool is_named_like_one(const struct search *s, uint32_t function)
 
 	return name != NULL && is_always_first(tally) &&
 	       (seep_function_says_alloc(name) ||
-		(*name == '_' && tally->callers >= NAMED_CALLERS && tally->sizes >= NAMED_SIZES));
+		(*name == '_' && name[1] != 'Z' && name[1] != 'R' &&
+		 tally->callers >= NAMED_CALLERS && tally->sizes >= NAMED_SIZES));
 }
 
 static bool is_wrapper(const struct search *s, uint32_t function)

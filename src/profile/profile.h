@@ -87,11 +87,11 @@ struct seep_profile_growth {
 	uint8_t confidence; /* 1 low, 2 medium, 3 high */
 	uint64_t since_ns;  /* monotonic: when it began, or when the oldest stale block was there */
 	uint64_t until_ns;  /* when it was seen last */
-	uint64_t
-		quiet_ns; /* since then, while it is watched; 0: it goes on, or that is not known */
-	bool returned;	  /* it grew until then, and was given back */
-	uint64_t bytes;	  /* by which it grew, or that are stale */
-	uint64_t blocks;  /* that are stale; of growth 0 */
+	/* Since then, while it is watched; 0: it goes on, or that is not known. */
+	uint64_t quiet_ns;
+	bool returned;	     /* it grew until then, and was given back */
+	uint64_t bytes;	     /* by which it grew, or that are stale */
+	uint64_t blocks;     /* that are stale; of growth 0 */
 	uint64_t freed_late; /* blocks that were stale once, and then freed */
 	char *evidence;	     /* one sentence */
 };

@@ -25,8 +25,9 @@ struct chains {
 	struct seep_sites *sites;
 	struct seep_elf *elf; /* of the module whose variables were named last, or NULL */
 	const struct seep_profile_module *module;
-	uint32_t
-		*came_from; /* by number of a block of the result, + 1: what a search met it from */
+	/* Of a search for a circle. By number of a block of the result, + 1: what it was met from. */
+	uint32_t *came_from;
+	uint32_t *queue, met; /* blocks that were met */
 };
 
 /* What allocated it, or NULL. */
@@ -125,13 +126,14 @@ static uint64_t number_of(const struct chains *c, uint64_t address)
  * A shortest circle of pointers that leads from the block @start back to it: breadth first, as far
  * as lost blocks go. Its blocks are left in came_from, from @start inwards. Returns how many.
  */
-static uint32_t find_circle(const struct chains *c, uint32_t start)
+static uint32_t find_circle(struct chains *c, uint32_t start)
 {
 	const struct scan_result *result = &c->scan->result;
-	SEEP_FREED uint32_t *queue = seep_xcalloc(result->block_count, sizeof(*queue));
-	uint32_t first = 0, end = 0, count = 1;
+	uint32_t *queue = c->queue, first = 0, end = 0, count = 1;
 
-	memset(c->came_from, 0, result->block_count * sizeof(*c->came_from));
+	/* What the search before has met. */
+	while (c->met)
+		c->came_from[queue[--c->met]] = 0;
 	queue[end++] = start;
 	for (; first < end && !c->came_from[start]; first++)
 		for (uint32_t e = result->first_edge[queue[first]];
@@ -144,6 +146,7 @@ static uint32_t find_circle(const struct chains *c, uint32_t start)
 			if (to != start)
 				queue[end++] = to;
 		}
+	c->met = end;
 	if (!c->came_from[start])
 		return 0;
 	for (uint32_t i = c->came_from[start] - 1; i != start; i = c->came_from[i] - 1)
@@ -161,7 +164,8 @@ static void begin_chain(const struct chains *c, struct seep_profile_leak *leak, 
 	leak->chain = seep_profile_calloc(c->profile, leak->chain_count + 1, sizeof(*leak->chain));
 	if (!is_long)
 		return;
-	seep_strbuf_addf(&more, "%zu more blocks", count - 2 * HALF);
+	seep_strbuf_addf(&more, "%zu more block%s", count - 2 * HALF,
+			 count - 2 * HALF == 1 ? "" : "s");
 	leak->chain[HALF].from = seep_profile_strdup(c->profile, more.text);
 }
 
@@ -175,7 +179,7 @@ static struct seep_profile_link *link_at(const struct seep_profile_leak *leak, s
 }
 
 /* What points to the first block of a cycle, from there outward, back to the block itself. */
-static void add_circle(const struct chains *c, struct seep_profile_leak *leak, uint64_t address)
+static void add_circle(struct chains *c, struct seep_profile_leak *leak, uint64_t address)
 {
 	const struct scan_result *result = &c->scan->result;
 	const uint64_t start = number_of(c, address);
@@ -280,12 +284,14 @@ void seep_leak_chains_add(struct seep_profile *profile, const struct seep_leak_s
 			  uint64_t address)
 {
 	SEEP_FREED uint32_t *came_from = seep_xcalloc(scan->result.block_count, sizeof(*came_from));
+	SEEP_FREED uint32_t *queue = seep_xcalloc(scan->result.block_count, sizeof(*queue));
 	struct chains c = {
 		.profile = profile,
 		.scan = scan,
 		.marked = &scan->marked,
 		.sites = seep_sites_new(profile),
 		.came_from = came_from,
+		.queue = queue,
 	};
 
 	for (uint32_t i = 0; i < profile->leak_count && address == 0; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libiberty's callback interface is used because it can be left in the middle: neither demangler
- * holds memory then, so a jump ends an endless name: out of the callback where its text grows, out
- * of a timer's signal where nothing comes (a pack of types in each other takes 2^n steps).
+ * libiberty's callback interface is used because it can be left in the middle, by a jump: out of the
+ * callback where the text of an endless name grows, out of a timer's signal where nothing comes (a
+ * pack of types in each other takes 2^n steps). Neither demangler holds memory then, but for
+ * Rust's, for names in other alphabets.
  */
 #include "symbol/demangle.h"
 
@@ -73,7 +74,16 @@ static bool demangle_into(struct output *out, const char *name, bool is_timed)
 	return is_done;
 }
 
-/* Not at all where no timer is to be had. */
+/* Of Rust's "u10bcher_kva", whose letters are put together in memory. */
+static bool has_other_letters(const char *name)
+{
+	for (const char *at = name; (at = strchr(at, 'u')) != NULL; at++)
+		if (at[1] >= '0' && at[1] <= '9')
+			return name[1] == 'R';
+	return false;
+}
+
+/* Not at all where no timer is to be had, or its signal might come in malloc(). */
 static bool demangle_in_time(struct output *out, const char *name)
 {
 	const struct itimerspec most = { .it_value.tv_nsec = TIME_MAX_NS };
@@ -84,7 +94,7 @@ static bool demangle_in_time(struct output *out, const char *name)
 	bool is_done;
 
 	event._sigev_un._tid = gettid();
-	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0)
+	if (has_other_letters(name) || timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0)
 		return false;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGVTALRM);

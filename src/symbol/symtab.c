@@ -117,8 +117,12 @@ const char *seep_symtab_object(const struct seep_elf *elf, uint64_t address, uin
 			if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT &&
 			    address - symbol.st_value < symbol.st_size &&
 			    symbol.st_shndx != SHN_UNDEF) {
+				const char *name = seep_elf_table_string(&symbols, symbol.st_name);
+
+				if (!name || !*name)
+					continue;
 				*ret_offset = address - symbol.st_value;
-				return seep_elf_table_string(&symbols, symbol.st_name);
+				return name;
 			}
 	}
 	return NULL;

@@ -2,10 +2,11 @@
 /*
  * To show what an epoll has, the kernel waits for its lock, and no signal ends that; who holds it may
  * wait for a page that nobody will ever bring. So a process of ours reads, which is left behind if
- * it has nothing to say for too long.
+ * it takes too long.
  */
 #include "target/kernel_held.h"
 
+#include "base/clock.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "ledger/ledger_blocks.h"
@@ -24,7 +25,8 @@
 
 enum {
 	FILES_MAX = 1 << 17, /* descriptors that are looked at: 0.2 s */
-	SILENCE_MS = 2000,
+	WORDS_MAX = 1 << 20,
+	READING_MS = 2000,
 	TEXT_BYTES = 1 << 16,
 	LINE_BYTES = 256, /* at most; the kernel's have some 90 */
 	LEAST_ADDRESS = 1 << 16,
@@ -36,7 +38,7 @@ static void take_word(const char *line, const char *key, uint64_t **words, size_
 	const char *at = strstr(line, key);
 	const uint64_t word = at ? strtoull(at + strlen(key), NULL, 16) : 0;
 
-	if (word >= LEAST_ADDRESS && !(word >> LEDGER_ADDRESS_BITS))
+	if (word >= LEAST_ADDRESS && !(word >> LEDGER_ADDRESS_BITS) && *count < WORDS_MAX)
 		*SEEP_APPEND(*words, *count) = word;
 }
 
@@ -119,12 +121,16 @@ static bool listen_to(int from, struct seep_kernel_held *held)
 {
 	struct pollfd wanted = { .fd = from, .events = POLLIN };
 	SEEP_FREED char *text = seep_xmalloc(TEXT_BYTES);
+	const uint64_t end_ns = seep_monotonic_ns() + READING_MS * SEEP_NS_PER_MS;
 	size_t have = 0;
 	ssize_t got = 0;
 
 	do {
+		const uint64_t now_ns = seep_monotonic_ns();
+
 		have = take_lines(text, have + (size_t)got, held);
-		if (poll(&wanted, 1, SILENCE_MS) <= 0)
+		if (now_ns >= end_ns || held->epoll_count == WORDS_MAX ||
+		    poll(&wanted, 1, (int)((end_ns - now_ns) / SEEP_NS_PER_MS) + 1) <= 0)
 			return false;
 		got = read(from, text + have, TEXT_BYTES - have);
 	} while (got > 0);

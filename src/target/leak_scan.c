@@ -499,6 +499,8 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 		seep_result_keep(&scan->result);
 		seep_memory_close(scan->private->memory);
 		scan->private->memory = NULL;
+		scan->marked.blocks = NULL;
+		scan->marked.private = NULL;
 	}
 	*ret_scan = scan;
 	return 0;

@@ -93,15 +93,15 @@ static bool pagemap_read(struct seep_present_pages *pages, uint64_t begin, uint6
 {
 	uint64_t entries[AT_ONCE / 8];
 
-	if (pages->pages_left < (end - begin) >> PAGE_SHIFT)
-		return false;
-	pages->pages_left -= (end - begin) >> PAGE_SHIFT;
 	while (begin < end && !(how & FIRST && found->count)) {
 		uint64_t count = (end - begin) >> PAGE_SHIFT;
 		ssize_t got;
 
 		if (count > AT_ONCE / 8)
 			count = AT_ONCE / 8;
+		if (pages->pages_left < count)
+			return false;
+		pages->pages_left -= count;
 		got = pread(pages->fd, entries, (size_t)count * sizeof(entries[0]),
 			    (off_t)((begin >> PAGE_SHIFT) * sizeof(entries[0])));
 		if (got < (ssize_t)sizeof(entries[0]))

@@ -37,7 +37,7 @@ static void finish_resize(const struct seep_resizes *resizes, uint64_t offset,
 		    (ssize_t)sizeof(cache))
 			break;
 	}
-	if (!tries)
+	if (cache.resizing)
 		seep_texts_take(resizes->caveats,
 				seep_xasprintf("thread %d was in realloc() and did not leave it: "
 					       "what its block points to may look lost",

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /*
- * Items that have words of their own, registers for instance, are at no address: "begin" has this bit, and the
- * rest counts the bytes of such words.
+ * Items that have words of their own, registers for instance, are at no address: "begin" has this
+ * bit, and the rest is the number of bytes of all such words before.
  */
 #define SEEP_ROOTS_NO_ADDRESS (UINT64_C(1) << 62)
 

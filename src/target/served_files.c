@@ -115,10 +115,11 @@ void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
 	struct devices devices;
 
 	*ret_ranges = (struct seep_ranges){ 0 };
-	if ((seep_procfs_status((uint32_t)pid, &status) && status.uid == geteuid() &&
-	     status.real_uid == geteuid()) ||
-	    seep_maps_read(pid, &maps, NULL) < 0)
+	if (seep_procfs_status((uint32_t)pid, &status) && status.uid == geteuid() &&
+	    status.real_uid == geteuid())
 		return;
+	if (seep_maps_read(pid, &maps, NULL) < 0)
+		seep_ranges_add(ret_ranges, 0, UINT64_MAX);
 	devices = find_devices(pid);
 	for (size_t i = 0; i < maps.count; i++) {
 		const struct seep_mapping *mapping = &maps.items[i];
@@ -131,12 +132,27 @@ void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
 	free(devices.items);
 }
 
+/* Of btrfs a mount has another device than its files. */
+static bool is_mount_served(pid_t pid, uint64_t mount)
+{
+	SEEP_FREED char *text = seep_procfs_read((uint32_t)pid, "mountinfo", NULL);
+	char *rest = text, *line;
+
+	while (rest && (line = strsep(&rest, "\n")))
+		if (*line && strtoull(line, NULL, 10) == mount)
+			return is_served(line, false);
+	return true;
+}
+
 bool seep_served_is(int fd, pid_t pid)
 {
-	struct devices devices = find_devices(pid);
+	const struct devices devices = find_devices(pid);
 	struct statx st;
-	const bool is_known = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) == 0 &&
-			      has(&devices, device(st.stx_dev_major, st.stx_dev_minor));
+	const bool is_seen = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) ==
+			     0;
+	const bool is_known = is_seen &&
+			      (has(&devices, device(st.stx_dev_major, st.stx_dev_minor)) ||
+			       !is_mount_served(pid, st.stx_mnt_id));
 
 	free(devices.items);
 	return !is_known;

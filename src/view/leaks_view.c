@@ -43,6 +43,15 @@ static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *
 				 seep_things_text(sum->blocks, "block").text, after);
 }
 
+/* Nothing is lost for certain where not all could be read that may hold pointers. */
+static bool is_blind(const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		if (profile->leaks[i].rule && strcmp(profile->leaks[i].rule, "unread") == 0)
+			return true;
+	return false;
+}
+
 char *seep_leaks_answer(const struct seep_profile *profile)
 {
 	const char *why_not = seep_profile_not_scanned(profile);
@@ -72,7 +81,9 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 	add_amount(&line, &sums[SEEP_VERDICT_MAYBE_LOST], "; ", " may be lost");
 	add_amount(&line, &sums[SEEP_VERDICT_SUPPRESSED], "; ", " suppressed");
 	if (profile->scan.skipped_count)
-		seep_strbuf_addf(&line, "; some memory could not be read");
+		seep_strbuf_adds(&line, "; some memory could not be read");
+	else if (is_blind(profile))
+		seep_strbuf_adds(&line, "; what the kernel keeps for it could not be read");
 	return seep_strbuf_take(&line);
 }
 

@@ -177,6 +177,22 @@ static uint64_t one_block(uint64_t t)
 	return 1;
 }
 
+TEST(growth_is_seen_however_rarely_one_looks)
+{
+	for (uint64_t after_s = 1; after_s < 20; after_s++) {
+		struct seep_growth_series series = { 0 };
+		uint64_t rests = 0;
+
+		for (uint64_t t = 0; t < 1000; t++) {
+			seep_growth_series_add(&series, after_s * SEEP_NS_PER_S,
+					       (1000 + t) * SEEP_NS_PER_S, t * 10000, t * 10);
+			rests += series.resting;
+		}
+		assert_true(series.growing);
+		assert_int_equal(rests, 0);
+	}
+}
+
 /* How long it is said to grow is right to 2 T; a verdict does not come and go. */
 TEST(a_verdict_ends_when_growth_does)
 {

@@ -15,8 +15,8 @@ bool rt_fill_is_on;
 static uint8_t fill_byte;
 
 /*
- * Where the kernel does not answer, all of it. It says no of a page that was swapped out, too: that
- * one keeps what it holds.
+ * Where the kernel does not answer, all of it. It says no of a page that was swapped out, too: such a
+ * one is not filled.
  */
 static RT_COLD void fill_present(uintptr_t at, uintptr_t end, uint8_t byte)
 {
@@ -31,7 +31,8 @@ static RT_COLD void fill_present(uintptr_t at, uintptr_t end, uint8_t byte)
 		for (size_t i = 0; at < stop; i++) {
 			uintptr_t next = core_smaller(stop, page + (i + 1) * PAGE_BYTES);
 
-			if (!asked || present[i] & 1)
+			/* For zeros only a look tells of one that was swapped out. */
+			if (!asked || present[i] & 1 || (!byte && *(const volatile char *)at))
 				memset((void *)at, byte, next - at);
 			at = next;
 		}
