@@ -22,10 +22,8 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KEPT_BLOCKS (UINT64_C(1) << 16)	     /* of a result that is copied */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
