@@ -217,11 +217,13 @@ def test_a_program_that_went_on_by_exec_is_not_looked_for_in_its_successor(seep)
 
 
 def copy_that_is_read(scan):
-    """The process whose memory it has opened, or None."""
+    """The process whose memory it has opened to read, or None."""
     for fd in os.listdir(f"/proc/{scan.pid}/fd"):
         with contextlib.suppress(OSError):
-            if found := re.fullmatch(r"/proc/(\d+)/mem", os.readlink(f"/proc/{scan.pid}/fd/{fd}")):
-                return int(found[1])
+            found = re.fullmatch(r"/proc/(\d+)/mem", os.readlink(f"/proc/{scan.pid}/fd/{fd}"))
+            with open(f"/proc/{scan.pid}/fdinfo/{fd}", encoding="utf-8") as about:
+                if found and re.search(r"^flags:\s+\d*0$", about.read(), re.M):
+                    return int(found[1])
     return None
 
 
