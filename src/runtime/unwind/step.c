@@ -13,6 +13,9 @@ enum { ENTRY_BYTES_MAX = 48 };
 /* Signal frames and stack switches on one walk: more mean that it goes in circles. */
 enum { MOVES_MAX = 64 };
 
+/* So near its end there is nothing but the main stack: the kernel leaves 128 MB for it. */
+enum { MAIN_STACK_BYTES = 16 << 20 };
+
 static void move(struct rt_state *s)
 {
 	s->forget = true;
@@ -33,6 +36,14 @@ static void end_unsure(struct rt_state *s)
 	end(s, true);
 }
 
+/* From a frame in use up to its end the main stack is there: a sandbox may kill who asks. */
+static bool is_in_main_stack(const struct rt_state *s, uintptr_t address)
+{
+	const uintptr_t left = rt_stack_main_end() - s->sp;
+
+	return left <= MAIN_STACK_BYTES && address - s->sp < left;
+}
+
 /*
  * A CFA further out than most or than was looked at, or not further out at all: is the memory there?
  * A wrong rule, or a return address that is none, could lead anywhere. Beyond what a frame can be it
@@ -40,8 +51,9 @@ static void end_unsure(struct rt_state *s)
  */
 static bool take_leap(struct rt_state *s, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
 {
-	if (cfa & 7 || s->moves == MOVES_MAX || !rt_is_readable(cfa - 8) ||
-	    (reads_fp && !rt_is_readable(fp_at)))
+	if (cfa & 7 || s->moves == MOVES_MAX ||
+	    (!is_in_main_stack(s, cfa - 8) && !rt_is_readable(cfa - 8)) ||
+	    (reads_fp && !is_in_main_stack(s, fp_at) && !rt_is_readable(fp_at)))
 		return false;
 	if (cfa - s->sp - 1 >= FRAME_BYTES_MAX)
 		move(s);
