@@ -2,16 +2,12 @@
 #include "recorder/leak_chains.h"
 
 #include "analysis/sites.h"
-#include "base/arena.h"
 #include "base/idtable.h"
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/verdict.h"
-#include "symbol/demangle.h"
-#include "symbol/elf_image.h"
-#include "symbol/symtab.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +19,7 @@ struct chains {
 	const struct seep_leak_scan *scan;
 	const struct scan *marked;
 	struct seep_sites *sites;
-	struct seep_elf *elf; /* of the module whose variables were named last, or NULL */
-	const struct seep_profile_module *module;
+	struct seep_symbols *symbols; /* NULL: there are none */
 	/* Of a search for a circle. By number of a block of the result, + 1: what it was met from. */
 	uint32_t *came_from;
 	uint32_t *queue, met; /* blocks that were met */
@@ -49,26 +44,13 @@ static void name_variable(struct chains *c, const char *path, struct seep_profil
 	for (uint32_t i = 0; i < c->profile->module_count && !module; i++)
 		if (seep_text_equal(c->profile->modules[i].path, path))
 			module = &c->profile->modules[i];
-	if (!module || module->by_place)
+	if (!module || module->by_place || !c->symbols)
 		return;
-	if (module != c->module) {
-		seep_elf_close(c->elf);
-		c->elf = NULL;
-		c->module = module;
-		if (seep_elf_open(path, &c->elf) ||
-		    (module->build_id_bytes &&
-		     !seep_elf_has_build_id(c->elf, module->build_id, module->build_id_bytes))) {
-			seep_elf_close(c->elf);
-			c->elf = NULL;
-		}
-	}
-	name = c->elf ? seep_symtab_object(c->elf, link->address - module->bias, &link->offset)
-		      : NULL;
+	name = seep_symbol_variable(
+		seep_symbols_module(c->symbols, path, module->build_id, module->build_id_bytes),
+		link->address - module->bias, &link->offset);
 	if (name) {
-		SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
-		const char *readable = seep_demangle(arena, name);
-		SEEP_FREED char *text = seep_xasprintf("%s (%s)", readable ? readable : name,
-						       seep_path_base(path));
+		SEEP_FREED char *text = seep_xasprintf("%s (%s)", name, seep_path_base(path));
 
 		link->name = seep_profile_strdup(c->profile, text);
 	}
@@ -281,7 +263,7 @@ static void add_asked(struct chains *c, uint64_t address)
 }
 
 void seep_leak_chains_add(struct seep_profile *profile, const struct seep_leak_scan *scan,
-			  uint64_t address)
+			  const struct seep_symbols_options *symbols, uint64_t address)
 {
 	SEEP_FREED uint32_t *came_from = seep_xcalloc(scan->result.block_count, sizeof(*came_from));
 	SEEP_FREED uint32_t *queue = seep_xcalloc(scan->result.block_count, sizeof(*queue));
@@ -294,6 +276,8 @@ void seep_leak_chains_add(struct seep_profile *profile, const struct seep_leak_s
 		.queue = queue,
 	};
 
+	if (seep_symbols_new(symbols, &c.symbols, NULL) == 0)
+		seep_symbols_begin(c.symbols);
 	for (uint32_t i = 0; i < profile->leak_count && address == 0; i++)
 		if (profile->leaks[i].block_list_count > 0)
 			add_chain(&c, &profile->leaks[i], profile->leaks[i].block_list[0].address);
@@ -301,6 +285,8 @@ void seep_leak_chains_add(struct seep_profile *profile, const struct seep_leak_s
 		add_reachable(&c);
 	else
 		add_asked(&c, address);
-	seep_elf_close(c.elf);
+	if (c.symbols)
+		seep_symbols_end(c.symbols);
+	seep_symbols_free(c.symbols);
 	seep_sites_free(c.sites);
 }

@@ -143,7 +143,7 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 		suppressions = seep_suppressions_new();
 	seep_verdicts_judge(profile, &scan->result, suppressions, &options);
 	if (plan->chains)
-		seep_leak_chains_add(profile, scan, plan->why);
+		seep_leak_chains_add(profile, scan, plan->symbols, plan->why);
 }
 
 static int name(const struct seep_leak_check_plan *plan, struct seep_profile *profile,

@@ -258,9 +258,10 @@ static int add_rows(struct writer *w, FILE *stream)
 	return r == 0 ? execute(w, "ROLLBACK") : r;
 }
 
+/* With what all recordings have, and no more: rows are rolled back. */
 static struct {
-	pthread_mutex_t lock;
-	struct sqlite3 *db; /* NULL: none yet */
+	pthread_mutex_t lock; /* leaf; for db */
+	struct sqlite3 *db;   /* NULL: none yet */
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int write_small(struct writer *w, FILE *stream)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libiberty's callback interface is used because it can be left in the middle, by a jump: out of the
- * callback where the text of an endless name grows, out of a timer's signal where nothing comes (a
- * pack of types in each other takes 2^n steps). Neither demangler holds memory then, but for
+ * libiberty's callback interface is used because it can be left in the middle, by a jump: out of
+ * the callback where the text of an endless name grows, out of a timer's signal where nothing comes
+ * (a pack of types in each other takes 2^n steps). Neither demangler holds memory then, but for
  * Rust's, for names in other alphabets.
  */
 #include "symbol/demangle.h"

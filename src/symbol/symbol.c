@@ -287,3 +287,12 @@ size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 	name_by_symtab(module, address, &frames[count - 1]);
 	return count;
 }
+
+const char *seep_symbol_variable(struct seep_symbol_module *module, uint64_t address,
+				 uint64_t *ret_offset)
+{
+	struct seep_arena *arena = module->symbols->arena;
+	const char *name = seep_symtab_variable(module->main, arena, address, ret_offset);
+
+	return name ? name : seep_symtab_variable(module->separate, arena, address, ret_offset);
+}

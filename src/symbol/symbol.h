@@ -97,4 +97,11 @@ uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint6
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 			  struct seep_symbol_frame *frames, size_t frames_max);
 
+/*
+ * The variable at @address, as linked, and where in it that is; NULL: none is known. The string
+ * lives as long as the cache.
+ */
+const char *seep_symbol_variable(struct seep_symbol_module *module, uint64_t address,
+				 uint64_t *ret_offset);
+
 #endif

@@ -103,31 +103,6 @@ void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
 	}
 }
 
-const char *seep_symtab_object(const struct seep_elf *elf, uint64_t address, uint64_t *ret_offset)
-{
-	for (size_t i = 1; i < elf->section_count; i++) {
-		const uint32_t type = elf->sections[i].sh_type;
-		const struct seep_elf_table symbols = seep_elf_table(elf, &elf->sections[i]);
-		Elf64_Sym symbol;
-
-		for (size_t k = 0; (type == SHT_SYMTAB || type == SHT_DYNSYM) &&
-				   seep_elf_table_item(&symbols, k, &symbol, sizeof(symbol)) &&
-				   !seep_work_is_over();
-		     k++)
-			if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT &&
-			    address - symbol.st_value < symbol.st_size &&
-			    symbol.st_shndx != SHN_UNDEF) {
-				const char *name = seep_elf_table_string(&symbols, symbol.st_name);
-
-				if (!name || !*name)
-					continue;
-				*ret_offset = address - symbol.st_value;
-				return name;
-			}
-	}
-	return NULL;
-}
-
 static int compare(const void *a, const void *b)
 {
 	const struct symtab_entry *x = a;
@@ -216,6 +191,48 @@ const struct seep_symtab_name *seep_symtab_find(const struct seep_symtab *table,
 	if (!entry->readable.function)
 		read_name(arena, entry->name, &entry->readable);
 	return &entry->readable;
+}
+
+/* The first symbol of these that stands for a variable around @address. */
+static const char *find_variable(const struct seep_elf_table *symbols, uint64_t address,
+				 uint64_t *ret_offset)
+{
+	Elf64_Sym symbol;
+
+	for (size_t i = 0;
+	     seep_elf_table_item(symbols, i, &symbol, sizeof(symbol)) && !seep_work_is_over();
+	     i++) {
+		const char *name = NULL;
+
+		if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF &&
+		    address - symbol.st_value < symbol.st_size)
+			name = seep_elf_table_string(symbols, symbol.st_name);
+		if (name && *name) {
+			*ret_offset = address - symbol.st_value;
+			return name;
+		}
+	}
+	return NULL;
+}
+
+const char *seep_symtab_variable(const struct seep_elf *elf, struct seep_arena *arena,
+				 uint64_t address, uint64_t *ret_offset)
+{
+	struct seep_symtab_name readable = { 0 };
+	const char *name = NULL;
+
+	for (size_t i = 1; elf && i < elf->section_count && !name; i++) {
+		struct seep_elf_table symbols;
+
+		if (elf->sections[i].sh_type != SHT_SYMTAB &&
+		    elf->sections[i].sh_type != SHT_DYNSYM)
+			continue;
+		symbols = seep_elf_table(elf, &elf->sections[i]);
+		name = find_variable(&symbols, address, ret_offset);
+	}
+	if (name)
+		read_name(arena, name, &readable);
+	return readable.function;
 }
 
 void seep_symtab_done(struct seep_symtab *table)

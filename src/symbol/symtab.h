@@ -25,9 +25,6 @@ struct seep_symtab {
 /* Add .symtab and .dynsym of an image, which must outlive the table. */
 void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf);
 
-/* The variable of @elf that @address, as linked, is in; NULL: none is known. Lives as long as @elf. */
-const char *seep_symtab_object(const struct seep_elf *elf, uint64_t address, uint64_t *ret_offset);
-
 /* Sort what was added; before the first look. */
 void seep_symtab_finish(struct seep_symtab *table);
 
@@ -46,6 +43,13 @@ void seep_symtab_finish(struct seep_symtab *table);
  */
 const struct seep_symtab_name *seep_symtab_find(const struct seep_symtab *table,
 						struct seep_arena *arena, uint64_t address);
+
+/*
+ * The variable of @elf (NULL: none) that @address is in, and where in it; NULL: none is known. No
+ * index is made: few are asked for. The string is @arena's.
+ */
+const char *seep_symtab_variable(const struct seep_elf *elf, struct seep_arena *arena,
+				 uint64_t address, uint64_t *ret_offset);
 void seep_symtab_done(struct seep_symtab *table);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To show what an epoll has, the kernel waits for its lock, and no signal ends that; who holds it may
- * wait for a page that nobody will ever bring. So a process of ours reads, which is left behind if
- * it takes too long.
+ * To show what an epoll has, the kernel waits for its lock, and no signal ends that; who holds it
+ * may wait for a page that nobody will ever bring. So a process of ours reads, which is left behind
+ * if it takes too long.
  */
 #include "target/kernel_held.h"
 

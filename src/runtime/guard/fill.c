@@ -15,8 +15,8 @@ bool rt_fill_is_on;
 static uint8_t fill_byte;
 
 /*
- * Where the kernel does not answer, all of it. It says no of a page that was swapped out, too: such a
- * one is not filled.
+ * Where the kernel does not answer, all of it. It says no of a page that was swapped out, too: such
+ * a one is not filled.
  */
 static RT_COLD void fill_present(uintptr_t at, uintptr_t end, uint8_t byte)
 {
@@ -104,6 +104,7 @@ static int filled_posix_memalign(void **ret_block, size_t alignment, size_t size
 	return failed;
 }
 
+/* A thread that runs already calls either function: both allocate from the same. */
 void rt_fill_start(uint8_t byte)
 {
 	fill_byte = byte;
