@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,13 @@ enum { JOBS_PER_SYMBOLS = 512 };
 /* Far fewer than a connection holds, so that neither end ever waits for room. */
 enum { UNDER_WAY_MAX = 64 };
 
+static _Atomic size_t under_way; /* counted by the thread that puts and takes */
+
 struct seep_finisher {
 	pthread_t thread;
 	/* Ends of one connection, which passes pointers to jobs there and back in order. */
 	int fd;
 	int thread_fd;
-	size_t under_way;
 
 	struct seep_symbols *symbols; /* the thread's own */
 	unsigned symbol_jobs;
@@ -352,14 +354,14 @@ int seep_finisher_fd(const struct seep_finisher *finisher)
 	return finisher->fd;
 }
 
-bool seep_finisher_has_room(const struct seep_finisher *finisher)
+bool seep_finisher_has_room(void)
 {
-	return finisher->under_way < UNDER_WAY_MAX;
+	return under_way < UNDER_WAY_MAX;
 }
 
 void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *job)
 {
-	finisher->under_way++;
+	under_way++;
 	(void)send(finisher->fd, &job, sizeof(job), 0);
 }
 
@@ -369,13 +371,13 @@ struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher)
 
 	if (recv(finisher->fd, &job, sizeof(job), MSG_DONTWAIT) != sizeof(job))
 		return NULL;
-	finisher->under_way--;
+	under_way--;
 	return job;
 }
 
-bool seep_finisher_is_idle(const struct seep_finisher *finisher)
+bool seep_finisher_is_idle(void)
 {
-	return finisher->under_way == 0;
+	return under_way == 0;
 }
 
 void seep_finisher_free(struct seep_finisher *finisher)

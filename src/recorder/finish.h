@@ -56,7 +56,7 @@ int seep_finisher_fd(const struct seep_finisher *finisher);
  * Is there room for another job? Otherwise put it when one has been taken. One thread asks and
  * puts.
  */
-bool seep_finisher_has_room(const struct seep_finisher *finisher);
+bool seep_finisher_has_room(void);
 
 /* @job stays the caller's and must not be touched until _take gives it back. */
 void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *job);
@@ -64,7 +64,8 @@ void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *j
 /* A job that is done, in the order given; NULL when none is. */
 struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher);
 
-bool seep_finisher_is_idle(const struct seep_finisher *finisher);
+/* Has every job been taken? Threads: any. */
+bool seep_finisher_is_idle(void);
 
 /*
  * From here on every ledger that is there stays, whatever becomes of its recording: this process is

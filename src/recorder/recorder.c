@@ -123,8 +123,7 @@ static void hand_over(struct seep_recorder *recorder)
 	/* What is still to be met may be a child, or what a process became by exec. */
 	if (recorder->session.is_behind && !recorder->session.is_closing)
 		return;
-	while (seep_finisher_has_room(recorder->finisher) &&
-	       (image = seep_session_next(&recorder->session))) {
+	while (seep_finisher_has_room() && (image = seep_session_next(&recorder->session))) {
 		if (!image->followed) {
 			drop_image(recorder, image);
 			continue;
@@ -145,8 +144,7 @@ static void take_snapshots(struct seep_recorder *recorder)
 		if (image->state != SEEP_IMAGE_LIVE || !image->watch || image->left)
 			continue;
 		like = new_job(recorder, image, image->is_main);
-		job = seep_snapshots_begin(recorder->snapshots, &like,
-					   seep_finisher_has_room(recorder->finisher));
+		job = seep_snapshots_begin(recorder->snapshots, &like, seep_finisher_has_room());
 		if (job)
 			seep_finisher_put(recorder->finisher, job);
 	}
@@ -455,7 +453,7 @@ static void close_all(struct seep_recorder *recorder)
 		collect_done(recorder);
 		hand_over(recorder);
 		seep_progress_step(&progress, progress.total - count_unwritten(recorder));
-		if (seep_finisher_is_idle(recorder->finisher))
+		if (seep_finisher_is_idle())
 			break;
 		goes_on = wait_for_writer(recorder);
 	}

@@ -2,11 +2,13 @@
 #include "recorder/watch.h"
 
 #include "base/clock.h"
+#include "base/memory_room.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/process_life.h"
 #include "recorder/exit_trace.h"
+#include "recorder/finish.h"
 #include "recorder/growth_watch.h"
 #include "recorder/ledger_control.h"
 #include "recorder/perf_map_file.h"
@@ -38,6 +40,10 @@ enum {
 	/* Of another user's program that asks for leaks all the time; then a tenth of the time. */
 	SCANS_AT_ONCE = 16,
 	SCAN_PAUSES = 9,
+	/* What this process may hold before others wait at their ends: a share of what is free. */
+	HELD_LEAST_BYTES = 64 << 20,
+	HELD_SHARE = 8,
+	HELD_LOOK_NS = 2000000,
 };
 
 struct seep_watch {
@@ -243,9 +249,38 @@ static void note_scan(struct seep_watch *watch, uint64_t began_ns)
 	watch->next_scan_ns = now_ns + (now_ns - began_ns) * SCAN_PAUSES;
 }
 
+static bool holds_much(void)
+{
+	struct seep_procfs_status own;
+
+	return seep_procfs_status((uint32_t)getpid(), &own) && own.rss_bytes > HELD_LEAST_BYTES &&
+	       own.rss_bytes > seep_memory_room() / HELD_SHARE;
+}
+
+/*
+ * Processes may end faster than they are scanned and their recordings written, and all that are
+ * under way take memory. Where that becomes short, one after the other is scanned, and each waits
+ * until some have been written. What was found in a parent may wait for this very process: nobody
+ * waits while nothing is being written. True: @turn is held.
+ */
+static bool wait_for_room(const struct seep_watch *watch, pthread_mutex_t *turn)
+{
+	const struct timespec pause = { .tv_nsec = HELD_LOOK_NS };
+	bool is_ours = false;
+
+	while (!atomic_load_explicit(&watch->stop, memory_order_acquire) && holds_much()) {
+		is_ours = is_ours || pthread_mutex_trylock(turn) == 0;
+		if (is_ours && seep_finisher_is_idle())
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	return is_ours;
+}
+
 /* Of an end that was none, the next one's replaces it. */
 static void scan_for_leaks(struct seep_watch *watch)
 {
+	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 	const uint64_t began_ns = seep_monotonic_ns();
 
 	/*
@@ -253,14 +288,18 @@ static void scan_for_leaks(struct seep_watch *watch)
 	 * one did.
 	 */
 	uint32_t wait_ms = LEDGER_EXIT_WAIT_MS;
+	bool is_alone;
 
 	(void)atomic_compare_exchange_strong(&watch->ledger.control->exit_wait_ms, &wait_ms,
 					     LEDGER_SCAN_WAIT_MS);
 	seep_leak_scan_free(watch->seen.leak_scan);
 	watch->seen.no_leak_scan.code = 0;
+	is_alone = wait_for_room(watch, &turn);
 	if (seep_leak_check_scan(&watch->ledger, watch->pid, SEEP_SCAN_AT_EXIT, watch->leak_check,
 				 &watch->seen.leak_scan, &watch->seen.no_leak_scan) < 0)
 		watch->seen.leak_scan = NULL;
+	if (is_alone)
+		(void)pthread_mutex_unlock(&turn);
 	watch->ends++;
 	note_scan(watch, began_ns);
 }

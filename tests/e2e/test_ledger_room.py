@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How large a ledger grows where memory is scarce: in a container's small /dev/shm, and in a memory
-control group, which is killed when it takes too much."""
+control group, which is killed when it takes too much; and what the recorder holds there."""
 
 import json
 import os
@@ -119,6 +119,22 @@ def test_the_check_at_the_end_takes_no_more_than_the_group_has(seep, group, why_
     assert group.kills() == 0
     scan = seep.load(path)["scan"]
     assert (scan["why_not"] or "").startswith(why_not) and bool(scan["why_not"]) is bool(why_not), scan
+
+
+CHILDREN = 'for i in $(seq 240); do "$0" 60000 & [ $((i % 8)) = 0 ] && wait; done; wait'
+
+
+@pytest.mark.parametrize("group", [250], indirect=True)
+def test_children_wait_at_their_ends_where_memory_is_short(seep, group):
+    """They end faster than their recordings are written, and what was found in each takes 1.2 MB."""
+    path = seep.directory / "run.seep"
+    words = [SEEP, "run", "-q", "-o", path, "--", "/bin/sh", "-c", CHILDREN, program("loses_many")]
+    done = run_plain(group.run_in(words), env=seep.environment())
+    assert done.status == 0, done.stderr
+    assert group.kills() == 0
+    lost = [sum(leak["blocks"] for leak in seep.load(child)["leaks"])
+            for child in path.with_name("run.seep.d").glob("*.loses_many.seep")]
+    assert len(lost) == 240 and min(lost) >= 59999
 
 
 def in_small_shm(seep, tmp_path, *options, before="true", command=(), stacks=STACKS):
