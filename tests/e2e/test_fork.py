@@ -220,6 +220,7 @@ def test_large_children_have_recordings(seep):
     assert len(reports) == 1 + 5
     for report in reports[1:]:
         assert site(report, "allocate")["allocs"] == site(report, "allocate")["live_blocks"] == 5000
+        assert report["scan"]["why_not"] is None  # it waited for the recorder, which had not heard of it yet
 
 
 def test_no_child_makes_two_ledgers(seep):

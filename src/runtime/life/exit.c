@@ -84,11 +84,13 @@ static void wait_without_calls(const struct ledger_control *control)
 	}
 }
 
-static void wait_for_recorder(struct ledger_control *control)
+static void wait_for_recorder(struct ledger_control *control, enum ledger_ended ended)
 {
 	uint64_t began_ns, until_ns;
 
-	rt_recorder_meet();
+	/* A fork is named late. There may be thousands that call exec, and few that are not small. */
+	if (rt_header.origin == LEDGER_ORIGIN_START || ended == LEDGER_ENDED_EXIT)
+		rt_recorder_meet();
 	began_ns = rt_now_ns();
 	do
 		until_ns = began_ns + wait_ns(control);
@@ -124,7 +126,7 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 		return;
 	}
 	rt_futex_wake(&state->attention);
-	wait_for_recorder(rt_global.control);
+	wait_for_recorder(rt_global.control, ended);
 }
 
 void rt_exit_withdraw(void)

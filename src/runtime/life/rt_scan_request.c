@@ -43,7 +43,6 @@ bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns
 	}
 }
 
-/* Not in a fork: there may be thousands, and it hears of each when the parent ends. */
 void rt_recorder_meet(void)
 {
 	struct ledger_control *control = rt_mine.control;
@@ -51,7 +50,7 @@ void rt_recorder_meet(void)
 				  ((UINT32_C(1) << LEDGER_SESSION_PID_BITS) - 1);
 	const uint64_t until_ns = rt_now_ns() + MEET_MS * UINT64_C(1000000);
 
-	if (!recorder || rt_header.origin != LEDGER_ORIGIN_START)
+	if (!recorder)
 		return;
 	while (!rt_load_acquire(&control->recorder_pid) && !rt_load_acquire(&control->exit_ack) &&
 	       (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&

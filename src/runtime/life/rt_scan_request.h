@@ -15,8 +15,8 @@
 bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns);
 
 /*
- * Wait for the recorder of the session that started this program, a second at most: a program may
- * end, or ask, as soon as it has started.
+ * Wait for the recorder of this session, a second at most: a program may end, or ask, as soon as it
+ * has started, and a fork as soon as its ledger has its name.
  */
 void rt_recorder_meet(void);
 
