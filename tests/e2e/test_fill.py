@@ -47,6 +47,19 @@ def test_without_it_new_memory_is_as_it_was(seep, way):
     assert lost == 0
 
 
+@pytest.mark.parametrize("option, count", [("--fill", COUNT), ("--no-fill", 0)])
+def test_a_pointer_to_what_was_freed_hides_no_leak(seep, option, count):
+    result, recordings = seep.run([program("new_memory"), "--dangling", "malloc"], [option])
+    assert result.status == 0, result
+    assert sum(leak["blocks"] for leak in recordings.main()["leaks"] if leak["verdict"] == "LOST") == count
+
+
+def test_what_is_freed_twice_is_found_as_without(seep):
+    words = [program("new_memory"), "--twice", "malloc"]
+    plain, (done, _) = run_plain(words), seep.run(words, ["--fill"])
+    assert plain.status and (done.status, done.stderr) == (plain.status, plain.stderr)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_all_of_what_is_new_is_filled_and_nothing_else(seep, way):
     said, _, _ = reuse(seep, "--bytes", way, options=["--fill"])

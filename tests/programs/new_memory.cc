@@ -6,6 +6,8 @@
  * in the way named, and kept. The 64 are lost, and "stale N" says that N of the words are still there.
  * `PROGRAM --inside WAY`: the same, but the words lead into the middle of the blocks.
  * `PROGRAM --bytes WAY`: the first and the last byte that such memory has.
+ * `PROGRAM --dangling malloc`: the program keeps pointers to what it has freed, and loses 64 such blocks.
+ * `PROGRAM --twice malloc`: frees a block twice.
  * `PROGRAM --untouched WAY`: by how many KB a block of 1 GB makes the process larger.
  */
 #include "leak.h"
@@ -135,6 +137,25 @@ APART int take_again(const way &way)
 	return stale;
 }
 
+APART void lose_behind_freed()
+{
+	for (unsigned char *&holder : holders)
+		holder = static_cast<unsigned char *>(malloc(size));
+	for (unsigned char *holder : holders)
+		free(holder);
+	for (int i = 0; i < COUNT; i++)
+		keep[0] = malloc(size);
+	keep[0] = nullptr;
+}
+
+void free_twice()
+{
+	keep[0] = malloc(size);
+	free(keep[0]);
+	free(malloc(LOST_BYTES));
+	free(keep[0]);
+}
+
 long resident_kb()
 {
 	long pages = 0, all = 0;
@@ -165,6 +186,14 @@ int main(int argc, char **argv)
 		say_untouched(way);
 		return 0;
 	}
+	if (strcmp(argv[1], "--dangling") == 0) {
+		size = LOST_BYTES / 3;
+		lose_behind_freed();
+		clobber_stack();
+		return 0;
+	}
+	if (strcmp(argv[1], "--twice") == 0)
+		free_twice();
 	if (strcmp(argv[1], "--inside") == 0)
 		inside = 160;
 	fill_and_free(way);

@@ -2,6 +2,7 @@
 #include "runtime/guard/fill.h"
 
 #include "ledger/ledger_blocks.h"
+#include "runtime/guard/quarantine.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/usable.h"
@@ -117,4 +118,5 @@ void rt_fill_start(uint8_t byte)
 	rt_next.valloc = filled_valloc;
 	rt_next.pvalloc = filled_pvalloc;
 	rt_next.posix_memalign = filled_posix_memalign;
+	rt_quarantine_start();
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/guard/quarantine.h"
+
+#include "runtime/next/next.h"
+#include "runtime/sys/sys.h"
+#include "runtime/track/usable.h"
+
+enum { BLOCKS = 16384, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 16 };
+
+static void *_Atomic *waiting;
+static _Atomic uint32_t next;
+
+/* In the second word of each block that waits, as in glibc's thread caches. */
+static uintptr_t mark_of(const void *block)
+{
+	return (uintptr_t)waiting ^ (uintptr_t)block;
+}
+
+/* The program may have written what looks like the mark. */
+static RT_COLD bool waits(const void *block)
+{
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		if (rt_load(&waiting[i]) == block)
+			return true;
+	return false;
+}
+
+static void quarantine(void *block)
+{
+	uintptr_t *words = block;
+	const uint64_t bytes = block ? rt_usable_of_glibc((uintptr_t)block) : 0;
+	void *oldest;
+
+	if (bytes < BLOCK_BYTES_MIN || bytes > BLOCK_BYTES_MAX) {
+		rt_found.free(block);
+		return;
+	}
+	/* Freed twice: glibc is to say so, as it would have. */
+	if (RT_UNLIKELY(words[1] == mark_of(block)) && waits(block)) {
+		rt_found.free(block);
+		rt_found.free(block);
+		return;
+	}
+	words[1] = mark_of(block);
+	oldest = atomic_exchange_explicit(
+		&waiting[atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % BLOCKS], block,
+		memory_order_acq_rel);
+	if (oldest)
+		rt_found.free(oldest);
+}
+
+void rt_quarantine_start(void)
+{
+	waiting = rt_global.glibc ? rt_mmap(BLOCKS * sizeof(*waiting)) : NULL;
+	if (waiting)
+		rt_next.free = quarantine;
+}

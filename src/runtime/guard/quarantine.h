@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that the program has freed wait here before the next allocator gets them: it gives small
+ * ones out again at once, and a pointer that the program has kept by mistake would then lead to a
+ * new owner's block and hide that it is lost. First in, first out, as in valgrind's memcheck
+ * (--freelist-vol), but by number.
+ */
+#ifndef SEEP_RUNTIME_QUARANTINE_H
+#define SEEP_RUNTIME_QUARANTINE_H
+
+#include "runtime/rt.h"
+
+/* From now on. Only with glibc as the next allocator. After rt_next_find(). */
+RT_COLD void rt_quarantine_start(void);
+
+#endif
