@@ -4,6 +4,7 @@
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "ledger/ledger_blocks.h"
+#include "target/jemalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -406,6 +407,10 @@ void seep_roots_find_heap(struct seep_roots_work *work)
 		add_chunks(work);
 		seep_ranges_settle(&work->heap);
 		add_main_arenas(work);
+	} else {
+		for (size_t i = 0; i < work->from->thread_count; i++)
+			seep_jemalloc_find(work->memory, work->from->threads[i].registers.fs_base,
+					   &work->heap);
 	}
 	add_page_map(work, &once);
 	if (!work->from->filtered && work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)

@@ -113,6 +113,15 @@ def test_a_preloaded_allocator_is_counted_to_the_byte(seep, name):
     assert child["totals"]["inherited_frees"] == 1
 
 
+def test_what_jemalloc_leaves_in_its_caches_hides_no_leak(seep):
+    """The first block of a slab is reached from what jemalloc knows of the slab."""
+    env = {"LD_PRELOAD": f"{library('jemalloc')} {program('lib_leak_plant.so')}"}
+    result, recordings = seep.run(["/bin/sleep", "0"], env=env)
+    assert result.status == 0, result
+    lost = [leak["bytes"] for leak in recordings.main()["leaks"] if leak["verdict"] == "LOST"]
+    assert sum(lost) >= 1002 + 1003, lost
+
+
 @pytest.mark.parametrize("name", [None, *PRELOADS])
 def test_usable_bytes_are_those_that_the_allocator_says(seep, name):
     """By the class of small requests, by asking for the others; what starts by itself is the same
