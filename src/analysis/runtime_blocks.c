@@ -52,6 +52,8 @@ static const char *const rules[] = {
 	"GLOBAL__sub_I_eh_alloc.cc", "GLOBAL__sub_I__ZN9__gnu_cxx9__freeres*",
 	"std::ios_base::sync_with_stdio", "std::ios_base::Init::*", "std::locale::classic",
 	"std::locale::_S_initialize*",
+	/* tcmalloc's object, of which nothing but a tagged word is kept. */
+	"MallocExtension::*",
 };
 /* clang-format on */
 
@@ -82,6 +84,7 @@ static const struct {
 	{ "libanl*.so*", LIBC },
 	{ "libstdc++.so*", LIBSTDCXX },
 	{ "libgcc_s.so*", LIBSTDCXX },
+	{ "libtcmalloc*.so*", LIBSTDCXX },
 };
 
 static enum part part_of(const struct seep_profile *profile, const struct seep_profile_frame *frame)

@@ -113,6 +113,13 @@ def test_a_preloaded_allocator_is_counted_to_the_byte(seep, name):
     assert child["totals"]["inherited_frees"] == 1
 
 
+@pytest.mark.parametrize("name", PRELOADS)
+def test_of_a_preloaded_allocator_nothing_is_lost(seep, name):
+    result, recordings = seep.run(["/bin/sleep", "0"], env={"LD_PRELOAD": str(library(name))})
+    assert result.status == 0, result
+    assert not [leak for leak in recordings.main()["leaks"] if leak["verdict"].startswith("LOST")]
+
+
 def test_what_jemalloc_leaves_in_its_caches_hides_no_leak(seep):
     """The first block of a slab is reached from what jemalloc knows of the slab."""
     env = {"LD_PRELOAD": f"{library('jemalloc')} {program('lib_leak_plant.so')}"}
