@@ -8,6 +8,7 @@
 
 #include "base/maps.h"
 #include "base/procfs.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 
 #include <fcntl.h>
@@ -83,13 +84,6 @@ static void add_own(struct devices *devices)
 				device(ours.items[i].device_major, ours.items[i].device_minor);
 }
 
-static int by_device(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
 static struct devices find_devices(pid_t pid)
 {
 	struct devices devices = { 0 };
@@ -97,15 +91,13 @@ static struct devices find_devices(pid_t pid)
 	add_mounts(&devices, (uint32_t)getpid(), true);
 	add_mounts(&devices, (uint32_t)pid, false);
 	add_own(&devices);
-	if (devices.count)
-		qsort(devices.items, devices.count, sizeof(*devices.items), by_device);
+	seep_search_sort(devices.items, devices.count, sizeof(*devices.items));
 	return devices;
 }
 
 static bool has(const struct devices *devices, uint64_t wanted)
 {
-	return devices->count &&
-	       bsearch(&wanted, devices->items, devices->count, sizeof(*devices->items), by_device);
+	return seep_search_item(devices->items, devices->count, sizeof(*devices->items), wanted);
 }
 
 void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
