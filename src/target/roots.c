@@ -33,6 +33,18 @@ struct scan_root *seep_roots_add(struct seep_roots_work *work, uint64_t begin, u
 	return root;
 }
 
+void seep_roots_add_words(struct seep_roots_work *work, const uint64_t *words, size_t count,
+			  enum scan_root_kind kind, enum scan_rule rule, uint32_t id)
+{
+	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(*words);
+	struct scan_root *root = seep_roots_add(work, begin, begin + count * sizeof(*words), kind,
+						id);
+
+	root->words = words;
+	root->rule = (uint8_t)rule;
+	work->word_count += count;
+}
+
 void seep_roots_add_but(struct seep_roots_work *work, uint64_t begin, uint64_t end,
 			const struct seep_ranges *but, enum scan_root_kind kind, uint32_t id)
 {
@@ -262,16 +274,6 @@ static void find_mappings(struct seep_roots_work *work)
 				  LEDGER_REGIONS_MAX);
 }
 
-static void add_held(struct seep_roots_work *work, const uint64_t *words, size_t count,
-		     enum scan_root_kind kind)
-{
-	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(*words);
-
-	if (count)
-		seep_roots_add(work, begin, begin + count * sizeof(*words), kind, 0)->words = words;
-	work->word_count += count;
-}
-
 static int by_kind(const void *left, const void *right)
 {
 	const struct scan_root *a = left, *b = right;
@@ -298,8 +300,10 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	seep_ranges_add_all(&work.cut, &work.heap);
 	seep_roots_find_threads(&work);
 	if (from->held) {
-		add_held(&work, from->held->epoll, from->held->epoll_count, SCAN_ROOT_EPOLL);
-		add_held(&work, from->held->timers, from->held->timer_count, SCAN_ROOT_TIMER);
+		seep_roots_add_words(&work, from->held->epoll, from->held->epoll_count,
+				     SCAN_ROOT_EPOLL, SCAN_RULE_NONE, 0);
+		seep_roots_add_words(&work, from->held->timers, from->held->timer_count,
+				     SCAN_ROOT_TIMER, SCAN_RULE_NONE, 0);
 	}
 	seep_ranges_settle(&work.cut);
 	find_mappings(&work);

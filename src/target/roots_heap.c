@@ -100,15 +100,6 @@ static uint64_t heap_at(const struct seep_roots_work *work, uint64_t begin, uint
 		       : 0;
 }
 
-/* To look at a page that is not there makes page tables for it, of which terabytes need many. */
-static bool is_touched(struct seep_roots_work *work, uint64_t page)
-{
-	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
-
-	return !seep_present_pages_find(&work->image_pages, page, page + PAGE_BYTES, &found) ||
-	       found.count;
-}
-
 static void probe_heaps(struct seep_roots_work *work)
 {
 	const struct seep_maps *maps = work->from->maps;
@@ -119,8 +110,9 @@ static void probe_heaps(struct seep_roots_work *work)
 
 		if (!is_written_memory(mapping) || !seep_roots_is_anonymous(mapping))
 			continue;
+		/* To read a page that is not there makes page tables for it: terabytes need many. */
 		for (; at < mapping->end; at += HEAP_BYTES)
-			if (is_touched(work, at))
+			if (seep_present_pages_any(&work->image_pages, at, at + PAGE_BYTES))
 				seep_ranges_add(&work->heap, at,
 						at + heap_at(work, at, HEAP_BYTES));
 	}

@@ -2,6 +2,7 @@
 #include "target/roots_parts.h"
 
 #include "base/procfs.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
@@ -56,19 +57,11 @@ static bool is_control(const struct seep_roots_work *work, uint64_t address)
 	       words[CONTROL_SELF] == address && words[CONTROL_PTHREAD] == address;
 }
 
-static int by_address(const void *left, const void *right)
-{
-	const struct control *a = left, *b = right;
-
-	return (a->address > b->address) - (a->address < b->address);
-}
-
 static struct control *control_of(const struct threads *threads, const struct seep_thread *thread)
 {
-	const struct control key = { .address = thread->registers.fs_base };
-
-	if (key.address && threads->count)
-		return bsearch(&key, threads->controls, threads->count, sizeof(key), by_address);
+	if (thread->registers.fs_base)
+		return seep_search_item(threads->controls, threads->count,
+					sizeof(*threads->controls), thread->registers.fs_base);
 	/* Its registers are not known: its end waits, and could not be stopped. */
 	for (size_t i = 0; i < threads->count; i++)
 		if (threads->controls[i].tid == thread->tid)
@@ -171,8 +164,7 @@ static void find_controls(struct threads *threads)
 		    is_control(threads->work, from->threads[i].registers.fs_base))
 			add_control(threads, from->threads[i].registers.fs_base,
 				    from->threads[i].tid);
-	if (threads->count)
-		qsort(threads->controls, threads->count, sizeof(*threads->controls), by_address);
+	seep_search_sort(threads->controls, threads->count, sizeof(*threads->controls));
 	for (size_t i = 0; i < threads->count; i++) {
 		struct control *last = count ? &threads->controls[count - 1] : NULL;
 
@@ -288,24 +280,13 @@ static void find_tls(const struct threads *threads, struct control *control)
 		control->tls_end = mapping->end;
 }
 
-/* Words that are at no address, of roots->words; they count as used from here on. */
-static void add_words(struct seep_roots_work *work, size_t count, enum scan_root_kind kind,
-		      enum scan_rule rule, uint32_t id)
-{
-	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(uint64_t);
-	struct scan_root *root = seep_roots_add(work, begin, begin + count * sizeof(uint64_t), kind,
-						id);
-
-	root->words = &work->roots->words[work->word_count];
-	root->rule = (uint8_t)rule;
-	work->word_count += count;
-}
-
 static void add_word(struct seep_roots_work *work, uint64_t word, enum scan_root_kind kind,
 		     uint32_t id)
 {
-	work->roots->words[work->word_count] = word;
-	add_words(work, 1, kind, SCAN_RULE_STACK_POINTER, id);
+	uint64_t *at = &work->roots->words[work->word_count];
+
+	*at = word;
+	seep_roots_add_words(work, at, 1, kind, SCAN_RULE_STACK_POINTER, id);
 }
 
 static void add_tls(struct threads *threads, const struct control *control)
@@ -365,7 +346,7 @@ static void add_registers(struct threads *threads, const struct seep_thread *thr
 			count += thread->vector_count;
 		}
 	}
-	add_words(work, count, SCAN_ROOT_REGISTER, SCAN_RULE_NONE, id);
+	seep_roots_add_words(work, words, count, SCAN_ROOT_REGISTER, SCAN_RULE_NONE, id);
 }
 
 /* What a stack still holds, from @pointer to @end. */
