@@ -126,20 +126,20 @@ struct package_index {
 static bool read_index(const struct seep_elf *elf, struct package_index *ret)
 {
 	struct seep_elf_bytes section = seep_elf_section(elf, ".debug_cu_index");
-	struct byte_reader reader = reader_of(section.data, section.bytes);
+	struct core_reader reader = core_reader_of(section.data, section.bytes);
 	uint64_t needed;
 
 	/* Version 5 is a half word and a zero one. */
-	ret->version = (uint32_t)reader_number(&reader, 4);
-	ret->column_count = (uint32_t)reader_number(&reader, 4);
-	ret->row_count = (uint32_t)reader_number(&reader, 4);
-	ret->bucket_count = (uint32_t)reader_number(&reader, 4);
+	ret->version = (uint32_t)core_read_number(&reader, 4);
+	ret->column_count = (uint32_t)core_read_number(&reader, 4);
+	ret->row_count = (uint32_t)core_read_number(&reader, 4);
+	ret->bucket_count = (uint32_t)core_read_number(&reader, 4);
 	if (reader.failed || (ret->version != 2 && ret->version != 5) ||
 	    ret->column_count > COLUMNS_MAX || ret->bucket_count > BUCKETS_MAX ||
 	    ret->row_count > ret->bucket_count ||
 	    (ret->bucket_count & (ret->bucket_count - 1)) != 0)
 		return false;
-	ret->bytes = (struct seep_elf_bytes){ reader.at, reader_left(&reader) };
+	ret->bytes = (struct seep_elf_bytes){ reader.at, core_reader_left(&reader) };
 	needed = (uint64_t)ret->bucket_count * 12 +
 		 (uint64_t)ret->column_count * 4 * (1 + 2 * (uint64_t)ret->row_count);
 	return needed <= ret->bytes.bytes;

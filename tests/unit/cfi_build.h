@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cfi/cfi.h"
-#include "cfi/cfi_read.h"
+#include "cfi/cfi_record.h"
 
 struct bytes {
 	const uint8_t *at;
