@@ -191,6 +191,33 @@ const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t a
 	return at < table->strings.bytes ? (const char *)table->strings.data + at : NULL;
 }
 
+static bool open_next_table(struct seep_elf_symbols *symbols)
+{
+	const struct seep_elf *elf = symbols->elf;
+
+	while (++symbols->section < elf->section_count) {
+		const Elf64_Shdr *section = &elf->sections[symbols->section];
+
+		if (section->sh_type != SHT_DYNSYM &&
+		    (section->sh_type != SHT_SYMTAB || symbols->is_dynamic))
+			continue;
+		symbols->table = seep_elf_table(elf, section);
+		symbols->next = 0;
+		return true;
+	}
+	return false;
+}
+
+bool seep_elf_next_symbol(struct seep_elf_symbols *symbols)
+{
+	while (!seep_elf_table_item(&symbols->table, symbols->next++, &symbols->symbol,
+				    sizeof(symbols->symbol)))
+		if (!open_next_table(symbols))
+			return false;
+	symbols->name = seep_elf_table_string(&symbols->table, symbols->symbol.st_name);
+	return !seep_work_is_over();
+}
+
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
 {
 	const Elf64_Shdr *section = find_section(elf, name);

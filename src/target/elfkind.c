@@ -27,13 +27,21 @@ static const struct {
 
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
 
-static void read_dynamic(const struct seep_elf_table *table, struct seep_elfkind *kind)
+/* There is one such section; more of them would only take time. */
+static void read_dynamic(const struct seep_elf *elf, struct seep_elfkind *kind)
 {
+	struct seep_elf_table table;
 	Elf64_Dyn entry;
+	size_t at = 1;
 
+	while (at < elf->section_count && elf->sections[at].sh_type != SHT_DYNAMIC)
+		at++;
+	if (at >= elf->section_count)
+		return;
 	kind->is_library = kind->type == ET_DYN;
-	for (size_t i = 0; seep_elf_table_item(table, i, &entry, sizeof(entry)); i++) {
-		const char *text = seep_elf_table_string(table, entry.d_un.d_val);
+	table = seep_elf_table(elf, &elf->sections[at]);
+	for (size_t i = 0; seep_elf_table_item(&table, i, &entry, sizeof(entry)); i++) {
+		const char *text = seep_elf_table_string(&table, entry.d_un.d_val);
 
 		if (entry.d_tag == DT_NULL)
 			break;
@@ -47,36 +55,15 @@ static void read_dynamic(const struct seep_elf_table *table, struct seep_elfkind
 	}
 }
 
-static void read_symbols(const struct seep_elf_table *table, struct seep_elfkind *kind)
+static void read_symbols(const struct seep_elf *elf, struct seep_elfkind *kind)
 {
-	Elf64_Sym symbol;
+	struct seep_elf_symbols symbols = { .elf = elf, .is_dynamic = true };
 
-	for (size_t i = 0; seep_elf_table_item(table, i, &symbol, sizeof(symbol)); i++) {
-		const char *name = seep_elf_table_string(table, symbol.st_name);
-
-		if (!name || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		for (int k = 0; k < SANITIZER_COUNT; k++)
-			if (strcmp(name, sanitizers[k].symbol) == 0)
+	while (seep_elf_next_symbol(&symbols))
+		for (int k = 0; symbols.name && k < SANITIZER_COUNT; k++)
+			if (symbols.symbol.st_shndx != SHN_UNDEF &&
+			    strcmp(symbols.name, sanitizers[k].symbol) == 0)
 				kind->sanitizer = sanitizers[k].name;
-	}
-}
-
-/* There is one of each; more of them would only take time. */
-static void read_first(const struct seep_elf *elf, uint32_t type, struct seep_elfkind *kind)
-{
-	struct seep_elf_table table;
-	size_t i = 1;
-
-	while (i < elf->section_count && elf->sections[i].sh_type != type)
-		i++;
-	if (i >= elf->section_count)
-		return;
-	table = seep_elf_table(elf, &elf->sections[i]);
-	if (type == SHT_DYNAMIC)
-		read_dynamic(&table, kind);
-	else
-		read_symbols(&table, kind);
 }
 
 /* Programs without section headers, or with damaged ones, only lose what sections tell. */
@@ -88,8 +75,8 @@ static void read_sections(int fd, struct seep_elfkind *kind)
 		return;
 	kind->has_unwind = seep_elf_has_section(elf, ".eh_frame");
 	kind->is_go = seep_elf_has_section(elf, ".go.buildinfo");
-	read_first(elf, SHT_DYNAMIC, kind);
-	read_first(elf, SHT_DYNSYM, kind);
+	read_dynamic(elf, kind);
+	read_symbols(elf, kind);
 	seep_elf_close(elf);
 }
 
