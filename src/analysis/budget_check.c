@@ -135,8 +135,7 @@ static bool has(const struct seep_idtable *hashes, uint64_t hash)
 {
 	size_t at = SEEP_IDTABLE_START;
 
-	return hashes->buckets && hash != 0 &&
-	       seep_idtable_find(hashes, hash, &at) != SEEP_IDTABLE_NONE;
+	return hash != 0 && seep_idtable_find(hashes, hash, &at) != SEEP_IDTABLE_NONE;
 }
 
 static bool is_growing(const struct seep_profile_context *context)
@@ -454,8 +453,6 @@ void seep_budget_side_done(struct seep_budget_side *side)
 
 static void know(struct seep_idtable *hashes, uint64_t hash)
 {
-	if (!hashes->buckets)
-		seep_idtable_init(hashes, 0);
 	if (hash != 0 && !has(hashes, hash))
 		seep_idtable_add(hashes, hash, 0);
 }

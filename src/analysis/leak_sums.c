@@ -41,7 +41,6 @@ static struct seep_leak_sum *sum_of(struct seep_leak_sums *sums, uint64_t hash)
 void seep_leak_sums_init(struct seep_leak_sums *sums, const struct seep_profile *profile)
 {
 	*sums = (struct seep_leak_sums){ 0 };
-	seep_idtable_init(&sums->ids, 0);
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
 		const struct seep_profile_leak *root = seep_leak_root(profile, leak);

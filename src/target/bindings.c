@@ -203,8 +203,6 @@ static const struct got *got_of(const struct module *module)
 	uint32_t id;
 
 	(void)pthread_mutex_lock(&known_lock);
-	if (!known_ids.buckets)
-		seep_idtable_init(&known_ids, 64);
 	do
 		id = seep_idtable_find(&known_ids, hash, &at);
 	while (id != SEEP_IDTABLE_NONE && (known_files[id].identity != identity ||
