@@ -154,7 +154,7 @@ static bool match_fp(const struct cfi_module *m, const struct cfi_row *row, enum
 static __attribute__((noinline)) enum cfi_result make_rule(const struct cfi_module *m,
 							   const struct cfi_fde *fde,
 							   const struct cfi_row *row, uintptr_t pc,
-							   cfi_rule *rule)
+							   struct cfi_rule *rule)
 {
 	int64_t cfa_offset, fp_offset;
 	enum cfi_kind kind;
@@ -162,17 +162,16 @@ static __attribute__((noinline)) enum cfi_result make_rule(const struct cfi_modu
 	kind = row->ra_how == CFI_HOW_UNDEFINED ? CFI_STOP
 						: match_cfa(m, fde, row, pc, &cfa_offset);
 	if (kind == CFI_STOP || kind == CFI_SIGNAL) {
-		*rule = cfi_rule_make(kind, 0, 0);
+		rule->kind = kind;
 		return CFI_FOUND;
 	}
 	if (kind == CFI_NONE || cfa_offset != (int32_t)cfa_offset)
 		return CFI_MISS_CFA;
 	if (row->ra_how != CFI_HOW_OFFSET || row->ra != -8)
 		return CFI_MISS_RA;
-	if (!match_fp(m, row, kind, cfa_offset, &fp_offset) || fp_offset < CFI_FP_OFFSET_MIN ||
-	    fp_offset > CFI_FP_OFFSET_MAX)
+	if (!match_fp(m, row, kind, cfa_offset, &fp_offset) || fp_offset != (int32_t)fp_offset)
 		return CFI_MISS_FP;
-	*rule = cfi_rule_make(kind, (int32_t)cfa_offset, (int32_t)fp_offset);
+	*rule = (struct cfi_rule){ kind, (int32_t)cfa_offset, (int32_t)fp_offset };
 	return CFI_FOUND;
 }
 
@@ -184,14 +183,14 @@ struct work {
 _Static_assert(sizeof(struct work) <= sizeof(struct cfi_work), "cfi.h");
 
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
-			    struct cfi_work *memory, cfi_rule *ret_rule)
+			    struct cfi_work *memory, struct cfi_rule *ret_rule)
 {
 	/* A call can be the last instruction of its function: what follows is another's. */
 	uintptr_t address = exact_pc ? pc : pc - 1;
 	struct work *work = (struct work *)memory;
 	enum cfi_result result;
 
-	*ret_rule = 0;
+	*ret_rule = (struct cfi_rule){ 0 };
 	result = cfi_fde_find(m, address, &work->fde);
 	if (result == CFI_FOUND)
 		result = cfi_row_find(&work->fde, address, &work->machine, &work->row);
