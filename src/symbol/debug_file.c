@@ -51,13 +51,6 @@ bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const ch
 	return index <= 2 * dirs->count;
 }
 
-/* Which file is the right one: of that build-id, or where there is none, of that checksum. */
-struct wanted {
-	const uint8_t *id;
-	size_t id_bytes;
-	uint32_t checksum;
-};
-
 static bool has_checksum(const char *path, uint32_t expected)
 {
 	int fd = seep_file_open_regular(path, geteuid());
@@ -79,7 +72,8 @@ static bool has_checksum(const char *path, uint32_t expected)
 }
 
 /* Open the file of that name if it is the right one; NULL: it is not. */
-static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const char *fmt, ...)
+static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct seep_debug_query *wanted,
+					      const char *fmt, ...)
 {
 	struct seep_elf *elf = NULL;
 	char path[PATH_MAX];
@@ -91,8 +85,9 @@ static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const
 	va_end(args);
 	if (!fits || seep_elf_open(path, &elf))
 		return NULL;
-	if (wanted->id_bytes ? seep_elf_has_build_id(elf, wanted->id, wanted->id_bytes)
-			     : has_checksum(path, wanted->checksum))
+	if (wanted->build_id_bytes
+		    ? seep_elf_has_build_id(elf, wanted->build_id, wanted->build_id_bytes)
+		    : has_checksum(path, wanted->checksum))
 		return elf;
 	seep_elf_close(elf);
 	return NULL;
@@ -100,7 +95,7 @@ static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const
 
 /* At one of the places for a file that belongs to @name. */
 static struct seep_elf *find_at_places(const struct seep_debug_dirs *dirs,
-				       const struct wanted *wanted, const char *name)
+				       const struct seep_debug_query *wanted, const char *name)
 {
 	struct seep_elf *elf = NULL;
 	char path[PATH_MAX];
@@ -112,16 +107,16 @@ static struct seep_elf *find_at_places(const struct seep_debug_dirs *dirs,
 
 /* <dir><below>/.build-id/ab/cdef…<suffix>; ".debug", or "" for the file that was stripped */
 static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs,
-					 const struct wanted *wanted, const char *below,
+					 const struct seep_debug_query *wanted, const char *below,
 					 const char *suffix)
 {
 	char digits[2 * SEEP_BUILD_ID_MAX_BYTES + 1];
 	struct seep_elf *elf = NULL;
 
-	if (wanted->id_bytes < 2 || wanted->id_bytes > SEEP_BUILD_ID_MAX_BYTES)
+	if (wanted->build_id_bytes < 2 || wanted->build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
-	for (size_t i = 0; i < wanted->id_bytes; i++)
-		(void)snprintf(digits + 2 * i, 3, "%02x", wanted->id[i]);
+	for (size_t i = 0; i < wanted->build_id_bytes; i++)
+		(void)snprintf(digits + 2 * i, 3, "%02x", wanted->build_id[i]);
 	for (size_t i = 0; !elf && i <= dirs->count; i++)
 		elf = try(wanted, "%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i), below, digits,
 			  digits + 2, suffix);
@@ -132,29 +127,30 @@ struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 				      const struct seep_debug_query *query,
 				      const char **ret_problem)
 {
-	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
 	struct seep_elf *elf = NULL;
 
 	*ret_problem = seep_elf_open(query->path, &elf);
 	if (!*ret_problem) {
-		if (!wanted.id_bytes || seep_elf_has_build_id(elf, wanted.id, wanted.id_bytes))
+		if (!query->build_id_bytes ||
+		    seep_elf_has_build_id(elf, query->build_id, query->build_id_bytes))
 			return elf;
 		*ret_problem = "build-id differs: the file was replaced";
 		seep_elf_close(elf);
 		elf = NULL;
 	}
-	if (wanted.id_bytes)
-		elf = find_at_places(dirs, &wanted, query->path);
-	return elf ? elf : find_by_build_id(dirs, &wanted, "", "");
+	if (query->build_id_bytes)
+		elf = find_at_places(dirs, query, query->path);
+	return elf ? elf : find_by_build_id(dirs, query, "", "");
 }
 
 /* From a server. Not believed either: its build-id has to be that one. */
 static struct seep_elf *fetch(const struct seep_debug_dirs *dirs, enum seep_debuginfod_kind kind,
-			      const struct wanted *wanted, const char *name)
+			      const struct seep_debug_query *wanted, const char *name)
 {
 	char path[PATH_MAX];
 
-	if (!seep_debuginfod_find(dirs->servers, kind, wanted->id, wanted->id_bytes, name, path))
+	if (!seep_debuginfod_find(dirs->servers, kind, wanted->build_id, wanted->build_id_bytes,
+				  name, path))
 		return NULL;
 	return try(wanted, "%s", path);
 }
@@ -162,13 +158,11 @@ static struct seep_elf *fetch(const struct seep_debug_dirs *dirs, enum seep_debu
 struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
 				       const struct seep_debug_query *query)
 {
-	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
-
-	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, &wanted, seep_path_base(query->path));
+	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, query, seep_path_base(query->path));
 }
 
 /* A file name, a zero, padding to 4, the checksum. Names with a slash could lead anywhere. */
-static const char *read_link(const struct seep_elf *main, struct wanted *wanted)
+static const char *read_link(const struct seep_elf *main, struct seep_debug_query *wanted)
 {
 	struct seep_elf_bytes section = seep_elf_section(main, ".gnu_debuglink");
 	const char *name = (const char *)section.data;
@@ -185,7 +179,8 @@ static const char *read_link(const struct seep_elf *main, struct wanted *wanted)
 static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const char *main_path,
 				     const struct seep_elf *main)
 {
-	struct wanted wanted = { main->build_id, main->build_id_bytes, 0 };
+	struct seep_debug_query wanted = { .build_id = main->build_id,
+					   .build_id_bytes = main->build_id_bytes };
 	int folder_bytes = (int)(seep_path_base(main_path) - main_path);
 	const char *name = read_link(main, &wanted);
 	struct seep_elf *elf = NULL;
@@ -202,7 +197,7 @@ static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const c
 
 /* DIR/name and DIR/name.debug, for a folder into which somebody copied debug files by hand. */
 static struct seep_elf *find_by_name(const struct seep_debug_dirs *dirs,
-				     const struct wanted *wanted, const char *name)
+				     const struct seep_debug_query *wanted, const char *name)
 {
 	for (size_t i = 0; i < dirs->count; i++) {
 		struct seep_elf *elf = try(wanted, "%s/%s.debug", dirs->items[i], name);
@@ -220,24 +215,24 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 					  const struct seep_debug_query *query,
 					  const struct seep_elf *main)
 {
-	struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
+	struct seep_debug_query wanted = *query;
 	const char *name = seep_path_base(query->path);
 	struct seep_elf *elf;
 
-	if (!wanted.id_bytes && main) {
-		wanted.id = main->build_id;
-		wanted.id_bytes = main->build_id_bytes;
+	if (!wanted.build_id_bytes && main) {
+		wanted.build_id = main->build_id;
+		wanted.build_id_bytes = main->build_id_bytes;
 	}
 	elf = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!elf && main)
 		elf = find_by_link(dirs, query->path, main);
-	if (!elf && wanted.id_bytes)
+	if (!elf && wanted.build_id_bytes)
 		elf = find_by_name(dirs, &wanted, name);
 	return elf ? elf : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, &wanted, name);
 }
 
 /* The name in .gnu_debugaltlink, and after its zero the build-id; NULL: there is none. */
-static const char *alternate_of(const struct seep_elf *elf, struct wanted *ret_wanted)
+static const char *alternate_of(const struct seep_elf *elf, struct seep_debug_query *ret_wanted)
 {
 	struct seep_elf_bytes section = seep_elf_section(elf, ".gnu_debugaltlink");
 	const char *name = (const char *)section.data;
@@ -245,8 +240,8 @@ static const char *alternate_of(const struct seep_elf *elf, struct wanted *ret_w
 
 	if (name_bytes == section.bytes)
 		return NULL;
-	*ret_wanted = (struct wanted){ .id = section.data + name_bytes + 1,
-				       .id_bytes = section.bytes - name_bytes - 1 };
+	*ret_wanted = (struct seep_debug_query){ .build_id = section.data + name_bytes + 1,
+						 .build_id_bytes = section.bytes - name_bytes - 1 };
 	return name;
 }
 
@@ -255,13 +250,13 @@ struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 {
 	const char *path = elf->path ? elf->path : "";
 	struct seep_elf *found;
-	struct wanted wanted;
+	struct seep_debug_query wanted;
 	const char *name = alternate_of(elf, &wanted);
 
 	*ret_missing = seep_elf_has_section(elf, ".gnu_debugaltlink") ? "a file" : NULL;
 	if (name)
 		*ret_missing = seep_path_base(name);
-	if (!name || wanted.id_bytes == 0 || wanted.id_bytes > SEEP_BUILD_ID_MAX_BYTES)
+	if (!name || wanted.build_id_bytes == 0 || wanted.build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
 	if (name[0] == '/')
 		found = try(&wanted, "%s", name);

@@ -34,6 +34,7 @@ struct seep_debug_query {
 	const char *path;
 	const uint8_t *build_id; /* NULL when it is not known */
 	size_t build_id_bytes;
+	uint32_t checksum; /* of the right file, where there is no build-id */
 };
 
 /**

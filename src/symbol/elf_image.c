@@ -21,7 +21,6 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-#define SECTIONS_MAX ((uint64_t)1 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
 /* Of what is inflated: so much, and for each byte of the file. zstd gets to 20 on symbols. */
 #define CONTENTS_LEAST_BYTES ((uint64_t)64 << 20)
@@ -225,36 +224,17 @@ bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
 	return section && section->sh_type != SHT_NOBITS && section->sh_size > 0;
 }
 
-static bool read_names(struct seep_elf *elf, uint64_t index)
-{
-	if (index == SHN_XINDEX)
-		index = elf->sections[0].sh_link;
-	if (index >= elf->section_count)
-		return false;
-	elf->names = contents_of(elf, &elf->sections[index]);
-	return elf->names.data != NULL;
-}
-
 /* A file without section headers has no symbols that we read, but it may have its build-id. */
 static bool read_sections(struct seep_elf *elf)
 {
 	const Elf64_Ehdr *header = &elf->header;
 	uint64_t count = header->e_shnum;
 
-	if (header->e_shoff == 0)
+	if (header->e_shoff == 0 || count == 0)
 		return true;
 	if (header->e_shentsize != sizeof(Elf64_Shdr))
 		return false;
-	if (count == 0) {
-		Elf64_Shdr first;
-
-		if (!seep_elf_read_at(elf, header->e_shoff, &first, sizeof(first)))
-			return false;
-		count = first.sh_size;
-	}
-	if (count == 0)
-		return true;
-	if (count > SECTIONS_MAX || count * sizeof(Elf64_Shdr) > elf->file_bytes)
+	if (count * sizeof(Elf64_Shdr) > elf->file_bytes)
 		return false;
 	elf->sections = seep_xcalloc(count, sizeof(*elf->sections));
 	if (!seep_elf_read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
@@ -267,7 +247,10 @@ static bool read_sections(struct seep_elf *elf)
 		CONTENTS_MAX_BYTES,
 		CONTENTS_LEAST_BYTES +
 			core_smaller(elf->held_bytes, CONTENTS_MAX_BYTES) * CONTENTS_RATIO_MAX);
-	return read_names(elf, header->e_shstrndx);
+	if (header->e_shstrndx >= count)
+		return false;
+	elf->names = contents_of(elf, &elf->sections[header->e_shstrndx]);
+	return elf->names.data != NULL;
 }
 
 static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
