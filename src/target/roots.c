@@ -168,9 +168,9 @@ static void add_present(struct seep_roots_work *work, uint64_t begin, uint64_t e
 static void add_piece(struct seep_roots_work *work, const struct seep_mapping *mapping,
 		      uint64_t begin, uint64_t end, enum scan_root_kind kind, uint32_t id)
 {
-	struct seep_present_pages *pages = mapping->shared ? &work->shared_pages
-							   : &work->image_pages;
-	struct seep_ranges found = { 0 };
+	struct seep_present_pages *pages = mapping->shared ? &work->from->pages->shared_pages
+							   : &work->from->pages->image_pages;
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
 
 	if (end - begin <= ASK_BYTES) {
 		add_present(work, begin, end, kind, id);
@@ -192,7 +192,6 @@ static void add_piece(struct seep_roots_work *work, const struct seep_mapping *m
 	for (size_t i = 0; i < found.count; i++)
 		add_present(work, core_larger(found.items[i].begin, begin),
 			    core_smaller(found.items[i].end, end), kind, id);
-	seep_ranges_done(&found);
 }
 
 /*
@@ -202,16 +201,16 @@ static void add_piece(struct seep_roots_work *work, const struct seep_mapping *m
 static void add_own_pages(struct seep_roots_work *work, const struct seep_mapping *mapping,
 			  uint32_t id)
 {
-	struct seep_ranges found = { 0 };
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
 	uint64_t at, end;
 
-	if (!seep_present_pages_own(&work->image_pages, mapping->begin, mapping->end, &found))
+	if (!seep_present_pages_own(&work->from->pages->image_pages, mapping->begin, mapping->end,
+				    &found))
 		found.count = 0;
 	for (size_t i = 0; i < found.count; i++)
 		for (at = found.items[i].begin;
 		     seep_ranges_gap(&work->cut, &at, found.items[i].end, &end); at = end)
 			add_present(work, at, end, SCAN_ROOT_NONE, id);
-	seep_ranges_done(&found);
 }
 
 /* A file that is nothing but memory holds what some mapping or call has written. */
@@ -285,7 +284,6 @@ static int by_kind(const void *left, const void *right)
 
 void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots)
 {
-	const pid_t own = from->maps->tid;
 	struct seep_roots_work work = {
 		.from = from,
 		.roots = ret_roots,
@@ -293,8 +291,6 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	};
 
 	*ret_roots = (struct seep_roots){ 0 };
-	seep_present_pages_init(&work.image_pages, from->image ? from->image : own);
-	seep_present_pages_init(&work.shared_pages, own);
 	find_modules(&work);
 	seep_roots_find_heap(&work);
 	seep_ranges_add_all(&work.cut, &work.heap);
@@ -309,8 +305,6 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	find_mappings(&work);
 	if (ret_roots->count)
 		qsort(ret_roots->items, ret_roots->count, sizeof(*ret_roots->items), by_kind);
-	seep_present_pages_done(&work.image_pages);
-	seep_present_pages_done(&work.shared_pages);
 	seep_ranges_done(&work.globals);
 	seep_ranges_done(&work.libc);
 	seep_ranges_done(&work.heap);

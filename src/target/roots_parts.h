@@ -7,7 +7,6 @@
 #ifndef SEEP_TARGET_ROOTS_PARTS_H
 #define SEEP_TARGET_ROOTS_PARTS_H
 
-#include "target/present_pages.h"
 #include "target/roots.h"
 
 #include <stdbool.h>
@@ -25,8 +24,6 @@ struct seep_roots_work {
 	struct seep_ranges heap;    /* memory of the allocator, and libseep.so's own */
 	struct seep_ranges cut;	    /* the heap, stacks and thread-local storage */
 	size_t word_count;	    /* at no address; those of roots->words come first */
-	struct seep_present_pages image_pages;	/* private ones, of whose memory is read */
-	struct seep_present_pages shared_pages; /* which a copy has not until it touches them */
 };
 
 /* The word at @address; 0 if it cannot be read. */
