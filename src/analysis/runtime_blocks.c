@@ -68,20 +68,10 @@ static const struct {
 	const char *file;
 	enum part part;
 } parts[] = {
-	{ "libc.so.*", LIBC },
-	{ "libc-2.*", LIBC },
-	/* musl's loader is its C library too. */
-	{ "ld-musl-*", LIBC },
-	{ "ld-linux*", LOADER },
-	{ "ld-2.*", LOADER },
-	{ "libpthread*.so*", LIBC },
-	{ "libdl[-.]*", LIBC },
-	{ "librt[-.]*", LIBC },
-	{ "libresolv*.so*", LIBC },
-	{ "libnss_*.so*", LIBC },
-	{ "libanl*.so*", LIBC },
-	{ "libstdc++.so*", LIBSTDCXX },
-	{ "libgcc_s.so*", LIBSTDCXX },
+	{ "libc.so.*", LIBC },	 { "libc-2.*", LIBC },		 { "ld-linux*", LOADER },
+	{ "ld-2.*", LOADER },	 { "libpthread*.so*", LIBC },	 { "libdl[-.]*", LIBC },
+	{ "librt[-.]*", LIBC },	 { "libresolv*.so*", LIBC },	 { "libnss_*.so*", LIBC },
+	{ "libanl*.so*", LIBC }, { "libstdc++.so*", LIBSTDCXX }, { "libgcc_s.so*", LIBSTDCXX },
 };
 
 static enum part part_of(const struct seep_profile *profile, const struct seep_profile_frame *frame)

@@ -46,13 +46,10 @@ bool dwarf_value_read(const struct dwarf_attribute *attribute, struct core_reade
 		(void)core_read_skip(reader, core_read_uleb(reader));
 		break;
 	case DWARF_BLOCK1:
-		(void)core_read_skip(reader, core_read_number(reader, 1));
-		break;
 	case DWARF_BLOCK2:
-		(void)core_read_skip(reader, core_read_number(reader, 2));
-		break;
-	case DWARF_BLOCK4:
-		(void)core_read_skip(reader, core_read_number(reader, 4));
+	case DWARF_BLOCK4: /* of 1, 2 or 4 bytes is the length */
+		(void)core_read_skip(reader,
+				     core_read_number(reader, 1u << (bytes - DWARF_BLOCK1)));
 		break;
 	case DWARF_UNKNOWN:
 		return false;

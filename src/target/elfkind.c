@@ -5,7 +5,6 @@
 #include "symbol/elf_image.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -102,7 +101,7 @@ static bool read_start(struct seep_elf *elf, struct seep_elfkind *kind)
 	Elf64_Ehdr *header = &elf->header;
 	const uint8_t *ident = header->e_ident;
 
-	if (!seep_elf_read_at(elf, 0, header, offsetof(Elf64_Ehdr, e_version)) ||
+	if (!seep_elf_read_at(elf, 0, header, sizeof(*header)) ||
 	    memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return false;
 	kind->is_64bit = ident[EI_CLASS] == ELFCLASS64;
@@ -131,8 +130,7 @@ int seep_elfkind_read(int fd, const char *name, struct seep_elfkind *ret_kind,
 	is_ours = kind.is_64bit && kind.is_little_endian;
 	if (is_ours && kind.type != ET_EXEC && kind.type != ET_DYN)
 		return seep_fail(err, SEEP_ECORRUPT, "%s is an ELF file, but not a program", name);
-	if (is_ours && (!seep_elf_read_at(&elf, 0, &elf.header, sizeof(elf.header)) ||
-			!read_loader(&elf, &kind)))
+	if (is_ours && !read_loader(&elf, &kind))
 		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);
 	if (is_ours)
 		read_sections(fd, &kind);
