@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/release.h"
 #include "base/work.h"
 
 #include <fcntl.h>
@@ -53,7 +54,7 @@ bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const ch
 
 static bool has_checksum(const char *path, uint32_t expected)
 {
-	int fd = seep_file_open_regular(path, geteuid());
+	SEEP_CLOSED const int fd = seep_file_open_regular(path, geteuid());
 	unsigned char block[16 << 10];
 	uLong sum = crc32(0, NULL, 0);
 	enum { ROOM_BYTES = 64 << 10 }; /* small files may take no blocks */
@@ -67,7 +68,6 @@ static bool has_checksum(const char *path, uint32_t expected)
 	is_there = fstat(fd, &st) == 0 && st.st_blocks * 512 + ROOM_BYTES >= st.st_size / 64;
 	while (is_there && !seep_work_is_over() && (got = read(fd, block, sizeof(block))) > 0)
 		sum = crc32(sum, block, (uInt)got);
-	(void)close(fd);
 	return got == 0 && sum == expected;
 }
 

@@ -257,7 +257,7 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 {
 	const uint8_t *id = NULL;
 	size_t id_bytes = 0;
-	uint8_t *notes;
+	SEEP_FREED uint8_t *notes = NULL;
 
 	if (elf->build_id_bytes || bytes > NOTES_MAX_BYTES || bytes > elf->file_bytes)
 		return;
@@ -268,7 +268,6 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 		memcpy(elf->build_id, id, id_bytes);
 		elf->build_id_bytes = id_bytes;
 	}
-	free(notes);
 }
 
 static void read_build_id(struct seep_elf *elf)

@@ -92,7 +92,7 @@ static void read_exe(struct seep_facts *facts)
 static void read_maps(struct seep_facts *facts)
 {
 	struct seep_process_facts *process = &facts->process;
-	struct seep_maps maps = { 0 };
+	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
 	char pid[16];
 
 	(void)snprintf(pid, sizeof(pid), ".%u.", process->own_pid);
@@ -110,7 +110,6 @@ static void read_maps(struct seep_facts *facts)
 			process->is_forked = !strstr(seep_path_base(path), pid);
 		}
 	}
-	seep_maps_done(&maps);
 }
 
 static char *read_kept(struct seep_facts *facts, const char *file, size_t *ret_bytes)

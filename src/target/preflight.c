@@ -161,13 +161,11 @@ static int check_elf(const char *path, int fd, struct seep_error *err)
  */
 static int check_file(const char *path, char **ret_next, struct seep_error *err)
 {
+	SEEP_CLOSED const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char head[SCRIPT_HEAD_BYTES];
 	ssize_t bytes;
-	int rc = 0;
-	int fd;
 
 	*ret_next = NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	/* Executable but not readable: the kernel can, we cannot; nothing to judge. */
 	if (fd < 0 && errno == EACCES)
 		return check_privileges(path, err);
@@ -175,15 +173,14 @@ static int check_file(const char *path, char **ret_next, struct seep_error *err)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	bytes = pread(fd, head, sizeof(head), 0);
 	if (bytes < 0)
-		rc = seep_fail_errno(err, errno, "cannot read %s", path);
-	else if (bytes >= 4 && memcmp(head, "\177ELF", 4) == 0)
-		rc = check_elf(path, fd, err);
-	else if (bytes >= 2 && memcmp(head, "#!", 2) == 0)
+		return seep_fail_errno(err, errno, "cannot read %s", path);
+	if (bytes >= 4 && memcmp(head, "\177ELF", 4) == 0)
+		return check_elf(path, fd, err);
+	if (bytes >= 2 && memcmp(head, "#!", 2) == 0)
 		*ret_next = script_interpreter(head, (size_t)bytes);
 	else
 		*ret_next = seep_xstrdup("/bin/sh");
-	(void)close(fd);
-	return rc;
+	return 0;
 }
 
 /* From *@path, which is replaced, to the ELF file that runs. */

@@ -208,12 +208,11 @@ static void drop_files(pid_t copy, uint64_t site)
 /* Where memory runs short it shall be the one that goes. */
 static void offer_to_killer(pid_t copy)
 {
-	int fd = open(seep_procfs_path(copy, "oom_score_adj").text, O_WRONLY | O_CLOEXEC);
+	SEEP_CLOSED const int fd = open(seep_procfs_path(copy, "oom_score_adj").text,
+					O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return;
-	(void)!write(fd, "1000", 4);
-	(void)close(fd);
+	if (fd >= 0)
+		(void)!write(fd, "1000", 4);
 }
 
 static int copy_by(pid_t middle, uint64_t site, pid_t *ret_copy, struct seep_error *err)
