@@ -6,7 +6,6 @@
 #include "base/xalloc.h"
 #include "core/bits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +16,6 @@ enum {
 	LINK_MAX_BYTES = 1024,		/* where in it the link of glibc's lists is, at most */
 	CONTROLS_MAX = 4096,		/* glibc keeps a few of threads that have ended */
 	VECTOR_MAX = 65536,
-	AT_ONCE = 64,
 };
 
 #define STACK_MAX_BYTES (UINT64_C(1) << 40)
@@ -237,15 +235,6 @@ static void find_stack(const struct threads *threads, struct control *control)
 		}
 }
 
-/* @count of them, or only the first where not all are there. Returns how many; 0: none. */
-static uint64_t read_entries(struct seep_memory *memory, uint64_t at, uint64_t count,
-			     uint64_t ret_entries[][2])
-{
-	if (seep_memory_read(memory, at, ret_entries, count * sizeof(*ret_entries)))
-		return count;
-	return seep_memory_read(memory, at, ret_entries, sizeof(*ret_entries));
-}
-
 /*
  * The vector has for each module where its variables are: of modules that were there at the start
  * in one run right below the control block. In front of it is its length.
@@ -257,22 +246,21 @@ static void find_tls(const struct threads *threads, struct control *control)
 	const bool is_on_stack = control->stack_begin <= control->address &&
 				 control->address < control->stack_end;
 	const uint64_t lowest = is_on_stack ? control->stack_begin : mapping ? mapping->begin : 0;
-	uint64_t entries[AT_ONCE][2], most, count;
+	SEEP_FREED uint64_t(*entries)[2] = NULL;
+	uint64_t count;
 
 	control->vector = seep_roots_word(threads->work, control->address + CONTROL_VECTOR * 8);
 	control->vector_count = seep_roots_word(threads->work, control->vector - 16);
 	control->tls_begin = control->address;
-	most = core_smaller(control->vector_count, VECTOR_MAX);
-	for (uint64_t i = 0; i < most; i += count) {
-		count = read_entries(threads->work->memory, control->vector + (i + 1) * 16,
-				     core_smaller(most - i, AT_ONCE), entries);
-		if (count == 0)
-			break;
-		for (uint64_t k = 0; k < count; k++)
-			if (entries[k][0] < control->tls_begin && entries[k][0] >= lowest &&
-			    control->address - entries[k][0] <= STATIC_TLS_MAX_BYTES)
-				control->tls_begin = entries[k][0] & ~(uint64_t)7;
-	}
+	count = core_smaller(control->vector_count, VECTOR_MAX);
+	entries = seep_xcalloc(count, sizeof(*entries));
+	if (!seep_memory_read(threads->work->memory, control->vector + 16, entries,
+			      count * sizeof(*entries)))
+		count = 0;
+	for (uint64_t i = 0; i < count; i++)
+		if (entries[i][0] < control->tls_begin && entries[i][0] >= lowest &&
+		    control->address - entries[i][0] <= STATIC_TLS_MAX_BYTES)
+			control->tls_begin = entries[i][0] & ~(uint64_t)7;
 	control->tls_end = control->address + PAGE_BYTES;
 	if (is_on_stack)
 		control->tls_end = control->stack_end;
