@@ -145,14 +145,6 @@ static bool read_index(const struct seep_elf *elf, struct package_index *ret)
 	return needed <= ret->bytes.bytes;
 }
 
-static uint64_t number_at(const struct package_index *index, uint64_t offset, size_t bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, index->bytes.data + offset, bytes);
-	return value;
-}
-
 /* The row of @id, from 1; 0: it is not there. */
 static uint32_t find_row(const struct package_index *index, uint64_t id)
 {
@@ -160,8 +152,9 @@ static uint32_t find_row(const struct package_index *index, uint64_t id)
 	uint64_t bucket = id & mask;
 
 	for (uint32_t steps = 0; steps < index->bucket_count && !seep_work_is_over(); steps++) {
-		uint64_t found = number_at(index, bucket * 8, 8);
-		uint64_t row = number_at(index, (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
+		uint64_t found = core_load(index->bytes.data + bucket * 8, 8);
+		uint64_t row = core_load(
+			index->bytes.data + (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
 
 		if (row == 0 || row > index->row_count)
 			return 0;
@@ -219,12 +212,12 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 	offsets_at = columns_at + (uint64_t)index.column_count * 4 * row;
 	sizes_at = offsets_at + (uint64_t)index.column_count * 4 * index.row_count;
 	for (uint32_t i = 0; i < index.column_count; i++) {
-		enum dwarf_part part = part_of_column(index.version,
-						      number_at(&index, columns_at + 4 * i, 4));
+		enum dwarf_part part = part_of_column(
+			index.version, core_load(index.bytes.data + columns_at + 4 * i, 4));
 
 		if (part != DWARF_PART_COUNT &&
-		    !cut(&ret->at[part], number_at(&index, offsets_at + 4 * i, 4),
-			 number_at(&index, sizes_at + 4 * i, 4)))
+		    !cut(&ret->at[part], core_load(index.bytes.data + offsets_at + 4 * i, 4),
+			 core_load(index.bytes.data + sizes_at + 4 * i, 4)))
 			return false;
 	}
 	return true;
