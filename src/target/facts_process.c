@@ -59,7 +59,7 @@ static bool read_status(struct seep_facts *facts)
 	return true;
 }
 
-static void look_at_status(struct seep_facts *facts, uint32_t pid)
+void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid)
 {
 	char digits[16];
 
@@ -69,12 +69,6 @@ static void look_at_status(struct seep_facts *facts, uint32_t pid)
 	(void)snprintf(digits, sizeof(digits), "%u", pid);
 	if (facts->process.exists)
 		seep_facts_look_at_limits(facts, digits);
-}
-
-void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid)
-{
-	facts->process.is_ours = true;
-	look_at_status(facts, pid);
 }
 
 /* One of the kernel has neither a program nor arguments, and nobody is kept from seeing that. */
@@ -161,7 +155,7 @@ void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid)
 	struct seep_process_facts *process = &facts->process;
 	const struct passwd *user;
 
-	look_at_status(facts, pid);
+	seep_facts_look_at_inherited(facts, pid);
 	if (!process->exists)
 		return;
 	read_exe(facts);
