@@ -407,7 +407,7 @@ static int read_pprof(struct seep_decoder *source, struct seep_builder *builder,
 		      struct seep_error *err)
 {
 	struct pprof p = { .builder = builder, .err = err, .arena = seep_arena_new() };
-	char *data;
+	SEEP_FREED char *data = NULL;
 	size_t bytes;
 
 	p.r = seep_decoder_read_all(source, &data, &bytes, err);
@@ -424,7 +424,6 @@ static int read_pprof(struct seep_decoder *source, struct seep_builder *builder,
 		tell(&p);
 	}
 	seep_arena_free(p.arena);
-	free(data);
 	return p.r;
 }
 

@@ -7,7 +7,6 @@
 #include "base/release.h"
 #include "base/work.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -10,6 +10,8 @@
 #ifndef SEEP_SYMBOL_ELF_IMAGE_H
 #define SEEP_SYMBOL_ELF_IMAGE_H
 
+#include "base/release.h"
+
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +57,7 @@ bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf);
 
 /* NULL is a no-op. */
 void seep_elf_close(struct seep_elf *elf);
+SEEP_FREE_AT(struct seep_elf, seep_elf_close)
 
 bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, size_t bytes);
 

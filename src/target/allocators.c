@@ -87,9 +87,9 @@ static const char *more_telling(const char *found, const char *other)
 
 static const char *look_in_file(const char *path)
 {
+	SEEP_RELEASED(seep_elf_close_at) struct seep_elf *elf = NULL;
 	struct seep_elf_symbols symbols = { 0 };
 	const char *found = NULL;
-	struct seep_elf *elf;
 
 	if (seep_elf_open(path, &elf))
 		return NULL;
@@ -98,7 +98,6 @@ static const char *look_in_file(const char *path)
 		if (symbols.name && symbols.symbol.st_shndx != SHN_UNDEF &&
 		    ELF64_ST_TYPE(symbols.symbol.st_info) == STT_FUNC)
 			found = more_telling(found, allocator_of(symbols.name));
-	seep_elf_close(elf);
 	return found;
 }
 

@@ -68,7 +68,7 @@ static void read_symbols(const struct seep_elf *elf, struct seep_elfkind *kind)
 /* Programs without section headers, or with damaged ones, only lose what sections tell. */
 static void read_sections(int fd, struct seep_elfkind *kind)
 {
-	struct seep_elf *elf;
+	SEEP_RELEASED(seep_elf_close_at) struct seep_elf *elf = NULL;
 
 	if (seep_elf_open_fd(fd, &elf))
 		return;
@@ -76,7 +76,6 @@ static void read_sections(int fd, struct seep_elfkind *kind)
 	kind->is_go = seep_elf_has_section(elf, ".go.buildinfo");
 	read_dynamic(elf, kind);
 	read_symbols(elf, kind);
-	seep_elf_close(elf);
 }
 
 /* Returns false where the kernel cannot read what it needs to start the file either. */

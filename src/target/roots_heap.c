@@ -5,7 +5,6 @@
 #include "core/bits.h"
 #include "ledger/ledger_blocks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
