@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/debug_file.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "base/release.h"
 #include "base/work.h"
+#include "base/xalloc.h"
 
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,33 +19,13 @@ static const char *dir_at(const struct seep_debug_dirs *dirs, size_t i)
 	return i < dirs->count ? dirs->items[i] : system_dir;
 }
 
-static SEEP_PRINTF(2, 0) bool vjoin(char path[PATH_MAX], const char *fmt, va_list args)
+char *seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path)
 {
-	int bytes = vsnprintf(path, PATH_MAX, fmt, args);
-
-	return bytes > 0 && bytes < PATH_MAX;
-}
-
-bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...)
-{
-	va_list args;
-	bool fits;
-
-	va_start(args, fmt);
-	fits = vjoin(path, fmt, args);
-	va_end(args);
-	return fits;
-}
-
-bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
-		      char ret[PATH_MAX])
-{
-	bool is_whole = index <= dirs->count;
-
-	if (!seep_debug_join(ret, "%s/%s", dir_at(dirs, is_whole ? index : index - dirs->count - 1),
-			     is_whole ? path : seep_path_base(path)))
-		*ret = '\0';
-	return index <= 2 * dirs->count;
+	if (index <= dirs->count)
+		return seep_xasprintf("%s/%s", dir_at(dirs, index), path);
+	if (index > 2 * dirs->count)
+		return NULL;
+	return seep_xasprintf("%s/%s", dirs->items[index - dirs->count - 1], seep_path_base(path));
 }
 
 static bool has_checksum(const char *path, uint32_t expected)
@@ -70,19 +47,13 @@ static bool has_checksum(const char *path, uint32_t expected)
 	return got == 0 && sum == expected;
 }
 
-/* Open the file of that name if it is the right one; NULL: it is not. */
-static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct seep_debug_query *wanted,
-					      const char *fmt, ...)
+/* Open the file at @path, which is taken, if it is the right one; NULL: it is not. */
+static struct seep_elf *open_if_right(const struct seep_debug_query *wanted, char *path)
 {
+	SEEP_FREED char *taken = path;
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
-	va_list args;
-	bool fits;
 
-	va_start(args, fmt);
-	fits = vjoin(path, fmt, args);
-	va_end(args);
-	if (!fits || seep_elf_open(path, &elf))
+	if (!path || seep_elf_open(path, &elf))
 		return NULL;
 	if (wanted->build_id_bytes
 		    ? seep_elf_has_build_id(elf, wanted->build_id, wanted->build_id_bytes)
@@ -97,10 +68,10 @@ static struct seep_elf *find_at_places(const struct seep_debug_dirs *dirs,
 				       const struct seep_debug_query *wanted, const char *name)
 {
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
+	char *path;
 
-	for (size_t i = 0; !elf && seep_debug_place(dirs, i, name, path); i++)
-		elf = try(wanted, "%s", path);
+	for (size_t i = 0; !elf && (path = seep_debug_place(dirs, i, name)); i++)
+		elf = open_if_right(wanted, path);
 	return elf;
 }
 
@@ -117,8 +88,9 @@ static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs,
 	for (size_t i = 0; i < wanted->build_id_bytes; i++)
 		(void)snprintf(digits + 2 * i, 3, "%02x", wanted->build_id[i]);
 	for (size_t i = 0; !elf && i <= dirs->count; i++)
-		elf = try(wanted, "%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i), below, digits,
-			  digits + 2, suffix);
+		elf = open_if_right(wanted,
+				    seep_xasprintf("%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i),
+						   below, digits, digits + 2, suffix));
 	return elf;
 }
 
@@ -146,12 +118,8 @@ struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 static struct seep_elf *fetch(const struct seep_debug_dirs *dirs, enum seep_debuginfod_kind kind,
 			      const struct seep_debug_query *wanted, const char *name)
 {
-	char path[PATH_MAX];
-
-	if (!seep_debuginfod_find(dirs->servers, kind, wanted->build_id, wanted->build_id_bytes,
-				  name, path))
-		return NULL;
-	return try(wanted, "%s", path);
+	return open_if_right(wanted, seep_debuginfod_find(dirs->servers, kind, wanted->build_id,
+							  wanted->build_id_bytes, name));
 }
 
 struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
@@ -182,15 +150,17 @@ static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const c
 					   .build_id_bytes = main->build_id_bytes };
 	int folder_bytes = (int)(seep_path_base(main_path) - main_path);
 	const char *name = read_link(main, &wanted);
+	SEEP_FREED char *path = NULL;
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
 
-	if (!name || !seep_debug_join(path, "%.*s%s", folder_bytes, main_path, name))
+	if (!name)
 		return NULL;
+	path = seep_xasprintf("%.*s%s", folder_bytes, main_path, name);
 	if (strcmp(seep_path_base(main_path), name) != 0)
-		elf = try(&wanted, "%s", path);
+		elf = open_if_right(&wanted, seep_xstrdup(path));
 	if (!elf)
-		elf = try(&wanted, "%.*s.debug/%s", folder_bytes, main_path, name);
+		elf = open_if_right(&wanted,
+				    seep_xasprintf("%.*s.debug/%s", folder_bytes, main_path, name));
 	return elf ? elf : find_at_places(dirs, &wanted, path);
 }
 
@@ -199,10 +169,11 @@ static struct seep_elf *find_by_name(const struct seep_debug_dirs *dirs,
 				     const struct seep_debug_query *wanted, const char *name)
 {
 	for (size_t i = 0; i < dirs->count; i++) {
-		struct seep_elf *elf = try(wanted, "%s/%s.debug", dirs->items[i], name);
+		struct seep_elf *elf =
+			open_if_right(wanted, seep_xasprintf("%s/%s.debug", dirs->items[i], name));
 
 		if (!elf)
-			elf = try(wanted, "%s/%s", dirs->items[i], name);
+			elf = open_if_right(wanted, seep_xasprintf("%s/%s", dirs->items[i], name));
 		if (elf && seep_elf_has_section(elf, ".debug_info"))
 			return elf;
 		seep_elf_close(elf);
@@ -258,11 +229,14 @@ struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 	if (!name || wanted.build_id_bytes == 0 || wanted.build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
 	if (name[0] == '/')
-		found = try(&wanted, "%s", name);
+		found = open_if_right(&wanted, seep_xstrdup(name));
 	else
-		found = try(&wanted, "%.*s%s", (int)(seep_path_base(path) - path), path, name);
+		found = open_if_right(
+			&wanted,
+			seep_xasprintf("%.*s%s", (int)(seep_path_base(path) - path), path, name));
 	for (size_t i = 0; !found && i <= dirs->count; i++)
-		found = try(&wanted, "%s/.dwz/%s", dir_at(dirs, i), seep_path_base(name));
+		found = open_if_right(&wanted, seep_xasprintf("%s/.dwz/%s", dir_at(dirs, i),
+							      seep_path_base(name)));
 	if (!found)
 		found = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!found)

@@ -223,8 +223,11 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 	return true;
 }
 
-static bool open_package(struct dwarf_split *split, const char *path)
+/* @path is taken. */
+static bool open_package(struct dwarf_split *split, char *path)
 {
+	SEEP_FREED char *taken = path;
+
 	if (seep_elf_open(path, &split->package))
 		return false;
 	if (seep_elf_has_section(split->package, ".debug_cu_index"))
@@ -236,16 +239,17 @@ static bool open_package(struct dwarf_split *split, const char *path)
 
 static bool open_package_of(struct dwarf_split *split, const char *module)
 {
-	char path[PATH_MAX], place[PATH_MAX];
+	SEEP_FREED char *path = NULL;
+	bool is_open;
+	char *place;
 
-	if (!module || !seep_debug_join(path, "%s.dwp", module))
+	if (!module)
 		return false;
-	if (open_package(split, path))
-		return true;
-	for (size_t i = 0; seep_debug_place(split->dirs, i, path, place); i++)
-		if (open_package(split, place))
-			return true;
-	return false;
+	path = seep_xasprintf("%s.dwp", module);
+	is_open = open_package(split, seep_xstrdup(path));
+	for (size_t i = 0; !is_open && (place = seep_debug_place(split->dirs, i, path)); i++)
+		is_open = open_package(split, place);
+	return is_open;
 }
 
 static struct dwarf_unit *find_in_package(struct dwarf_split *split,
@@ -267,9 +271,9 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 	return unit_of_id(&half->file, skeleton);
 }
 
-/* Opened once. */
-static struct half *half_of(struct dwarf_split *split, const char *path,
-			    const struct dwarf_unit *skeleton)
+/* In the file at @path, which is taken, and opened once. */
+static struct dwarf_unit *find_at(struct dwarf_split *split, char *path,
+				  const struct dwarf_unit *skeleton)
 {
 	uint64_t hash = seep_hash_text(0, path);
 	size_t at = SEEP_IDTABLE_START;
@@ -278,27 +282,21 @@ static struct half *half_of(struct dwarf_split *split, const char *path,
 	uint32_t id;
 
 	while ((id = seep_idtable_find(&split->ids, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (strcmp(split->halves[id]->path, path) == 0)
-			return split->halves[id];
+		if (strcmp(split->halves[id]->path, path) == 0) {
+			free(path);
+			return unit_of_id(&split->halves[id]->file, skeleton);
+		}
 	seep_idtable_add(&split->ids, hash, (uint32_t)split->count);
 	half = add_half(split);
-	half->path = seep_xstrdup(path);
+	half->path = path;
 	if (seep_elf_open(path, &half->elf))
-		return half;
+		return NULL;
 	dwarf_parts_of(half->elf, true, &parts);
 	/* There may be thousands of such files. */
 	seep_elf_stop_reading(half->elf);
 	borrow_parts(&parts, skeleton);
 	dwarf_file_init(&half->file, &parts);
-	return half;
-}
-
-static struct dwarf_unit *find_at(struct dwarf_split *split, const char *path,
-				  const struct dwarf_unit *skeleton)
-{
-	struct half *half = half_of(split, path, skeleton);
-
-	return half->elf ? unit_of_id(&half->file, skeleton) : NULL;
+	return unit_of_id(&half->file, skeleton);
 }
 
 static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_unit *skeleton,
@@ -307,18 +305,21 @@ static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_
 	const char *dir = text_of(skeleton, DW_AT_comp_dir);
 	const char *module = split->paths[0] ? split->paths[0] : "";
 	int folder_bytes = (int)(seep_path_base(module) - module);
-	char path[PATH_MAX], place[PATH_MAX];
+	SEEP_FREED char *path = NULL;
 	struct dwarf_unit *unit = NULL;
+	char *place;
 
-	if (name[0] == '/' || !dir ? !seep_debug_join(path, "%s", name)
-				   : !seep_debug_join(path, "%s/%s", dir, name))
+	/* Each of millions of units may name one that is as long as the file. */
+	if (strnlen(name, PATH_MAX) == PATH_MAX || (dir && strnlen(dir, PATH_MAX) == PATH_MAX))
 		return NULL;
+	path = name[0] == '/' || !dir ? seep_xstrdup(name) : seep_xasprintf("%s/%s", dir, name);
 	/* A compilation that hides where it happened leaves relative paths: beside the module. */
 	if (path[0] == '/')
-		unit = find_at(split, path, skeleton);
-	else if (folder_bytes && seep_debug_join(place, "%.*s%s", folder_bytes, module, path))
-		unit = find_at(split, place, skeleton);
-	for (size_t i = 0; !unit && seep_debug_place(split->dirs, i, path, place); i++)
+		unit = find_at(split, seep_xstrdup(path), skeleton);
+	else if (folder_bytes)
+		unit = find_at(split, seep_xasprintf("%.*s%s", folder_bytes, module, path),
+			       skeleton);
+	for (size_t i = 0; !unit && (place = seep_debug_place(split->dirs, i, path)); i++)
 		unit = find_at(split, place, skeleton);
 	return unit;
 }
