@@ -6,12 +6,6 @@
 
 #include "base/xalloc.h"
 
-void seep_folder_init(struct seep_folder *folder, const struct seep_sites *sites,
-		      enum seep_fold_by by)
-{
-	*folder = (struct seep_folder){ .sites = sites, .by = by };
-}
-
 void seep_folder_done(struct seep_folder *folder)
 {
 	free(folder->ids);

@@ -16,7 +16,7 @@ enum {
 	SEEP_FOLD_REPEATS_MAX = 65535, /* this many or more */
 };
 
-/* Folds one stack after the other. */
+/* Folds one stack after the other. Begins with sites and by alone. */
 struct seep_folder {
 	const struct seep_sites *sites;
 	enum seep_fold_by by;
@@ -26,8 +26,6 @@ struct seep_folder {
 	size_t id_capacity;
 };
 
-void seep_folder_init(struct seep_folder *folder, const struct seep_sites *sites,
-		      enum seep_fold_by by);
 void seep_folder_done(struct seep_folder *folder);
 
 /**

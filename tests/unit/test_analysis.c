@@ -153,7 +153,7 @@ static uint32_t fold(enum seep_fold_by by, const struct seep_profile_stack_entry
 	struct seep_folder folder;
 	uint32_t kept;
 
-	seep_folder_init(&folder, sites, by);
+	folder = (struct seep_folder){ .sites = sites, .by = by };
 	(void)seep_fold(&folder, &at, count);
 	/* What was folded before is of no consequence. */
 	at = stack;
