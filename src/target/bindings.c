@@ -165,7 +165,7 @@ static struct got read_got(const struct module *module)
 {
 	struct got got = { 0 };
 	uint64_t tables[DT_NUM];
-	char *names;
+	SEEP_FREED char *names = NULL;
 
 	if (!find_tables(module, tables))
 		return got;
@@ -175,7 +175,6 @@ static struct got read_got(const struct module *module)
 		read_relocations(module, tables, names, tables[DT_JMPREL], tables[DT_PLTRELSZ],
 				 &got);
 	}
-	free(names);
 	return got;
 }
 

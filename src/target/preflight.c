@@ -2,12 +2,12 @@
 #include "target/preflight.h"
 
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/elfkind.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,14 +245,12 @@ static char *readable_library(char *path)
 static char *find_library(void)
 {
 	static const char *const places[] = { "libseep.so", SEEP_LIBRARY_FROM_TOOL "/libseep.so" };
-	char self[PATH_MAX], *path = NULL, *slash;
-	ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	SEEP_FREED char *self = seep_procfs_exe(seep_procfs_self());
+	SEEP_FREED char *folder = self ? seep_path_folder(self) : NULL;
+	char *path = NULL;
 
-	self[bytes > 0 ? bytes : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && !path && i < sizeof(places) / sizeof(*places); i++)
-		path = readable_library(
-			seep_xasprintf("%.*s/%s", (int)(slash - self), self, places[i]));
+	for (size_t i = 0; folder && !path && i < sizeof(places) / sizeof(*places); i++)
+		path = readable_library(seep_xasprintf("%s/%s", folder, places[i]));
 	return path ? path : readable_library(seep_xstrdup(SEEP_LIBRARY_DIR "/libseep.so"));
 }
 

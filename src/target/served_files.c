@@ -55,15 +55,13 @@ static bool is_served(const char *line, bool is_ours)
 
 static void add_mounts(struct seep_idtable *devices, uint32_t pid, bool is_ours)
 {
-	char *text = seep_procfs_read(pid, "mountinfo", NULL), *end;
+	SEEP_FREED char *text = seep_procfs_read(pid, "mountinfo", NULL);
+	char *rest = text, *line;
 	unsigned major, minor;
 
-	for (char *line = text; line && (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
+	while (rest && (line = strsep(&rest, "\n")))
 		if (sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 && !is_served(line, is_ours))
 			add_device(devices, major, minor);
-	}
-	free(text);
 }
 
 /* Memory, which is mounted nowhere, and what we run from, which may be above the root of a chroot. */

@@ -40,12 +40,6 @@ enum {
 #define CHILD_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
 #define BIRTH_NS 10000000000ull
 
-/* A thread that the kernel runs for io_uring is listed as one of the process, and has no place. */
-static bool can_call(const struct seep_thread *thread)
-{
-	return thread->stopped && thread->registers.cs == USER_CODE_64 && thread->registers.rip;
-}
-
 /*
  * The thread that system calls are made in; NULL: none can. One in a system call is in no
  * restartable sequence.
@@ -57,7 +51,9 @@ static struct seep_thread *find_caller(const struct seep_stopped *stopped)
 	for (size_t i = 0; i < stopped->thread_count; i++) {
 		struct seep_thread *thread = &stopped->threads[i];
 
-		if (!can_call(thread))
+		/* One that the kernel runs for io_uring is listed too, and has no place. */
+		if (!thread->stopped || thread->registers.cs != USER_CODE_64 ||
+		    !thread->registers.rip)
 			continue;
 		if ((long long)thread->registers.orig_rax >= 0)
 			return thread;
