@@ -28,12 +28,6 @@ struct checker {
 	struct seep_budget_outcome *outcome;
 };
 
-static void add(uint64_t *sum, uint64_t more)
-{
-	if (__builtin_add_overflow(*sum, more, sum))
-		*sum = UINT64_MAX;
-}
-
 /* ---- what is of a place ---------------------------------------------------------------------- */
 
 static bool is_called(const struct checker *c, const char *name)
@@ -135,8 +129,7 @@ static bool has(const struct seep_idtable *hashes, uint64_t hash)
 {
 	size_t at = SEEP_IDTABLE_START;
 
-	return hashes->buckets && hash != 0 &&
-	       seep_idtable_find(hashes, hash, &at) != SEEP_IDTABLE_NONE;
+	return hash != 0 && seep_idtable_find(hashes, hash, &at) != SEEP_IDTABLE_NONE;
 }
 
 static bool is_growing(const struct seep_profile_context *context)
@@ -156,7 +149,7 @@ static uint64_t value_of(const struct checker *c, const struct seep_profile_cont
 
 static void count(struct checker *c, uint64_t value, const struct seep_budget_stack *stack)
 {
-	add(&c->outcome->value, value);
+	core_add(&c->outcome->value, value);
 	c->outcome->grown_count += stack->known_blocks > 0;
 	*SEEP_APPEND(c->outcome->stacks, c->outcome->stack_count) = *stack;
 }
@@ -179,13 +172,13 @@ static void count_leaks(struct checker *c)
 
 		if (seep_leak_root(c->profile, leak) != leak || is_known(c, &leaks, &stack))
 			continue;
-		add(&stack.value, leak->with_bytes);
-		add(&stack.blocks, leak->with_blocks);
+		core_add(&stack.value, leak->with_bytes);
+		core_add(&stack.blocks, leak->with_blocks);
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
 		if (is == YES)
 			count(c, value, &stack);
 		else if (is == PERHAPS)
-			add(&c->unsure, value);
+			core_add(&c->unsure, value);
 	}
 }
 
@@ -207,10 +200,11 @@ static void count_contexts(struct checker *c)
 
 			c->outcome->has_place |= is == YES;
 			if (is != NO)
-				add(is == YES ? &stack.value : &c->unsure, value_of(c, context));
+				core_add(is == YES ? &stack.value : &c->unsure,
+					 value_of(c, context));
 			if (is == YES && c->budget->measure < SEEP_MEASURE_COUNT)
-				add(&stack.blocks,
-				    (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
+				core_add(&stack.blocks,
+					 (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
 			at = groups->next[at];
 		}
 		if (stack.value > 0)
@@ -239,7 +233,7 @@ static void measure(struct checker *c)
 	if (is_of_leaks(c))
 		count_leaks(c);
 	if (c->budget->measure == SEEP_BY_PEAK)
-		add(&c->unsure, c->profile->totals.peak_error_bytes);
+		core_add(&c->unsure, c->profile->totals.peak_error_bytes);
 	if (c->outcome->stack_count > 1)
 		qsort(c->outcome->stacks, c->outcome->stack_count, sizeof(*c->outcome->stacks),
 		      by_value);
@@ -388,7 +382,7 @@ static uint64_t limit_of(const struct seep_budget *budget, uint64_t base)
 
 	if (budget->is_share)
 		limit = share > UINT64_MAX ? UINT64_MAX : (uint64_t)share;
-	add(&limit, base);
+	core_add(&limit, base);
 	return limit;
 }
 
@@ -397,7 +391,7 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 {
 	uint64_t most = c->outcome->value;
 
-	add(&most, c->unsure);
+	core_add(&most, c->unsure);
 	if (most <= c->outcome->limit)
 		return 0;
 	return seep_fail(why, SEEP_ENOTFOUND, "%s more may belong to it: %s",
@@ -454,8 +448,6 @@ void seep_budget_side_done(struct seep_budget_side *side)
 
 static void know(struct seep_idtable *hashes, uint64_t hash)
 {
-	if (!hashes->buckets)
-		seep_idtable_init(hashes, 0);
 	if (hash != 0 && !has(hashes, hash))
 		seep_idtable_add(hashes, hash, 0);
 }

@@ -2,8 +2,6 @@
 /* One pass; a stamp per function keeps recursion from counting twice. */
 #include "analysis/flat.h"
 
-#include <stdlib.h>
-
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 
@@ -43,12 +41,12 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 				bool inclusive)
 {
 	const struct seep_profile *profile = sites->profile;
-	struct seep_flat *flat = seep_xcalloc(1, sizeof(*flat));
+	struct seep_flat *flat =
+		seep_xcalloc(1, sizeof(*flat) + sites->function_count * sizeof(flat->rows[0]));
 	SEEP_FREED uint32_t *stamps = inclusive
 					      ? seep_xcalloc(sites->function_count, sizeof(*stamps))
 					      : NULL;
 
-	flat->rows = seep_xcalloc(sites->function_count, sizeof(*flat->rows));
 	flat->count = sites->function_count;
 	for (uint32_t i = 0; i < flat->count; i++) {
 		flat->rows[i].frame = sites->frame_of_function[i];
@@ -61,14 +59,6 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 		flat->rows[i].plumbing |= flat->rows[i].self == 0 &&
 					  sites->of_frame[flat->rows[i].frame].invoker;
 	return flat;
-}
-
-void seep_flat_free(struct seep_flat *flat)
-{
-	if (flat == NULL)
-		return;
-	free(flat->rows);
-	free(flat);
 }
 
 uint32_t seep_flat_top(const struct seep_flat *flat, bool whole, uint32_t top, uint32_t *ret_top)

@@ -23,9 +23,9 @@ struct seep_flat_row {
 };
 
 struct seep_flat {
-	struct seep_flat_row *rows; /* by function number of the sites; stacks = 0: never met */
-	uint32_t count;
 	struct seep_flat_row unnamed; /* contexts without any frame */
+	uint32_t count;
+	struct seep_flat_row rows[]; /* by function number of the sites; stacks = 0: never met */
 };
 
 /**
@@ -33,14 +33,10 @@ struct seep_flat {
  * @inclusive: else only self is summed, which takes a look at the ends of stacks instead of a walk
  *             over all of their frames
  *
- * Never fails.
+ * Never fails. Release with free().
  */
 struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measure measure,
 				bool inclusive);
-
-/* NULL is a no-op. */
-void seep_flat_free(struct seep_flat *flat);
-SEEP_FREE_AT(struct seep_flat, seep_flat_free)
 
 /**
  * seep_flat_top - the largest rows: by their own figures, then, where those are 0, by inclusive

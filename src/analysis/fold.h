@@ -16,26 +16,16 @@ enum {
 	SEEP_FOLD_REPEATS_MAX = 65535, /* this many or more */
 };
 
-/* Of an entry: what is compared, and how many entries further in that is as well. */
-struct seep_fold_id {
-	uint32_t id;
-	uint32_t since; /* UINT32_MAX: nowhere */
-};
-
-/* Folds one stack after the other. */
+/* Folds one stack after the other. Begins with sites and by alone. */
 struct seep_folder {
 	const struct seep_sites *sites;
 	enum seep_fold_by by;
-	uint64_t *last;	   /* by what is compared: where it was met last */
-	uint64_t position; /* in all stacks so far */
 	struct seep_profile_stack_entry *room;
-	struct seep_fold_id *ids;
+	uint32_t *ids; /* what is compared, by place in room */
 	size_t room_capacity;
 	size_t id_capacity;
 };
 
-void seep_folder_init(struct seep_folder *folder, const struct seep_sites *sites,
-		      enum seep_fold_by by);
 void seep_folder_done(struct seep_folder *folder);
 
 /**

@@ -107,14 +107,14 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 	const struct seep_profile *profile = sites->profile;
 	struct seep_groups *groups = seep_xcalloc(1, sizeof(*groups));
 	struct grouper g = { .sites = sites, .groups = groups, .by_thread = by_thread };
-	SEEP_RELEASED(seep_folder_done) struct seep_folder folder;
+	SEEP_RELEASED(seep_folder_done)
+	struct seep_folder folder = { .sites = sites, .by = SEEP_FOLD_BY_LINE };
 
 	groups->items = seep_xcalloc(profile->context_count, sizeof(*groups->items));
 	groups->next = seep_xcalloc(profile->context_count, sizeof(*groups->next));
 	groups->stacks = seep_arena_new();
 	g.last = seep_xcalloc(profile->context_count, sizeof(*g.last));
 	seep_idtable_init(&g.table, profile->context_count);
-	seep_folder_init(&folder, sites, SEEP_FOLD_BY_LINE);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
 		struct candidate c = { context, context->stack, context->stack_count };

@@ -140,8 +140,8 @@ static struct seep_texts modules_of(const struct seep_sites *sites)
 
 static struct seep_texts threads_of(const struct seep_profile *profile)
 {
-	SEEP_RELEASED(seep_threads_free_at)
-	struct seep_threads *threads = seep_threads_new(NULL, profile, NULL, SEEP_BY_ALLOCS);
+	SEEP_FREED struct seep_threads *threads = seep_threads_new(NULL, profile, NULL,
+								   SEEP_BY_ALLOCS);
 	struct seep_texts found = { 0 };
 
 	for (uint32_t i = 0; i < threads->count; i++)

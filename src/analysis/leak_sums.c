@@ -19,12 +19,6 @@ const struct seep_profile_leak *seep_leak_root(const struct seep_profile *profil
 	return leak;
 }
 
-static void add(uint64_t *sum, uint64_t more)
-{
-	if (__builtin_add_overflow(*sum, more, sum))
-		*sum = UINT64_MAX;
-}
-
 static struct seep_leak_sum *sum_of(struct seep_leak_sums *sums, uint64_t hash)
 {
 	size_t at = SEEP_IDTABLE_START;
@@ -41,7 +35,6 @@ static struct seep_leak_sum *sum_of(struct seep_leak_sums *sums, uint64_t hash)
 void seep_leak_sums_init(struct seep_leak_sums *sums, const struct seep_profile *profile)
 {
 	*sums = (struct seep_leak_sums){ 0 };
-	seep_idtable_init(&sums->ids, 0);
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
 		const struct seep_profile_leak *root = seep_leak_root(profile, leak);
@@ -53,8 +46,8 @@ void seep_leak_sums_init(struct seep_leak_sums *sums, const struct seep_profile 
 		sum = sum_of(sums, leak->hash);
 		blocks = root->blocks;
 		bytes = root->bytes;
-		add(&blocks, root->with_blocks);
-		add(&bytes, root->with_bytes);
+		core_add(&blocks, root->with_blocks);
+		core_add(&bytes, root->with_bytes);
 		if (root != leak) {
 			sum->blocks = core_larger(sum->blocks, blocks);
 			sum->bytes = core_larger(sum->bytes, bytes);
@@ -62,8 +55,8 @@ void seep_leak_sums_init(struct seep_leak_sums *sums, const struct seep_profile 
 		}
 		if (!sum->leak)
 			sum->leak = leak;
-		add(&sum->blocks, blocks);
-		add(&sum->bytes, bytes);
+		core_add(&sum->blocks, blocks);
+		core_add(&sum->bytes, bytes);
 	}
 }
 

@@ -72,8 +72,6 @@ static const struct {
 } parts[] = {
 	{ "libc.so.*", LIBC },
 	{ "libc-2.*", LIBC },
-	/* musl's loader is its C library too. */
-	{ "ld-musl-*", LIBC },
 	{ "ld-linux*", LOADER },
 	{ "ld-2.*", LOADER },
 	{ "libpthread*.so*", LIBC },

@@ -42,7 +42,8 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 	const uint32_t count = group != NULL ? group->context_count : profile->context_count;
 	SEEP_FREED const struct seep_profile_context **contexts = seep_xcalloc(count,
 									       sizeof(void *));
-	struct seep_threads *threads = seep_xcalloc(1, sizeof(*threads));
+	struct seep_threads *threads =
+		seep_xcalloc(1, sizeof(*threads) + count * sizeof(threads->items[0]));
 	uint32_t at = group != NULL ? group->context : 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -52,20 +53,11 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 	qsort(contexts, count, sizeof(void *), by_name);
 	for (uint32_t i = 0; i < count; i++) {
 		if (i == 0 || by_name(&contexts[i - 1], &contexts[i]) != 0)
-			*SEEP_APPEND(threads->items, threads->count) =
-				(struct seep_thread){ .name = contexts[i]->thread };
+			threads->items[threads->count++].name = contexts[i]->thread;
 		seep_counts_add_context(&threads->items[threads->count - 1].counts, contexts[i]);
 	}
 	if (threads->count > 1)
 		qsort_r(threads->items, threads->count, sizeof(*threads->items), by_value,
 			&measure);
 	return threads;
-}
-
-void seep_threads_free(struct seep_threads *threads)
-{
-	if (threads == NULL)
-		return;
-	free(threads->items);
-	free(threads);
 }

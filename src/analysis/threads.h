@@ -11,8 +11,8 @@ struct seep_thread {
 };
 
 struct seep_threads {
-	struct seep_thread *items; /* largest first */
 	uint32_t count;
+	struct seep_thread items[]; /* largest first */
 };
 
 /* Whether any context says of which thread it is. */
@@ -22,14 +22,10 @@ bool seep_threads_known(const struct seep_profile *profile);
  * seep_threads_new - sum by thread, the largest by @measure first
  * @group: only its contexts; NULL = all, then @groups may be, too
  *
- * Never fails.
+ * Never fails. Release with free().
  */
 struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 				      const struct seep_profile *profile,
 				      const struct seep_group *group, enum seep_measure measure);
-
-/* NULL is a no-op. */
-void seep_threads_free(struct seep_threads *threads);
-SEEP_FREE_AT(struct seep_threads, seep_threads_free)
 
 #endif

@@ -244,9 +244,9 @@ static void plant(struct grower *g, bool whole)
 {
 	const struct seep_profile *profile = g->sites->profile;
 	struct seep_tree_node root = { .entry.frame = SEEP_TREE_ROOT };
-	SEEP_RELEASED(seep_folder_done) struct seep_folder folder;
+	SEEP_RELEASED(seep_folder_done)
+	struct seep_folder folder = { .sites = g->sites, .by = SEEP_FOLD_BY_FUNCTION };
 
-	seep_folder_init(&folder, g->sites, SEEP_FOLD_BY_FUNCTION);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		g->order[i] = i;
 		prepare_stack(g, i, whole, &folder);

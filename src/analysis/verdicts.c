@@ -292,7 +292,7 @@ static struct draft *draft_of_reachable(struct judge *j, uint32_t context,
 static void draft_reachable(struct judge *j)
 {
 	/* By context: its last block, and that one's draft; most are like the one before. */
-	struct known {
+	SEEP_FREED struct known {
 		const struct scan_block *block;
 		size_t draft;
 	} *all_known = seep_xcalloc((size_t)j->profile->context_count + 1, sizeof(*all_known));
@@ -313,7 +313,6 @@ static void draft_reachable(struct judge *j)
 		draft->leak.blocks++;
 		draft->leak.bytes += block->size;
 	}
-	free(all_known);
 }
 
 static int by_number(uint64_t a, uint64_t b)

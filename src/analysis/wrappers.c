@@ -5,11 +5,9 @@
  */
 #include "analysis/wrappers.h"
 
-#include <stdlib.h>
-
 #include "analysis/function_name.h"
+#include "base/arena.h"
 #include "base/idtable.h"
-#include "base/xalloc.h"
 #include "core/bits.h"
 
 enum {
@@ -234,20 +232,17 @@ static bool search_round(struct search *s)
 
 void seep_wrappers_mark(struct seep_sites *sites)
 {
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
 	const size_t modules = (size_t)sites->profile->module_count + 1;
 	struct search s = {
 		.sites = sites,
-		.tallies = seep_xcalloc(sites->function_count, sizeof(*s.tallies)),
-		.nears = seep_xcalloc(sites->profile->context_count, sizeof(*s.nears)),
-		.contexts = seep_xcalloc(modules, sizeof(*s.contexts)),
-		.families = seep_xcalloc(modules, sizeof(*s.families)),
+		.tallies = seep_arena_calloc(arena, sites->function_count, sizeof(*s.tallies)),
+		.nears = seep_arena_calloc(arena, sites->profile->context_count, sizeof(*s.nears)),
+		.contexts = seep_arena_calloc(arena, modules, sizeof(*s.contexts)),
+		.families = seep_arena_calloc(arena, modules, sizeof(*s.families)),
 	};
 
 	count_through(&s);
 	for (unsigned i = 0; i < ROUNDS && search_round(&s); i++)
 		;
-	free(s.families);
-	free(s.contexts);
-	free(s.nears);
-	free(s.tallies);
 }

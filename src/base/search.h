@@ -1,16 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* A binary search for where a number belongs, which bsearch() does not tell. */
+/* Items that are found by the uint64_t (or pointer) with which each begins. */
 #ifndef SEEP_BASE_SEARCH_H
 #define SEEP_BASE_SEARCH_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-/*
- * How many of @count items of @item_bytes each have a number of at most @key. Items are ascending
- * by the uint64_t (or pointer) with which each begins.
- */
+static inline int seep_search_compare(const void *left, const void *right)
+{
+	uint64_t a, b;
+
+	memcpy(&a, left, sizeof(a));
+	memcpy(&b, right, sizeof(b));
+	return (a > b) - (a < b);
+}
+
+/* Sort @count items of @item_bytes each, for the functions below. */
+static inline void seep_search_sort(void *items, size_t count, size_t item_bytes)
+{
+	if (count)
+		qsort(items, count, item_bytes, seep_search_compare);
+}
+
+/* The item with the number @key; of several any. NULL: there is none. */
+static inline void *seep_search_item(const void *items, size_t count, size_t item_bytes,
+				     uint64_t key)
+{
+	return count ? bsearch(&key, items, count, item_bytes, seep_search_compare) : NULL;
+}
+
+/* How many items have a number of at most @key, which bsearch() does not tell. */
 static inline size_t seep_search_upto(const void *items, size_t count, size_t item_bytes,
 				      uint64_t key)
 {

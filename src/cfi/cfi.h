@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Unwind rules from .eh_frame: what the compiler wrote about one program counter, boiled down to
- * eight bytes that a walker can follow in a few instructions.
+ * what a walker can follow in a few instructions.
  *
  * This code runs inside other people's malloc. It calls nothing, allocates nothing, keeps no
  * state, uses about 1 KB of stack, and may run in a signal handler. Its input is whatever the
@@ -30,15 +30,15 @@ enum cfi_kind {
 	CFI_STOP,      /* the outermost frame: it has no return address */
 };
 
-/*
- * A rule, packed: bits 0-2 the kind, bits 3-31 fp_offset, bits 32-63 cfa_offset; both offsets
- * signed, in bytes. Zero is CFI_NONE, so zeroed memory holds no rule.
- */
-typedef uint64_t cfi_rule;
-
-enum {
-	CFI_FP_OFFSET_MIN = -(1 << 28), /* fp_offset has 29 bits */
-	CFI_FP_OFFSET_MAX = (1 << 28) - 1,
+/* Zeroed is CFI_NONE. Offsets are in bytes. */
+struct cfi_rule {
+	enum cfi_kind kind;
+	int32_t cfa_offset;
+	/*
+	 * CFI_SP, CFI_FP: the caller's FP is at CFA + fp_offset, which is negative; 0: FP was not
+	 * saved and is still the caller's. CFI_DRAP: see there.
+	 */
+	int32_t fp_offset;
 };
 
 /* Why there is no rule; for counters and tests. A walker looks at the rule only. */
@@ -76,7 +76,7 @@ struct cfi_work {
  * @pc:	      a code address
  * @exact_pc: false: @pc is a return address, and the rule is the one of the call before it;
  *	      true: @pc itself is about to run (interrupted by a signal, or after CFI_SIGNAL)
- * @ret_rule: always written; 0 (CFI_NONE) unless CFI_FOUND is returned
+ * @ret_rule: always written; zeroed unless CFI_FOUND is returned
  *
  * An .eh_frame_hdr without a usable search table makes it scan .eh_frame from its start, up to
  * 16,384 entries; that takes up to a millisecond, so the result should be remembered.
@@ -84,30 +84,6 @@ struct cfi_work {
  * Threads, signals: no state, safe anywhere. The module must stay mapped during the call.
  */
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
-			    struct cfi_work *work, cfi_rule *ret_rule);
-
-static inline cfi_rule cfi_rule_make(enum cfi_kind kind, int32_t cfa_offset, int32_t fp_offset)
-{
-	return (uint64_t)(uint32_t)cfa_offset << 32 | (uint32_t)fp_offset << 3 | (uint32_t)kind;
-}
-
-static inline enum cfi_kind cfi_rule_kind(cfi_rule rule)
-{
-	return (enum cfi_kind)(rule & 7);
-}
-
-static inline int32_t cfi_rule_cfa_offset(cfi_rule rule)
-{
-	return (int32_t)(rule >> 32);
-}
-
-/*
- * CFI_SP, CFI_FP: the caller's FP is at CFA + fp_offset, which is negative; 0: FP was not saved
- * and is still the caller's. CFI_DRAP: see there.
- */
-static inline int32_t cfi_rule_fp_offset(cfi_rule rule)
-{
-	return (int32_t)(uint32_t)rule >> 3;
-}
+			    struct cfi_work *work, struct cfi_rule *ret_rule);
 
 #endif

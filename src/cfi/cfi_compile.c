@@ -22,34 +22,34 @@ enum {
 /* Offsets in the frame that the kernel makes for a handler, whose ucontext is at SP. */
 enum { SIGNAL_FRAME_RSP = 160 };
 
-static struct cfi_reader expression_reader(const struct cfi_module *m, int64_t at)
+static struct core_reader expression_reader(const struct cfi_module *m, int64_t at)
 {
-	struct cfi_reader r = { .at = (uintptr_t)at, .end = m->end };
-	uint64_t bytes = cfi_read_uleb(&r);
+	struct core_reader r = { .at = (const uint8_t *)at, .end = (const uint8_t *)m->end };
+	uint64_t bytes = core_read_uleb(&r);
 
 	/* It was inside its record before; this holds even if somebody wrote to it since. */
-	if (cfi_read_have(&r, bytes))
+	if (core_reader_has(&r, bytes))
 		r.end = r.at + bytes;
 	return r;
 }
 
-static bool is_at_end(const struct cfi_reader *r)
+static bool is_at_end(const struct core_reader *r)
 {
-	return !r->bad && r->at == r->end;
+	return !r->failed && r->at == r->end;
 }
 
 /* DW_OP_breg<number> offset */
-static bool take_register(struct cfi_reader *r, unsigned number, int64_t *ret_offset)
+static bool take_register(struct core_reader *r, unsigned number, int64_t *ret_offset)
 {
-	if (cfi_read_u8(r) != OP_BREG0 + number)
+	if (core_read_byte(r) != OP_BREG0 + number)
 		return false;
-	*ret_offset = cfi_read_sleb(r);
-	return !r->bad;
+	*ret_offset = core_read_sleb(r);
+	return !r->failed;
 }
 
-static bool take_literal(struct cfi_reader *r, unsigned *ret_value)
+static bool take_literal(struct core_reader *r, unsigned *ret_value)
 {
-	uint8_t op = cfi_read_u8(r);
+	uint8_t op = core_read_byte(r);
 
 	if (op < OP_LIT0 || op > OP_LIT31)
 		return false;
@@ -61,40 +61,40 @@ static bool take_literal(struct cfi_reader *r, unsigned *ret_value)
  * What linkers write for .plt, where the stack grows within each entry:
  * SP + offset + ((pc & mask) >= bound) << shift.
  */
-static bool match_plt(struct cfi_reader r, uintptr_t pc, int64_t *ret_offset)
+static bool match_plt(struct core_reader r, uintptr_t pc, int64_t *ret_offset)
 {
 	unsigned mask, bound, shift;
 	int64_t offset, pc_offset;
 
 	if (!take_register(&r, CFI_REGISTER_SP, &offset) ||
 	    !take_register(&r, CFI_REGISTER_RA, &pc_offset) || pc_offset != 0 ||
-	    !take_literal(&r, &mask) || cfi_read_u8(&r) != OP_AND || !take_literal(&r, &bound) ||
-	    cfi_read_u8(&r) != OP_GE || !take_literal(&r, &shift) || cfi_read_u8(&r) != OP_SHL ||
-	    cfi_read_u8(&r) != OP_PLUS || !is_at_end(&r))
+	    !take_literal(&r, &mask) || core_read_byte(&r) != OP_AND || !take_literal(&r, &bound) ||
+	    core_read_byte(&r) != OP_GE || !take_literal(&r, &shift) ||
+	    core_read_byte(&r) != OP_SHL || core_read_byte(&r) != OP_PLUS || !is_at_end(&r))
 		return false;
 	return !__builtin_add_overflow(offset, (int64_t)((pc & mask) >= bound) << shift,
 				       ret_offset);
 }
 
 /* *(register + offset) */
-static bool match_deref(struct cfi_reader r, unsigned number, int64_t *ret_offset)
+static bool match_deref(struct core_reader r, unsigned number, int64_t *ret_offset)
 {
-	return take_register(&r, number, ret_offset) && cfi_read_u8(&r) == OP_DEREF &&
+	return take_register(&r, number, ret_offset) && core_read_byte(&r) == OP_DEREF &&
 	       is_at_end(&r);
 }
 
 /* Hand-written assembly that realigns its stack keeps the old in memory: *(rsp + offset) + 8. */
-static bool match_sp_memory(struct cfi_reader r, int64_t *ret_offset)
+static bool match_sp_memory(struct core_reader r, int64_t *ret_offset)
 {
-	return take_register(&r, CFI_REGISTER_SP, ret_offset) && cfi_read_u8(&r) == OP_DEREF &&
-	       cfi_read_u8(&r) == OP_PLUS_UCONST && cfi_read_u8(&r) == 8 && is_at_end(&r);
+	return take_register(&r, CFI_REGISTER_SP, ret_offset) && core_read_byte(&r) == OP_DEREF &&
+	       core_read_byte(&r) == OP_PLUS_UCONST && core_read_byte(&r) == 8 && is_at_end(&r);
 }
 
 /* The CFA of a row: a kind, and the offset that goes with it. */
 static enum cfi_kind match_cfa(const struct cfi_module *m, const struct cfi_fde *fde,
 			       const struct cfi_row *row, uintptr_t pc, int64_t *ret_offset)
 {
-	struct cfi_reader r;
+	struct core_reader r;
 
 	*ret_offset = row->cfa;
 	if (row->cfa_how == CFI_HOW_OFFSET && !fde->cie.is_signal) {
@@ -125,7 +125,7 @@ static enum cfi_kind match_cfa(const struct cfi_module *m, const struct cfi_fde 
 static bool match_fp(const struct cfi_module *m, const struct cfi_row *row, enum cfi_kind kind,
 		     int64_t cfa_offset, int64_t *ret_offset)
 {
-	struct cfi_reader r;
+	struct core_reader r;
 
 	if (row->fp_how == CFI_HOW_EXPRESSION) {
 		if (kind == CFI_SP_MEMORY)
@@ -154,7 +154,7 @@ static bool match_fp(const struct cfi_module *m, const struct cfi_row *row, enum
 static __attribute__((noinline)) enum cfi_result make_rule(const struct cfi_module *m,
 							   const struct cfi_fde *fde,
 							   const struct cfi_row *row, uintptr_t pc,
-							   cfi_rule *rule)
+							   struct cfi_rule *rule)
 {
 	int64_t cfa_offset, fp_offset;
 	enum cfi_kind kind;
@@ -162,17 +162,16 @@ static __attribute__((noinline)) enum cfi_result make_rule(const struct cfi_modu
 	kind = row->ra_how == CFI_HOW_UNDEFINED ? CFI_STOP
 						: match_cfa(m, fde, row, pc, &cfa_offset);
 	if (kind == CFI_STOP || kind == CFI_SIGNAL) {
-		*rule = cfi_rule_make(kind, 0, 0);
+		rule->kind = kind;
 		return CFI_FOUND;
 	}
 	if (kind == CFI_NONE || cfa_offset != (int32_t)cfa_offset)
 		return CFI_MISS_CFA;
 	if (row->ra_how != CFI_HOW_OFFSET || row->ra != -8)
 		return CFI_MISS_RA;
-	if (!match_fp(m, row, kind, cfa_offset, &fp_offset) || fp_offset < CFI_FP_OFFSET_MIN ||
-	    fp_offset > CFI_FP_OFFSET_MAX)
+	if (!match_fp(m, row, kind, cfa_offset, &fp_offset) || fp_offset != (int32_t)fp_offset)
 		return CFI_MISS_FP;
-	*rule = cfi_rule_make(kind, (int32_t)cfa_offset, (int32_t)fp_offset);
+	*rule = (struct cfi_rule){ kind, (int32_t)cfa_offset, (int32_t)fp_offset };
 	return CFI_FOUND;
 }
 
@@ -184,14 +183,14 @@ struct work {
 _Static_assert(sizeof(struct work) <= sizeof(struct cfi_work), "cfi.h");
 
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
-			    struct cfi_work *memory, cfi_rule *ret_rule)
+			    struct cfi_work *memory, struct cfi_rule *ret_rule)
 {
 	/* A call can be the last instruction of its function: what follows is another's. */
 	uintptr_t address = exact_pc ? pc : pc - 1;
 	struct work *work = (struct work *)memory;
 	enum cfi_result result;
 
-	*ret_rule = 0;
+	*ret_rule = (struct cfi_rule){ 0 };
 	result = cfi_fde_find(m, address, &work->fde);
 	if (result == CFI_FOUND)
 		result = cfi_row_find(&work->fde, address, &work->machine, &work->row);

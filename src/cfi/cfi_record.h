@@ -7,7 +7,7 @@
 #define SEEP_CFI_CFI_RECORD_H
 
 #include "cfi/cfi.h"
-#include "cfi/cfi_read.h"
+#include "core/reader.h"
 
 enum {
 	CFI_REGISTER_FP = 6,
@@ -16,18 +16,36 @@ enum {
 	CFI_REGISTER_OTHER = 255, /* any number that does not fit a byte */
 };
 
+/* Pointer encodings (DW_EH_PE_*): the low three bits are the size, bit 3 signedness. */
+enum {
+	CFI_PE_ABSPTR = 0x00,
+	CFI_PE_ULEB = 0x01,
+	CFI_PE_UDATA2 = 0x02,
+	CFI_PE_UDATA4 = 0x03,
+	CFI_PE_UDATA8 = 0x04,
+	CFI_PE_SIZE_MASK = 0x07,
+	CFI_PE_SIGNED = 0x08,
+	CFI_PE_FORM_MASK = 0x0f,
+	CFI_PE_PCREL = 0x10,
+	CFI_PE_DATAREL = 0x30,
+	CFI_PE_ALIGNED = 0x50,
+	CFI_PE_BASE_MASK = 0x70,
+	CFI_PE_INDIRECT = 0x80,
+	CFI_PE_OMIT = 0xff,
+};
+
 struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;
-	struct cfi_reader program; /* the initial instructions */
-	uint8_t fde_encoding;	   /* of the addresses in its FDEs */
-	bool has_data;		   /* its FDEs carry augmentation data */
-	bool is_signal;		   /* a signal-return frame */
+	struct core_reader program; /* the initial instructions */
+	uint8_t fde_encoding;	    /* of the addresses in its FDEs */
+	bool has_data;		    /* its FDEs carry augmentation data */
+	bool is_signal;		    /* a signal-return frame */
 };
 
 struct cfi_fde {
 	struct cfi_cie cie;
-	struct cfi_reader program;
+	struct core_reader program;
 	uintptr_t pc_start, pc_bytes;
 };
 
@@ -39,5 +57,16 @@ struct cfi_fde {
  */
 enum cfi_result cfi_fde_find(const struct cfi_module *m, uintptr_t address,
 			     struct cfi_fde *ret_fde);
+
+/**
+ * cfi_read_encoded - read a pointer
+ * @encoding:  a DW_EH_PE byte; absolute, pc-relative and, with @data_base, data-relative
+ * @data_base: what data-relative means; 0: not allowed here
+ * @ret_value: set unless false is returned; 0 when the reader failed
+ *
+ * Returns: false for an encoding that is not supported; nothing was read then.
+ */
+bool cfi_read_encoded(struct core_reader *r, uint8_t encoding, uintptr_t data_base,
+		      uintptr_t *ret_value);
 
 #endif

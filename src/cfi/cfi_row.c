@@ -94,9 +94,9 @@ static void advance(struct cfi_machine *m, uint64_t delta)
 		advance_to(m, to);
 }
 
-static void set_location(struct cfi_machine *m, struct cfi_reader *r)
+static void set_location(struct cfi_machine *m, struct core_reader *r)
 {
-	struct cfi_reader copy = *r;
+	struct core_reader copy = *r;
 	uintptr_t to;
 	bool known = cfi_read_encoded(&copy, m->cie->fde_encoding, 0, &to);
 
@@ -110,12 +110,12 @@ static void set_location(struct cfi_machine *m, struct cfi_reader *r)
 }
 
 /* Remember where an expression lies, and step over it. */
-static int64_t take_expression(struct cfi_reader *r)
+static int64_t take_expression(struct core_reader *r)
 {
-	uintptr_t at = r->at;
+	const uint8_t *at = r->at;
 
-	cfi_read_skip(r, cfi_read_uleb(r));
-	return (int64_t)at;
+	core_read_skip(r, core_read_uleb(r));
+	return (int64_t)(uintptr_t)at;
 }
 
 static void set_cfa(struct cfi_machine *m, uint64_t number, int64_t offset)
@@ -151,19 +151,19 @@ static void restore_state(struct cfi_machine *m)
 }
 
 /* The instructions that say where a register is; each begins with its number. Others fail. */
-static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r, uint8_t op)
+static void run_register_instruction(struct cfi_machine *m, struct core_reader *r, uint8_t op)
 {
-	uint64_t number = cfi_read_uleb(r);
+	uint64_t number = core_read_uleb(r);
 
 	switch (op) {
 	case OP_OFFSET_EXTENDED:
-		set_register(m, number, CFI_HOW_OFFSET, factored(m, cfi_read_uleb(r)));
+		set_register(m, number, CFI_HOW_OFFSET, factored(m, core_read_uleb(r)));
 		return;
 	case OP_OFFSET_EXTENDED_SF:
-		set_register(m, number, CFI_HOW_OFFSET, factored(m, (uint64_t)cfi_read_sleb(r)));
+		set_register(m, number, CFI_HOW_OFFSET, factored(m, (uint64_t)core_read_sleb(r)));
 		return;
 	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
-		set_register(m, number, CFI_HOW_OFFSET, factored(m, -cfi_read_uleb(r)));
+		set_register(m, number, CFI_HOW_OFFSET, factored(m, -core_read_uleb(r)));
 		return;
 	case OP_RESTORE_EXTENDED:
 		restore_register(m, number);
@@ -183,7 +183,7 @@ static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r
 	case OP_REGISTER:
 	case OP_VAL_OFFSET:
 	case OP_VAL_OFFSET_SF:
-		cfi_read_uleb(r);
+		core_read_uleb(r);
 		break;
 	default:
 		fail(m, CFI_MISS_FORMAT);
@@ -192,7 +192,7 @@ static void run_register_instruction(struct cfi_machine *m, struct cfi_reader *r
 	set_register(m, number, CFI_HOW_OTHER, 0);
 }
 
-static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, uint8_t op)
+static void run_long_instruction(struct cfi_machine *m, struct core_reader *r, uint8_t op)
 {
 	uint64_t number;
 
@@ -203,16 +203,16 @@ static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, ui
 		set_location(m, r);
 		return;
 	case OP_ADVANCE1:
-		advance(m, cfi_read_u8(r));
+		advance(m, core_read_byte(r));
 		return;
 	case OP_ADVANCE2:
-		advance(m, cfi_read_number(r, 2));
+		advance(m, core_read_number(r, 2));
 		return;
 	case OP_ADVANCE4:
-		advance(m, cfi_read_number(r, 4));
+		advance(m, core_read_number(r, 4));
 		return;
 	case OP_ADVANCE8:
-		advance(m, cfi_read_number(r, 8));
+		advance(m, core_read_number(r, 8));
 		return;
 	case OP_REMEMBER_STATE:
 		remember_state(m);
@@ -221,27 +221,27 @@ static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, ui
 		restore_state(m);
 		return;
 	case OP_GNU_ARGS_SIZE: /* matters to landing pads only */
-		cfi_read_uleb(r);
+		core_read_uleb(r);
 		return;
 	case OP_DEF_CFA:
-		number = cfi_read_uleb(r);
-		set_cfa(m, number, (int64_t)cfi_read_uleb(r));
+		number = core_read_uleb(r);
+		set_cfa(m, number, (int64_t)core_read_uleb(r));
 		return;
 	case OP_DEF_CFA_SF:
-		number = cfi_read_uleb(r);
-		set_cfa(m, number, factored(m, (uint64_t)cfi_read_sleb(r)));
+		number = core_read_uleb(r);
+		set_cfa(m, number, factored(m, (uint64_t)core_read_sleb(r)));
 		return;
 	case OP_DEF_CFA_REGISTER:
 		if (cfa_is_offset(m))
-			set_cfa(m, cfi_read_uleb(r), m->row.cfa);
+			set_cfa(m, core_read_uleb(r), m->row.cfa);
 		return;
 	case OP_DEF_CFA_OFFSET:
 		if (cfa_is_offset(m))
-			m->row.cfa = (int64_t)cfi_read_uleb(r);
+			m->row.cfa = (int64_t)core_read_uleb(r);
 		return;
 	case OP_DEF_CFA_OFFSET_SF:
 		if (cfa_is_offset(m))
-			m->row.cfa = factored(m, (uint64_t)cfi_read_sleb(r));
+			m->row.cfa = factored(m, (uint64_t)core_read_sleb(r));
 		return;
 	case OP_DEF_CFA_EXPRESSION:
 		m->row.cfa = take_expression(r);
@@ -252,10 +252,10 @@ static void run_long_instruction(struct cfi_machine *m, struct cfi_reader *r, ui
 	}
 }
 
-static enum cfi_result run(struct cfi_machine *m, struct cfi_reader r)
+static enum cfi_result run(struct cfi_machine *m, struct core_reader r)
 {
 	for (unsigned i = 0; !m->done && r.at < r.end; i++) {
-		uint8_t op = cfi_read_u8(&r);
+		uint8_t op = core_read_byte(&r);
 
 		if (i == INSTRUCTIONS_MAX)
 			return CFI_MISS_LIMIT;
@@ -264,7 +264,7 @@ static enum cfi_result run(struct cfi_machine *m, struct cfi_reader r)
 			advance(m, op & 0x3f);
 			break;
 		case OP_OFFSET:
-			set_register(m, op & 0x3f, CFI_HOW_OFFSET, factored(m, cfi_read_uleb(&r)));
+			set_register(m, op & 0x3f, CFI_HOW_OFFSET, factored(m, core_read_uleb(&r)));
 			break;
 		case OP_RESTORE:
 			restore_register(m, op & 0x3f);
@@ -273,7 +273,7 @@ static enum cfi_result run(struct cfi_machine *m, struct cfi_reader r)
 			run_long_instruction(m, &r, op);
 		}
 	}
-	return r.bad && m->result == CFI_FOUND ? CFI_MISS_CORRUPT : m->result;
+	return r.failed && m->result == CFI_FOUND ? CFI_MISS_CORRUPT : m->result;
 }
 
 enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struct cfi_machine *m,

@@ -18,6 +18,13 @@ static inline uint64_t core_larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* A sum that stops at the largest number. */
+static inline void core_add(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
+
 /* Number of significant bits: 0 for 0, 1 for 1, 64 for 2^63 and more. */
 static inline unsigned core_bit_width(uint64_t x)
 {

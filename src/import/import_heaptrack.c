@@ -245,16 +245,11 @@ static struct allocation *allocation_at(struct heaptrack *h, char *at)
 									   : NULL;
 }
 
-/* The last has the requests of 2^46 bytes and more. */
-static unsigned bucket_of(uint64_t bytes)
-{
-	return (unsigned)core_smaller(core_bit_width(bytes), SEEP_PROFILE_HISTOGRAM_BUCKETS - 1);
-}
-
 static int take_alloc(struct heaptrack *h, char *at)
 {
 	struct allocation *a = allocation_at(h, at);
 	struct seep_profile_context *c;
+	uint64_t bucket;
 
 	if (!a)
 		return wrong(h, "\"+\" of an allocation that was not there before");
@@ -268,7 +263,9 @@ static int take_alloc(struct heaptrack *h, char *at)
 	c->live_bytes += a->bytes;
 	a->live++;
 	h->now.allocs++;
-	h->profile->totals.histogram[bucket_of(a->bytes)]++;
+	/* The last has the requests of 2^46 bytes and more. */
+	bucket = core_smaller(core_bit_width(a->bytes), SEEP_PROFILE_HISTOGRAM_BUCKETS - 1);
+	h->profile->totals.histogram[bucket]++;
 	h->last = a;
 	if (h->now.live_bytes > h->peak_bytes) {
 		h->peak_bytes = h->now.live_bytes;

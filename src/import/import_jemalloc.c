@@ -174,19 +174,11 @@ static void take_mapping(struct jemalloc *j, char *line)
 	*SEEP_APPEND(j->mappings, j->mapping_count) = mapping;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct mapping *left = a, *right = b;
-
-	return (left->start > right->start) - (left->start < right->start);
-}
-
 static void place_frames(struct jemalloc *j)
 {
 	struct seep_profile *profile = j->builder->profile;
 
-	if (j->mapping_count)
-		qsort(j->mappings, j->mapping_count, sizeof(*j->mappings), by_start);
+	seep_search_sort(j->mappings, j->mapping_count, sizeof(*j->mappings));
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		struct seep_profile_frame *frame = &profile->frames[i];
 		/* A return address may lie behind the last instruction. */

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/decode.h"
+#include "base/search.h"
 #include "profile/builder.h"
 #include "profile/kind_name.h"
 #include "symbol/demangle.h"
@@ -24,20 +25,20 @@
 
 enum { UNPACKED_PER_BYTE = 16, NAMES_LONGER = 4 };
 
-/* The profile's mappings, functions or locations, sorted by their ids. */
-struct items {
-	void **list;
-	size_t count;
-	const char *what;
+struct module {
+	uint64_t id;	 /* of the mapping */
+	uint32_t number; /* as in a frame */
 };
 
 /* A function. NULL: not known. */
 struct named {
+	uint64_t id;
 	const char *function, *file;
 };
 
 /* The frames of a location. */
 struct place {
+	uint64_t id;
 	uint32_t first, count;
 };
 
@@ -61,10 +62,10 @@ struct pprof {
 	struct seep_arena *arena; /* of all that is here */
 	uint64_t unpacked_left;
 	char **texts; /* of the string table; NULL for the empty one, which stands for unknown */
-	struct items mappings, functions, locations;
-	uint32_t *modules;	    /* by mapping: as in a frame */
-	struct named *names;	    /* by function */
-	struct place *places;	    /* by location */
+	/* As many as mappings, functions and locations, sorted by their ids. */
+	struct module *modules;
+	struct named *names;
+	struct place *places;
 	size_t values[VALUE_COUNT]; /* index + 1; 0: it is not in the profile */
 };
 
@@ -114,53 +115,30 @@ static void unpack(struct pprof *p, const char *data, size_t bytes)
 		fail(p, SEEP_ECORRUPT, "it is no complete message of profile.proto");
 }
 
-static uint64_t id_of(const void *item)
-{
-	/* All of them begin like this. */
-	_Static_assert(offsetof(Pprof__Mapping, id) == offsetof(Pprof__Function, id) &&
-			       offsetof(Pprof__Mapping, id) == offsetof(Pprof__Location, id),
-		       "ids are not at one place");
-	uint64_t id;
-
-	memcpy(&id, (const char *)item + offsetof(Pprof__Mapping, id), sizeof(id));
-	return id;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const uint64_t left = id_of(*(void *const *)a), right = id_of(*(void *const *)b);
-
-	return (left > right) - (left < right);
-}
-
-static void sort_items(struct pprof *p, struct items *items, void *list, size_t count,
+/* Sort items, each of which begins with its id. */
+static void sort_items(struct pprof *p, void *items, size_t count, size_t item_bytes,
 		       const char *what)
 {
-	*items = (struct items){ list, count, what };
-	if (count)
-		qsort(items->list, count, sizeof(void *), by_id);
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t id = id_of(items->list[i]);
+	uint64_t id, before = 0;
 
+	seep_search_sort(items, count, item_bytes);
+	for (size_t i = 0; i < count; i++, before = id) {
+		memcpy(&id, (const char *)items + i * item_bytes, sizeof(id));
 		if (id == 0)
 			fail(p, SEEP_ECORRUPT, "a %s has the id 0", what);
-		else if (i > 0 && id == id_of(items->list[i - 1]))
+		else if (id == before)
 			fail(p, SEEP_ECORRUPT, "two of its %ss have the id %" PRIu64, what, id);
 	}
 }
 
-static bool find(struct pprof *p, const struct items *items, uint64_t id, size_t *ret_index)
+static void *find(struct pprof *p, const void *items, size_t count, size_t item_bytes,
+		  const char *what, uint64_t id)
 {
-	const Pprof__Mapping wanted = { .id = id };
-	const void *key = &wanted;
-	void **found = items->count ? bsearch(&key, items->list, items->count, sizeof(key), by_id)
-				    : NULL;
+	void *found = seep_search_item(items, count, item_bytes, id);
 
-	if (found)
-		*ret_index = (size_t)(found - items->list);
-	else
-		fail(p, SEEP_ECORRUPT, "it refers to the missing %s %" PRIu64, items->what, id);
-	return found != NULL;
+	if (!found)
+		fail(p, SEEP_ECORRUPT, "it refers to the missing %s %" PRIu64, what, id);
+	return found;
 }
 
 static void take_texts(struct pprof *p)
@@ -213,6 +191,7 @@ static void take_function(struct pprof *p, const Pprof__Function *from, struct n
 {
 	const char *name = text(p, from->name), *linkage_name = text(p, from->system_name);
 
+	to->id = from->id;
 	to->function = demangled(p, linkage_name ? linkage_name : name);
 	if (!to->function && !is_address(name))
 		to->function = name;
@@ -233,29 +212,32 @@ static void take_build_id(struct seep_profile_module *to, const char *digits)
 }
 
 /* What has no file is no module: its addresses mean nothing elsewhere. */
-static void take_mapping(struct pprof *p, const Pprof__Mapping *from, uint32_t *ret_module)
+static void take_mapping(struct pprof *p, const Pprof__Mapping *from, struct module *to)
 {
 	struct seep_profile *profile = p->builder->profile;
 	const char *path = text(p, from->filename);
 
+	to->id = from->id;
 	if (!path)
 		return;
-	*ret_module = seep_import_module(profile, path, from->memory_start, from->memory_limit,
-					 from->file_offset);
-	take_build_id(&profile->modules[*ret_module - 1], text(p, from->build_id));
+	to->number = seep_import_module(profile, path, from->memory_start, from->memory_limit,
+					from->file_offset);
+	take_build_id(&profile->modules[to->number - 1], text(p, from->build_id));
 }
 
 /* Lines without a name have nothing to keep: "go tool pprof" makes such of C++ names. */
 static void take_line(struct pprof *p, const Pprof__Line *from, struct seep_profile_frame frame)
 {
-	size_t function;
+	const struct named *name = NULL;
 
-	if (from->function_id == 0 || !find(p, &p->functions, from->function_id, &function) ||
-	    !p->names[function].function)
+	if (from->function_id)
+		name = find(p, p->names, p->in->n_function, sizeof(*name), "function",
+			    from->function_id);
+	if (!name || !name->function)
 		return;
 	frame.inlined = true;
-	frame.function = p->names[function].function;
-	frame.file = p->names[function].file;
+	frame.function = name->function;
+	frame.file = name->file;
 	if (from->line > 0 && from->line <= UINT32_MAX)
 		frame.line = (uint32_t)from->line;
 	*(struct seep_profile_frame *)seep_profile_add(p->builder->profile,
@@ -267,10 +249,13 @@ static void take_location(struct pprof *p, const Pprof__Location *from, struct p
 	struct seep_profile *profile = p->builder->profile;
 	/* They are those of calls: what follows is where these return to. */
 	struct seep_profile_frame frame = { .address = from->address + (from->address != 0) };
-	size_t mapping;
+	const struct module *module = NULL;
 
-	if (from->mapping_id && find(p, &p->mappings, from->mapping_id, &mapping))
-		frame.module = p->modules[mapping];
+	place->id = from->id;
+	if (from->mapping_id)
+		module = find(p, p->modules, p->in->n_mapping, sizeof(*module), "mapping",
+			      from->mapping_id);
+	frame.module = module ? module->number : 0;
 	if (frame.module && from->address)
 		frame.address -= profile->modules[frame.module - 1].bias;
 	place->first = profile->frame_count;
@@ -289,18 +274,18 @@ static void take_tables(struct pprof *p)
 	char *exe = in->n_mapping ? text(p, in->mapping[0]->filename) : NULL;
 
 	p->builder->profile->process.exe = exe && exe[0] != '[' ? exe : NULL;
-	sort_items(p, &p->mappings, in->mapping, in->n_mapping, "mapping");
-	sort_items(p, &p->functions, in->function, in->n_function, "function");
-	sort_items(p, &p->locations, in->location, in->n_location, "location");
 	p->modules = seep_arena_calloc(p->arena, in->n_mapping, sizeof(*p->modules));
 	p->names = seep_arena_calloc(p->arena, in->n_function, sizeof(*p->names));
 	p->places = seep_arena_calloc(p->arena, in->n_location, sizeof(*p->places));
 	for (size_t i = 0; p->r == 0 && i < in->n_mapping; i++)
 		take_mapping(p, in->mapping[i], &p->modules[i]);
+	sort_items(p, p->modules, in->n_mapping, sizeof(*p->modules), "mapping");
 	for (size_t i = 0; p->r == 0 && i < in->n_function; i++)
 		take_function(p, in->function[i], &p->names[i]);
+	sort_items(p, p->names, in->n_function, sizeof(*p->names), "function");
 	for (size_t i = 0; p->r == 0 && i < in->n_location; i++)
 		take_location(p, in->location[i], &p->places[i]);
+	sort_items(p, p->places, in->n_location, sizeof(*p->places), "location");
 }
 
 static void take_types(struct pprof *p)
@@ -336,15 +321,15 @@ static void take_types(struct pprof *p)
 static uint32_t take_stack(struct pprof *p, const Pprof__Sample *sample)
 {
 	uint64_t count = 0;
-	size_t location;
 
 	for (size_t i = 0; i < sample->n_location_id; i++) {
 		struct seep_profile_stack_entry *to;
 		const struct place *place;
 
-		if (!find(p, &p->locations, sample->location_id[i], &location))
+		place = find(p, p->places, p->in->n_location, sizeof(*place), "location",
+			     sample->location_id[i]);
+		if (!place)
 			return 0;
-		place = &p->places[location];
 		if (p->builder->piece_entry_count + count + place->count >
 		    p->builder->entries_max) {
 			fail(p, SEEP_ELIMIT,
@@ -422,7 +407,7 @@ static int read_pprof(struct seep_decoder *source, struct seep_builder *builder,
 		      struct seep_error *err)
 {
 	struct pprof p = { .builder = builder, .err = err, .arena = seep_arena_new() };
-	char *data;
+	SEEP_FREED char *data = NULL;
 	size_t bytes;
 
 	p.r = seep_decoder_read_all(source, &data, &bytes, err);
@@ -439,7 +424,6 @@ static int read_pprof(struct seep_decoder *source, struct seep_builder *builder,
 		tell(&p);
 	}
 	seep_arena_free(p.arena);
-	free(data);
 	return p.r;
 }
 

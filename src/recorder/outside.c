@@ -37,6 +37,7 @@ void seep_outside_look_at_children(struct seep_outside *outside, const struct le
 
 	seep_facts_init(&facts);
 	facts.uid = ledger->uid;
+	facts.process.is_ours = true;
 	seep_facts_look_at_inherited(&facts, pid);
 	if (seep_reasons_first(&facts, &reason)) {
 		free(outside->children_why);

@@ -152,7 +152,7 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
 		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 	};
-	SEEP_RELEASED(seep_threads_free_at) struct seep_threads *threads = NULL;
+	SEEP_FREED struct seep_threads *threads = NULL;
 	SEEP_TABLE(table, columns);
 	struct seep_counts rest = { 0 };
 	char more[64];

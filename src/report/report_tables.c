@@ -116,8 +116,7 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 4 },
 	};
-	SEEP_RELEASED(seep_flat_free_at)
-	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, true);
+	SEEP_FREED struct seep_flat *flat = seep_flat_new(view->sites, view->measure, true);
 	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
 	const uint32_t wanted = asked < flat->count ? asked : flat->count;
 	SEEP_FREED uint32_t *top = seep_xcalloc(wanted, sizeof(*top));

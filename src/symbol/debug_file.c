@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/debug_file.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/work.h"
+#include "base/xalloc.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,45 +19,18 @@ static const char *dir_at(const struct seep_debug_dirs *dirs, size_t i)
 	return i < dirs->count ? dirs->items[i] : system_dir;
 }
 
-static SEEP_PRINTF(2, 0) bool vjoin(char path[PATH_MAX], const char *fmt, va_list args)
+char *seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path)
 {
-	int bytes = vsnprintf(path, PATH_MAX, fmt, args);
-
-	return bytes > 0 && bytes < PATH_MAX;
+	if (index <= dirs->count)
+		return seep_xasprintf("%s/%s", dir_at(dirs, index), path);
+	if (index > 2 * dirs->count)
+		return NULL;
+	return seep_xasprintf("%s/%s", dirs->items[index - dirs->count - 1], seep_path_base(path));
 }
-
-bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...)
-{
-	va_list args;
-	bool fits;
-
-	va_start(args, fmt);
-	fits = vjoin(path, fmt, args);
-	va_end(args);
-	return fits;
-}
-
-bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
-		      char ret[PATH_MAX])
-{
-	bool is_whole = index <= dirs->count;
-
-	if (!seep_debug_join(ret, "%s/%s", dir_at(dirs, is_whole ? index : index - dirs->count - 1),
-			     is_whole ? path : seep_path_base(path)))
-		*ret = '\0';
-	return index <= 2 * dirs->count;
-}
-
-/* Which file is the right one: of that build-id, or where there is none, of that checksum. */
-struct wanted {
-	const uint8_t *id;
-	size_t id_bytes;
-	uint32_t checksum;
-};
 
 static bool has_checksum(const char *path, uint32_t expected)
 {
-	int fd = seep_file_open_regular(path, geteuid());
+	SEEP_CLOSED const int fd = seep_file_open_regular(path, geteuid());
 	unsigned char block[16 << 10];
 	uLong sum = crc32(0, NULL, 0);
 	enum { ROOM_BYTES = 64 << 10 }; /* small files may take no blocks */
@@ -74,25 +44,20 @@ static bool has_checksum(const char *path, uint32_t expected)
 	is_there = fstat(fd, &st) == 0 && st.st_blocks * 512 + ROOM_BYTES >= st.st_size / 64;
 	while (is_there && !seep_work_is_over() && (got = read(fd, block, sizeof(block))) > 0)
 		sum = crc32(sum, block, (uInt)got);
-	(void)close(fd);
 	return got == 0 && sum == expected;
 }
 
-/* Open the file of that name if it is the right one; NULL: it is not. */
-static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const char *fmt, ...)
+/* Open the file at @path, which is taken, if it is the right one; NULL: it is not. */
+static struct seep_elf *open_if_right(const struct seep_debug_query *wanted, char *path)
 {
+	SEEP_FREED char *taken = path;
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
-	va_list args;
-	bool fits;
 
-	va_start(args, fmt);
-	fits = vjoin(path, fmt, args);
-	va_end(args);
-	if (!fits || seep_elf_open(path, &elf))
+	if (!path || seep_elf_open(path, &elf))
 		return NULL;
-	if (wanted->id_bytes ? seep_elf_has_build_id(elf, wanted->id, wanted->id_bytes)
-			     : has_checksum(path, wanted->checksum))
+	if (wanted->build_id_bytes
+		    ? seep_elf_has_build_id(elf, wanted->build_id, wanted->build_id_bytes)
+		    : has_checksum(path, wanted->checksum))
 		return elf;
 	seep_elf_close(elf);
 	return NULL;
@@ -100,31 +65,32 @@ static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const
 
 /* At one of the places for a file that belongs to @name. */
 static struct seep_elf *find_at_places(const struct seep_debug_dirs *dirs,
-				       const struct wanted *wanted, const char *name)
+				       const struct seep_debug_query *wanted, const char *name)
 {
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
+	char *path;
 
-	for (size_t i = 0; !elf && seep_debug_place(dirs, i, name, path); i++)
-		elf = try(wanted, "%s", path);
+	for (size_t i = 0; !elf && (path = seep_debug_place(dirs, i, name)); i++)
+		elf = open_if_right(wanted, path);
 	return elf;
 }
 
 /* <dir><below>/.build-id/ab/cdef…<suffix>; ".debug", or "" for the file that was stripped */
 static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs,
-					 const struct wanted *wanted, const char *below,
+					 const struct seep_debug_query *wanted, const char *below,
 					 const char *suffix)
 {
 	char digits[2 * SEEP_BUILD_ID_MAX_BYTES + 1];
 	struct seep_elf *elf = NULL;
 
-	if (wanted->id_bytes < 2 || wanted->id_bytes > SEEP_BUILD_ID_MAX_BYTES)
+	if (wanted->build_id_bytes < 2 || wanted->build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
-	for (size_t i = 0; i < wanted->id_bytes; i++)
-		(void)snprintf(digits + 2 * i, 3, "%02x", wanted->id[i]);
+	for (size_t i = 0; i < wanted->build_id_bytes; i++)
+		(void)snprintf(digits + 2 * i, 3, "%02x", wanted->build_id[i]);
 	for (size_t i = 0; !elf && i <= dirs->count; i++)
-		elf = try(wanted, "%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i), below, digits,
-			  digits + 2, suffix);
+		elf = open_if_right(wanted,
+				    seep_xasprintf("%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i),
+						   below, digits, digits + 2, suffix));
 	return elf;
 }
 
@@ -132,43 +98,38 @@ struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 				      const struct seep_debug_query *query,
 				      const char **ret_problem)
 {
-	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
 	struct seep_elf *elf = NULL;
 
 	*ret_problem = seep_elf_open(query->path, &elf);
 	if (!*ret_problem) {
-		if (!wanted.id_bytes || seep_elf_has_build_id(elf, wanted.id, wanted.id_bytes))
+		if (!query->build_id_bytes ||
+		    seep_elf_has_build_id(elf, query->build_id, query->build_id_bytes))
 			return elf;
 		*ret_problem = "build-id differs: the file was replaced";
 		seep_elf_close(elf);
 		elf = NULL;
 	}
-	if (wanted.id_bytes)
-		elf = find_at_places(dirs, &wanted, query->path);
-	return elf ? elf : find_by_build_id(dirs, &wanted, "", "");
+	if (query->build_id_bytes)
+		elf = find_at_places(dirs, query, query->path);
+	return elf ? elf : find_by_build_id(dirs, query, "", "");
 }
 
 /* From a server. Not believed either: its build-id has to be that one. */
 static struct seep_elf *fetch(const struct seep_debug_dirs *dirs, enum seep_debuginfod_kind kind,
-			      const struct wanted *wanted, const char *name)
+			      const struct seep_debug_query *wanted, const char *name)
 {
-	char path[PATH_MAX];
-
-	if (!seep_debuginfod_find(dirs->servers, kind, wanted->id, wanted->id_bytes, name, path))
-		return NULL;
-	return try(wanted, "%s", path);
+	return open_if_right(wanted, seep_debuginfod_find(dirs->servers, kind, wanted->build_id,
+							  wanted->build_id_bytes, name));
 }
 
 struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
 				       const struct seep_debug_query *query)
 {
-	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
-
-	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, &wanted, seep_path_base(query->path));
+	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, query, seep_path_base(query->path));
 }
 
 /* A file name, a zero, padding to 4, the checksum. Names with a slash could lead anywhere. */
-static const char *read_link(const struct seep_elf *main, struct wanted *wanted)
+static const char *read_link(const struct seep_elf *main, struct seep_debug_query *wanted)
 {
 	struct seep_elf_bytes section = seep_elf_section(main, ".gnu_debuglink");
 	const char *name = (const char *)section.data;
@@ -185,30 +146,34 @@ static const char *read_link(const struct seep_elf *main, struct wanted *wanted)
 static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const char *main_path,
 				     const struct seep_elf *main)
 {
-	struct wanted wanted = { main->build_id, main->build_id_bytes, 0 };
+	struct seep_debug_query wanted = { .build_id = main->build_id,
+					   .build_id_bytes = main->build_id_bytes };
 	int folder_bytes = (int)(seep_path_base(main_path) - main_path);
 	const char *name = read_link(main, &wanted);
+	SEEP_FREED char *path = NULL;
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
 
-	if (!name || !seep_debug_join(path, "%.*s%s", folder_bytes, main_path, name))
+	if (!name)
 		return NULL;
+	path = seep_xasprintf("%.*s%s", folder_bytes, main_path, name);
 	if (strcmp(seep_path_base(main_path), name) != 0)
-		elf = try(&wanted, "%s", path);
+		elf = open_if_right(&wanted, seep_xstrdup(path));
 	if (!elf)
-		elf = try(&wanted, "%.*s.debug/%s", folder_bytes, main_path, name);
+		elf = open_if_right(&wanted,
+				    seep_xasprintf("%.*s.debug/%s", folder_bytes, main_path, name));
 	return elf ? elf : find_at_places(dirs, &wanted, path);
 }
 
 /* DIR/name and DIR/name.debug, for a folder into which somebody copied debug files by hand. */
 static struct seep_elf *find_by_name(const struct seep_debug_dirs *dirs,
-				     const struct wanted *wanted, const char *name)
+				     const struct seep_debug_query *wanted, const char *name)
 {
 	for (size_t i = 0; i < dirs->count; i++) {
-		struct seep_elf *elf = try(wanted, "%s/%s.debug", dirs->items[i], name);
+		struct seep_elf *elf =
+			open_if_right(wanted, seep_xasprintf("%s/%s.debug", dirs->items[i], name));
 
 		if (!elf)
-			elf = try(wanted, "%s/%s", dirs->items[i], name);
+			elf = open_if_right(wanted, seep_xasprintf("%s/%s", dirs->items[i], name));
 		if (elf && seep_elf_has_section(elf, ".debug_info"))
 			return elf;
 		seep_elf_close(elf);
@@ -220,24 +185,24 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 					  const struct seep_debug_query *query,
 					  const struct seep_elf *main)
 {
-	struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
+	struct seep_debug_query wanted = *query;
 	const char *name = seep_path_base(query->path);
 	struct seep_elf *elf;
 
-	if (!wanted.id_bytes && main) {
-		wanted.id = main->build_id;
-		wanted.id_bytes = main->build_id_bytes;
+	if (!wanted.build_id_bytes && main) {
+		wanted.build_id = main->build_id;
+		wanted.build_id_bytes = main->build_id_bytes;
 	}
 	elf = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!elf && main)
 		elf = find_by_link(dirs, query->path, main);
-	if (!elf && wanted.id_bytes)
+	if (!elf && wanted.build_id_bytes)
 		elf = find_by_name(dirs, &wanted, name);
 	return elf ? elf : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, &wanted, name);
 }
 
 /* The name in .gnu_debugaltlink, and after its zero the build-id; NULL: there is none. */
-static const char *alternate_of(const struct seep_elf *elf, struct wanted *ret_wanted)
+static const char *alternate_of(const struct seep_elf *elf, struct seep_debug_query *ret_wanted)
 {
 	struct seep_elf_bytes section = seep_elf_section(elf, ".gnu_debugaltlink");
 	const char *name = (const char *)section.data;
@@ -245,8 +210,8 @@ static const char *alternate_of(const struct seep_elf *elf, struct wanted *ret_w
 
 	if (name_bytes == section.bytes)
 		return NULL;
-	*ret_wanted = (struct wanted){ .id = section.data + name_bytes + 1,
-				       .id_bytes = section.bytes - name_bytes - 1 };
+	*ret_wanted = (struct seep_debug_query){ .build_id = section.data + name_bytes + 1,
+						 .build_id_bytes = section.bytes - name_bytes - 1 };
 	return name;
 }
 
@@ -255,20 +220,23 @@ struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 {
 	const char *path = elf->path ? elf->path : "";
 	struct seep_elf *found;
-	struct wanted wanted;
+	struct seep_debug_query wanted;
 	const char *name = alternate_of(elf, &wanted);
 
 	*ret_missing = seep_elf_has_section(elf, ".gnu_debugaltlink") ? "a file" : NULL;
 	if (name)
 		*ret_missing = seep_path_base(name);
-	if (!name || wanted.id_bytes == 0 || wanted.id_bytes > SEEP_BUILD_ID_MAX_BYTES)
+	if (!name || wanted.build_id_bytes == 0 || wanted.build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
 	if (name[0] == '/')
-		found = try(&wanted, "%s", name);
+		found = open_if_right(&wanted, seep_xstrdup(name));
 	else
-		found = try(&wanted, "%.*s%s", (int)(seep_path_base(path) - path), path, name);
+		found = open_if_right(
+			&wanted,
+			seep_xasprintf("%.*s%s", (int)(seep_path_base(path) - path), path, name));
 	for (size_t i = 0; !found && i <= dirs->count; i++)
-		found = try(&wanted, "%s/.dwz/%s", dir_at(dirs, i), seep_path_base(name));
+		found = open_if_right(&wanted, seep_xasprintf("%s/.dwz/%s", dir_at(dirs, i),
+							      seep_path_base(name)));
 	if (!found)
 		found = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!found)

@@ -9,8 +9,6 @@
 #include "symbol/debuginfod.h"
 #include "symbol/elf_image.h"
 
-#include <limits.h>
-
 /* Borrowed; searched in this order, /usr/lib/debug after all of them, servers last. */
 struct seep_debug_dirs {
 	const char *const *items;
@@ -18,22 +16,18 @@ struct seep_debug_dirs {
 	struct seep_debuginfod *servers; /* NULL: nobody is asked */
 };
 
-/* A path that is put together; false when there is no room for it. */
-bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...) SEEP_PRINTF(2, 3);
-
 /*
  * The places for a file that belongs to @path: the same path below each directory, /usr/lib/debug
- * among them, then its name alone in each that was given; "" where there is no room for it. False
- * after the last.
+ * among them, then its name alone in each that was given. Release with free(); NULL after the last.
  */
-bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
-		      char ret[PATH_MAX]);
+char *seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path);
 
 /* What to look for. */
 struct seep_debug_query {
 	const char *path;
 	const uint8_t *build_id; /* NULL when it is not known */
 	size_t build_id_bytes;
+	uint32_t checksum; /* of the right file, where there is no build-id */
 };
 
 /**

@@ -120,18 +120,16 @@ static void note_trouble(struct seep_debuginfod *client, int problem)
 			       "the debuginfod server cannot be asked: %s", strerror(problem));
 }
 
-bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_kind kind,
-			  const uint8_t *build_id, size_t build_id_bytes, const char *name,
-			  char ret_path[PATH_MAX])
+char *seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_kind kind,
+			   const uint8_t *build_id, size_t build_id_bytes, const char *name)
 {
-	SEEP_FREED char *safe = NULL, *path = NULL;
-	char what[WHAT_MAX_BYTES];
+	SEEP_FREED char *safe = NULL;
+	char what[WHAT_MAX_BYTES], *path = NULL;
 	find_fn *find;
-	bool found;
 	int fd;
 
 	if (!client || client->trouble[0] || build_id_bytes == 0)
-		return false;
+		return NULL;
 	find = kind == SEEP_DEBUGINFOD_DEBUG ? client->find_debug : client->find_executable;
 	safe = seep_escape_dup(name);
 	(void)snprintf(what, sizeof(what), "downloading symbols of %s, bytes", safe);
@@ -140,13 +138,9 @@ bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_k
 	fd = find(client->library, build_id, (int)build_id_bytes, &path);
 	asking = NULL;
 	seep_progress_done(&client->progress);
-	if (fd < 0) {
+	if (fd >= 0)
+		(void)close(fd);
+	else
 		note_trouble(client, -fd);
-		return false;
-	}
-	(void)close(fd);
-	found = path && strlen(path) < PATH_MAX;
-	if (found)
-		memcpy(ret_path, path, strlen(path) + 1);
-	return found;
+	return path;
 }

@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,11 +40,10 @@ void seep_debuginfod_free(struct seep_debuginfod *client);
  *
  * seep_work_interrupt() ends it within about a second.
  *
- * Returns: false when no server has it, or none can be asked any more.
+ * Returns: for free(); NULL when no server has it, or none can be asked any more.
  */
-bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_kind kind,
-			  const uint8_t *build_id, size_t build_id_bytes, const char *name,
-			  char ret_path[PATH_MAX]);
+char *seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_kind kind,
+			   const uint8_t *build_id, size_t build_id_bytes, const char *name);
 
 /* Why nobody is asked any more, as a sentence; NULL: all is well. */
 const char *seep_debuginfod_trouble(const struct seep_debuginfod *client);

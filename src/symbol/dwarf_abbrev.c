@@ -108,16 +108,16 @@ static void note_attribute(struct dwarf_abbrev *abbrev, const struct dwarf_attri
 
 /* The pairs of name and form up to two zeros. False when the table ends before. */
 static bool read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *abbrev,
-			    struct byte_reader *table, uint16_t version, uint8_t offset_bytes,
+			    struct core_reader *table, uint16_t version, uint8_t offset_bytes,
 			    uint64_t *attributes_left)
 {
 	while (*attributes_left && !seep_work_is_over()) {
 		struct dwarf_attribute attribute = { 0 };
-		uint64_t name = reader_uleb(table);
-		uint64_t form = reader_uleb(table);
+		uint64_t name = core_read_uleb(table);
+		uint64_t form = core_read_uleb(table);
 
 		if (form == DW_FORM_implicit_const)
-			attribute.implicit = reader_sleb(table);
+			attribute.implicit = core_read_sleb(table);
 		if (table->failed)
 			return false;
 		if (name == 0 && form == 0)
@@ -129,14 +129,6 @@ static bool read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *
 		note_attribute(abbrev, &attribute);
 	}
 	return false;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct dwarf_abbrev *x = a;
-	const struct dwarf_abbrev *y = b;
-
-	return (x->code > y->code) - (x->code < y->code);
 }
 
 /* Attributes moved while there were more of them; compilers count codes up, so sorting is rare. */
@@ -153,22 +145,22 @@ static void finish(struct dwarf_abbrevs *abbrevs)
 		sorted &= i == 0 || abbrevs->items[i - 1].code < abbrevs->items[i].code;
 	}
 	if (!sorted)
-		qsort(abbrevs->items, abbrevs->count, sizeof(*abbrevs->items), compare);
+		seep_search_sort(abbrevs->items, abbrevs->count, sizeof(*abbrevs->items));
 }
 
-struct dwarf_abbrevs *dwarf_abbrevs_new(struct byte_reader table, uint16_t version,
+struct dwarf_abbrevs *dwarf_abbrevs_new(struct core_reader table, uint16_t version,
 					uint8_t offset_bytes, uint64_t *attributes_left)
 {
 	struct dwarf_abbrevs *abbrevs = seep_xcalloc(1, sizeof(*abbrevs));
 	uint64_t code;
 
-	while ((code = reader_uleb(&table)) != 0 && *attributes_left && !seep_work_is_over()) {
+	while ((code = core_read_uleb(&table)) != 0 && *attributes_left && !seep_work_is_over()) {
 		struct dwarf_abbrev abbrev = { .code = code };
 
 		/* One without attributes costs as much as one with them. */
 		(*attributes_left)--;
-		abbrev.tag = (uint16_t)reader_uleb(&table);
-		abbrev.has_children = reader_byte(&table) != 0;
+		abbrev.tag = (uint16_t)core_read_uleb(&table);
+		abbrev.has_children = core_read_byte(&table) != 0;
 		if (!read_attributes(abbrevs, &abbrev, &table, version, offset_bytes,
 				     attributes_left))
 			break;
@@ -187,11 +179,8 @@ void dwarf_abbrevs_free(struct dwarf_abbrevs *abbrevs)
 
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code)
 {
-	size_t count;
-
 	/* Nearly always codes are 1, 2, 3 and so on. */
 	if (code - 1 < abbrevs->count && abbrevs->items[code - 1].code == code)
 		return &abbrevs->items[code - 1];
-	count = seep_search_upto(abbrevs->items, abbrevs->count, sizeof(*abbrevs->items), code);
-	return count && abbrevs->items[count - 1].code == code ? &abbrevs->items[count - 1] : NULL;
+	return seep_search_item(abbrevs->items, abbrevs->count, sizeof(*abbrevs->items), code);
 }

@@ -6,7 +6,7 @@
 #ifndef SEEP_SYMBOL_DWARF_ABBREV_H
 #define SEEP_SYMBOL_DWARF_ABBREV_H
 
-#include "symbol/byte_reader.h"
+#include "core/reader.h"
 
 /* How many bytes a value has; from DWARF_VARIES on that depends on the value. */
 enum {
@@ -67,7 +67,7 @@ struct dwarf_abbrevs;
  *
  * Returns: never NULL; a damaged table, or one that is too large, ends early.
  */
-struct dwarf_abbrevs *dwarf_abbrevs_new(struct byte_reader table, uint16_t version,
+struct dwarf_abbrevs *dwarf_abbrevs_new(struct core_reader table, uint16_t version,
 					uint8_t offset_bytes, uint64_t *attributes_left);
 void dwarf_abbrevs_free(struct dwarf_abbrevs *abbrevs);
 

@@ -7,14 +7,14 @@
 
 bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_entry *ret)
 {
-	struct byte_reader reader;
+	struct core_reader reader;
 	uint64_t code;
 
 	if (!unit->abbrevs || (uintptr_t)at < (uintptr_t)unit->entries ||
 	    (uintptr_t)at >= (uintptr_t)unit->end)
 		return false;
-	reader = (struct byte_reader){ .at = at, .end = unit->end };
-	code = reader_uleb(&reader);
+	reader = (struct core_reader){ .at = at, .end = unit->end };
+	code = core_read_uleb(&reader);
 	*ret = (struct dwarf_entry){ .unit = unit, .at = at, .values = reader.at };
 	if (code == 0)
 		return false;
@@ -22,7 +22,7 @@ bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_e
 	return ret->abbrev != NULL;
 }
 
-bool dwarf_value_read(const struct dwarf_attribute *attribute, struct byte_reader *reader,
+bool dwarf_value_read(const struct dwarf_attribute *attribute, struct core_reader *reader,
 		      struct dwarf_value *ret)
 {
 	uint8_t bytes = attribute->form.bytes;
@@ -33,60 +33,57 @@ bool dwarf_value_read(const struct dwarf_attribute *attribute, struct byte_reade
 	case 0:
 		return true;
 	case DWARF_ULEB:
-		ret->number = reader_uleb(reader);
+		ret->number = core_read_uleb(reader);
 		break;
 	case DWARF_SLEB:
-		ret->number = (uint64_t)reader_sleb(reader);
+		ret->number = (uint64_t)core_read_sleb(reader);
 		break;
 	case DWARF_STRING:
 		ret->bytes = reader->at;
-		(void)reader_string(reader);
+		(void)core_read_string(reader);
 		break;
 	case DWARF_BLOCK:
-		(void)reader_skip(reader, reader_uleb(reader));
+		(void)core_read_skip(reader, core_read_uleb(reader));
 		break;
 	case DWARF_BLOCK1:
-		(void)reader_skip(reader, reader_number(reader, 1));
-		break;
 	case DWARF_BLOCK2:
-		(void)reader_skip(reader, reader_number(reader, 2));
-		break;
-	case DWARF_BLOCK4:
-		(void)reader_skip(reader, reader_number(reader, 4));
+	case DWARF_BLOCK4: /* of 1, 2 or 4 bytes is the length */
+		(void)core_read_skip(reader,
+				     core_read_number(reader, 1u << (bytes - DWARF_BLOCK1)));
 		break;
 	case DWARF_UNKNOWN:
 		return false;
 	default:
 		if (bytes > 8)
-			return reader_skip(reader, bytes);
-		ret->number = reader_number(reader, bytes);
+			return core_read_skip(reader, bytes);
+		ret->number = core_read_number(reader, bytes);
 		break;
 	}
 	return !reader->failed;
 }
 
-static bool skip_value(const struct dwarf_attribute *attribute, struct byte_reader *reader)
+static bool skip_value(const struct dwarf_attribute *attribute, struct core_reader *reader)
 {
 	struct dwarf_value value;
 
-	return attribute->form.bytes < DWARF_VARIES ? reader_skip(reader, attribute->form.bytes)
+	return attribute->form.bytes < DWARF_VARIES ? core_read_skip(reader, attribute->form.bytes)
 						    : dwarf_value_read(attribute, reader, &value);
 }
 
-static struct byte_reader values_of(const struct dwarf_entry *entry)
+static struct core_reader values_of(const struct dwarf_entry *entry)
 {
-	return (struct byte_reader){ .at = entry->values, .end = entry->unit->end };
+	return (struct core_reader){ .at = entry->values, .end = entry->unit->end };
 }
 
 const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **ret_sibling)
 {
 	const struct dwarf_abbrev *abbrev = entry->abbrev;
-	struct byte_reader reader = values_of(entry);
+	struct core_reader reader = values_of(entry);
 	struct dwarf_value value;
 
 	*ret_sibling = NULL;
 	if (abbrev->fixed_bytes != UINT32_MAX && !abbrev->has_children)
-		return reader_skip(&reader, abbrev->fixed_bytes) ? reader.at : NULL;
+		return core_read_skip(&reader, abbrev->fixed_bytes) ? reader.at : NULL;
 	for (uint32_t i = 0; i < abbrev->attribute_count; i++) {
 		if (abbrev->attributes[i].name != DW_AT_sibling) {
 			if (!skip_value(&abbrev->attributes[i], &reader))
@@ -107,7 +104,7 @@ const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **
 bool dwarf_entry_find(const struct dwarf_entry *entry, unsigned int name, struct dwarf_value *ret)
 {
 	const struct dwarf_abbrev *abbrev = entry->abbrev;
-	struct byte_reader reader = values_of(entry);
+	struct core_reader reader = values_of(entry);
 
 	for (uint32_t i = 0; i < abbrev->attribute_count; i++) {
 		if (abbrev->attributes[i].name == name)
@@ -130,12 +127,12 @@ bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret)
 static bool table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
 		       size_t bytes, uint64_t *ret)
 {
-	struct byte_reader reader = reader_of(table->data, table->bytes);
+	struct core_reader reader = core_reader_of(table->data, table->bytes);
 
-	if (index > table->bytes / bytes || !reader_skip(&reader, base) ||
-	    !reader_skip(&reader, index * bytes))
+	if (index > table->bytes / bytes || !core_read_skip(&reader, base) ||
+	    !core_read_skip(&reader, index * bytes))
 		return false;
-	*ret = reader_number(&reader, bytes);
+	*ret = core_read_number(&reader, bytes);
 	return !reader.failed;
 }
 
@@ -274,10 +271,10 @@ static bool find_list(const struct dwarf_unit *unit, const struct dwarf_value *v
 	}
 	if (!is_new && unit->is_split)
 		offset += unit->ranges_base;
-	ret->list = reader_of(section->data, section->bytes);
+	ret->list = core_reader_of(section->data, section->bytes);
 	ret->kind = is_new ? DWARF_RANGES_NEW : DWARF_RANGES_OLD;
 	ret->base = unit->base_address;
-	return reader_skip(&ret->list, offset);
+	return core_read_skip(&ret->list, offset);
 }
 
 void dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *ret)
@@ -295,11 +292,11 @@ void dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *re
 /* Pairs of offsets from a base, which a pair that starts with -1 changes; two zeros end them. */
 static bool next_old(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t *ret_to)
 {
-	struct byte_reader *list = &ranges->list;
+	struct core_reader *list = &ranges->list;
 
 	for (;;) {
-		uint64_t from = reader_number(list, 8);
-		uint64_t to = reader_number(list, 8);
+		uint64_t from = core_read_number(list, 8);
+		uint64_t to = core_read_number(list, 8);
 
 		if (list->failed || (from == 0 && to == 0))
 			return false;
@@ -317,22 +314,22 @@ static uint64_t address_of_index(struct dwarf_ranges *ranges)
 	struct dwarf_value value = { .meaning = DWARF_ADDRESS_INDEX };
 	uint64_t address = 0;
 
-	value.number = reader_uleb(&ranges->list);
+	value.number = core_read_uleb(&ranges->list);
 	ranges->list.failed |= !dwarf_value_address(ranges->unit, &value, &address);
 	return address;
 }
 
 static bool next_new(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t *ret_to)
 {
-	struct byte_reader *list = &ranges->list;
+	struct core_reader *list = &ranges->list;
 
 	while (!list->failed) {
-		switch (reader_byte(list)) {
+		switch (core_read_byte(list)) {
 		case DW_RLE_base_addressx:
 			ranges->base = address_of_index(ranges);
 			continue;
 		case DW_RLE_base_address:
-			ranges->base = reader_number(list, 8);
+			ranges->base = core_read_number(list, 8);
 			continue;
 		case DW_RLE_startx_endx:
 			*ret_from = address_of_index(ranges);
@@ -340,19 +337,19 @@ static bool next_new(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t *
 			break;
 		case DW_RLE_startx_length:
 			*ret_from = address_of_index(ranges);
-			*ret_to = *ret_from + reader_uleb(list);
+			*ret_to = *ret_from + core_read_uleb(list);
 			break;
 		case DW_RLE_offset_pair:
-			*ret_from = ranges->base + reader_uleb(list);
-			*ret_to = ranges->base + reader_uleb(list);
+			*ret_from = ranges->base + core_read_uleb(list);
+			*ret_to = ranges->base + core_read_uleb(list);
 			break;
 		case DW_RLE_start_end:
-			*ret_from = reader_number(list, 8);
-			*ret_to = reader_number(list, 8);
+			*ret_from = core_read_number(list, 8);
+			*ret_to = core_read_number(list, 8);
 			break;
 		case DW_RLE_start_length:
-			*ret_from = reader_number(list, 8);
-			*ret_to = *ret_from + reader_uleb(list);
+			*ret_from = core_read_number(list, 8);
+			*ret_to = *ret_from + core_read_uleb(list);
 			break;
 		default:
 			return false;

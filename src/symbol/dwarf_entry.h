@@ -3,7 +3,7 @@
 #ifndef SEEP_SYMBOL_DWARF_ENTRY_H
 #define SEEP_SYMBOL_DWARF_ENTRY_H
 
-#include "symbol/byte_reader.h"
+#include "core/reader.h"
 #include "symbol/dwarf_abbrev.h"
 #include "symbol/dwarf_file.h"
 
@@ -24,7 +24,7 @@ struct dwarf_value {
 bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_entry *ret);
 
 /* Read one value, moving @reader behind it. False when it cannot be: nothing after it can, then. */
-bool dwarf_value_read(const struct dwarf_attribute *attribute, struct byte_reader *reader,
+bool dwarf_value_read(const struct dwarf_attribute *attribute, struct core_reader *reader,
 		      struct dwarf_value *ret);
 
 /* Where the values of @entry end; NULL at damage. @ret_sibling: its next one if it says so. */
@@ -50,7 +50,7 @@ enum dwarf_ranges_kind { DWARF_RANGES_NONE, DWARF_RANGES_ONE, DWARF_RANGES_OLD, 
 
 struct dwarf_ranges {
 	const struct dwarf_unit *unit;
-	struct byte_reader list;
+	struct core_reader list;
 	uint64_t base; /* what offsets in the list are relative to */
 	uint64_t from; /* of the only stretch */
 	uint64_t to;

@@ -4,7 +4,7 @@
 #include "base/search.h"
 #include "base/work.h"
 #include "base/xalloc.h"
-#include "symbol/byte_reader.h"
+#include "core/reader.h"
 #include "symbol/dwarf_abbrev.h"
 #include "symbol/dwarf_entry.h"
 #include "symbol/dwarf_unit.h"
@@ -44,25 +44,25 @@ void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *
  * What follows the length. False when seep cannot read such a unit, or need not: units of types
  * have no code, and compilers refer to them for types only, not for functions.
  */
-static bool read_header(struct byte_reader *reader, struct dwarf_unit *unit,
+static bool read_header(struct core_reader *reader, struct dwarf_unit *unit,
 			uint64_t *ret_abbrev_offset)
 {
 	uint8_t type = DW_UT_compile;
 	uint64_t address_bytes;
 
-	unit->version = (uint16_t)reader_number(reader, 2);
+	unit->version = (uint16_t)core_read_number(reader, 2);
 	if (unit->version < 2 || unit->version > 5)
 		return false;
 	if (unit->version >= 5) {
-		type = reader_byte(reader);
-		address_bytes = reader_byte(reader);
-		*ret_abbrev_offset = reader_number(reader, unit->offset_bytes);
+		type = core_read_byte(reader);
+		address_bytes = core_read_byte(reader);
+		*ret_abbrev_offset = core_read_number(reader, unit->offset_bytes);
 	} else {
-		*ret_abbrev_offset = reader_number(reader, unit->offset_bytes);
-		address_bytes = reader_byte(reader);
+		*ret_abbrev_offset = core_read_number(reader, unit->offset_bytes);
+		address_bytes = core_read_byte(reader);
 	}
 	if (type == DW_UT_skeleton || type == DW_UT_split_compile)
-		unit->id = reader_number(reader, 8);
+		unit->id = core_read_number(reader, 8);
 	return !reader->failed && address_bytes == 8 && type != DW_UT_type &&
 	       type != DW_UT_split_type;
 }
@@ -72,15 +72,15 @@ static void read_headers(struct dwarf_file *file)
 {
 	const struct seep_elf_bytes *section = &file->parts.at[DWARF_INFO];
 	const struct seep_elf_bytes *abbrev = &file->parts.at[DWARF_ABBREV];
-	struct byte_reader reader = reader_of(section->data, section->bytes);
+	struct core_reader reader = core_reader_of(section->data, section->bytes);
 
-	while (reader_left(&reader) && file->unit_count < UNITS_MAX && !seep_work_is_over()) {
+	while (core_reader_left(&reader) && file->unit_count < UNITS_MAX && !seep_work_is_over()) {
 		struct dwarf_unit unit = { .file = file, .start = reader.at };
-		uint64_t bytes = reader_length(&reader, &unit.offset_bytes);
-		struct byte_reader header = reader;
+		uint64_t bytes = core_read_length(&reader, &unit.offset_bytes);
+		struct core_reader header = reader;
 		uint64_t abbrev_offset;
 
-		if (reader.failed || !reader_skip(&reader, bytes))
+		if (reader.failed || !core_read_skip(&reader, bytes))
 			return;
 		header.end = unit.end = reader.at;
 		if (!read_header(&header, &unit, &abbrev_offset) || abbrev_offset >= abbrev->bytes)
@@ -132,8 +132,8 @@ static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
 		return file->abbrevs[id];
 	id = (uint32_t)file->abbrevs_count;
 	*SEEP_APPEND(file->abbrevs, file->abbrevs_count) =
-		dwarf_abbrevs_new(reader_of(unit->abbrev, section->bytes - offset), unit->version,
-				  unit->offset_bytes, &file->attributes_left);
+		dwarf_abbrevs_new(core_reader_of(unit->abbrev, section->bytes - offset),
+				  unit->version, unit->offset_bytes, &file->attributes_left);
 	seep_idtable_add(&file->abbrevs_ids, key, id);
 	return file->abbrevs[id];
 }
@@ -144,13 +144,13 @@ static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
  */
 static uint64_t implied_base(const struct seep_elf_bytes *section, size_t header_bytes)
 {
-	struct byte_reader reader = reader_of(section->data, section->bytes);
+	struct core_reader reader = core_reader_of(section->data, section->bytes);
 	uint8_t offset_bytes;
-	uint64_t bytes = reader_length(&reader, &offset_bytes);
+	uint64_t bytes = core_read_length(&reader, &offset_bytes);
 
 	if (offset_bytes == 8)
 		header_bytes += 8;
-	if (bytes > reader_left(&reader) || reader_number(&reader, 2) != 5 || reader.failed)
+	if (bytes > core_reader_left(&reader) || core_read_number(&reader, 2) != 5 || reader.failed)
 		return 0;
 	return header_bytes;
 }

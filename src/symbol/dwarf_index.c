@@ -9,6 +9,7 @@
 #include "symbol/line_table.h"
 
 #include <dwarf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

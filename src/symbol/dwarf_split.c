@@ -126,31 +126,23 @@ struct package_index {
 static bool read_index(const struct seep_elf *elf, struct package_index *ret)
 {
 	struct seep_elf_bytes section = seep_elf_section(elf, ".debug_cu_index");
-	struct byte_reader reader = reader_of(section.data, section.bytes);
+	struct core_reader reader = core_reader_of(section.data, section.bytes);
 	uint64_t needed;
 
 	/* Version 5 is a half word and a zero one. */
-	ret->version = (uint32_t)reader_number(&reader, 4);
-	ret->column_count = (uint32_t)reader_number(&reader, 4);
-	ret->row_count = (uint32_t)reader_number(&reader, 4);
-	ret->bucket_count = (uint32_t)reader_number(&reader, 4);
+	ret->version = (uint32_t)core_read_number(&reader, 4);
+	ret->column_count = (uint32_t)core_read_number(&reader, 4);
+	ret->row_count = (uint32_t)core_read_number(&reader, 4);
+	ret->bucket_count = (uint32_t)core_read_number(&reader, 4);
 	if (reader.failed || (ret->version != 2 && ret->version != 5) ||
 	    ret->column_count > COLUMNS_MAX || ret->bucket_count > BUCKETS_MAX ||
 	    ret->row_count > ret->bucket_count ||
 	    (ret->bucket_count & (ret->bucket_count - 1)) != 0)
 		return false;
-	ret->bytes = (struct seep_elf_bytes){ reader.at, reader_left(&reader) };
+	ret->bytes = (struct seep_elf_bytes){ reader.at, core_reader_left(&reader) };
 	needed = (uint64_t)ret->bucket_count * 12 +
 		 (uint64_t)ret->column_count * 4 * (1 + 2 * (uint64_t)ret->row_count);
 	return needed <= ret->bytes.bytes;
-}
-
-static uint64_t number_at(const struct package_index *index, uint64_t offset, size_t bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, index->bytes.data + offset, bytes);
-	return value;
 }
 
 /* The row of @id, from 1; 0: it is not there. */
@@ -160,8 +152,9 @@ static uint32_t find_row(const struct package_index *index, uint64_t id)
 	uint64_t bucket = id & mask;
 
 	for (uint32_t steps = 0; steps < index->bucket_count && !seep_work_is_over(); steps++) {
-		uint64_t found = number_at(index, bucket * 8, 8);
-		uint64_t row = number_at(index, (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
+		uint64_t found = core_load(index->bytes.data + bucket * 8, 8);
+		uint64_t row = core_load(
+			index->bytes.data + (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
 
 		if (row == 0 || row > index->row_count)
 			return 0;
@@ -219,19 +212,22 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 	offsets_at = columns_at + (uint64_t)index.column_count * 4 * row;
 	sizes_at = offsets_at + (uint64_t)index.column_count * 4 * index.row_count;
 	for (uint32_t i = 0; i < index.column_count; i++) {
-		enum dwarf_part part = part_of_column(index.version,
-						      number_at(&index, columns_at + 4 * i, 4));
+		enum dwarf_part part = part_of_column(
+			index.version, core_load(index.bytes.data + columns_at + 4 * i, 4));
 
 		if (part != DWARF_PART_COUNT &&
-		    !cut(&ret->at[part], number_at(&index, offsets_at + 4 * i, 4),
-			 number_at(&index, sizes_at + 4 * i, 4)))
+		    !cut(&ret->at[part], core_load(index.bytes.data + offsets_at + 4 * i, 4),
+			 core_load(index.bytes.data + sizes_at + 4 * i, 4)))
 			return false;
 	}
 	return true;
 }
 
-static bool open_package(struct dwarf_split *split, const char *path)
+/* @path is taken. */
+static bool open_package(struct dwarf_split *split, char *path)
 {
+	SEEP_FREED char *taken = path;
+
 	if (seep_elf_open(path, &split->package))
 		return false;
 	if (seep_elf_has_section(split->package, ".debug_cu_index"))
@@ -243,16 +239,17 @@ static bool open_package(struct dwarf_split *split, const char *path)
 
 static bool open_package_of(struct dwarf_split *split, const char *module)
 {
-	char path[PATH_MAX], place[PATH_MAX];
+	SEEP_FREED char *path = NULL;
+	bool is_open;
+	char *place;
 
-	if (!module || !seep_debug_join(path, "%s.dwp", module))
+	if (!module)
 		return false;
-	if (open_package(split, path))
-		return true;
-	for (size_t i = 0; seep_debug_place(split->dirs, i, path, place); i++)
-		if (open_package(split, place))
-			return true;
-	return false;
+	path = seep_xasprintf("%s.dwp", module);
+	is_open = open_package(split, seep_xstrdup(path));
+	for (size_t i = 0; !is_open && (place = seep_debug_place(split->dirs, i, path)); i++)
+		is_open = open_package(split, place);
+	return is_open;
 }
 
 static struct dwarf_unit *find_in_package(struct dwarf_split *split,
@@ -274,9 +271,9 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 	return unit_of_id(&half->file, skeleton);
 }
 
-/* Opened once. */
-static struct half *half_of(struct dwarf_split *split, const char *path,
-			    const struct dwarf_unit *skeleton)
+/* In the file at @path, which is taken, and opened once. */
+static struct dwarf_unit *find_at(struct dwarf_split *split, char *path,
+				  const struct dwarf_unit *skeleton)
 {
 	uint64_t hash = seep_hash_text(0, path);
 	size_t at = SEEP_IDTABLE_START;
@@ -285,27 +282,21 @@ static struct half *half_of(struct dwarf_split *split, const char *path,
 	uint32_t id;
 
 	while ((id = seep_idtable_find(&split->ids, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (strcmp(split->halves[id]->path, path) == 0)
-			return split->halves[id];
+		if (strcmp(split->halves[id]->path, path) == 0) {
+			free(path);
+			return unit_of_id(&split->halves[id]->file, skeleton);
+		}
 	seep_idtable_add(&split->ids, hash, (uint32_t)split->count);
 	half = add_half(split);
-	half->path = seep_xstrdup(path);
+	half->path = path;
 	if (seep_elf_open(path, &half->elf))
-		return half;
+		return NULL;
 	dwarf_parts_of(half->elf, true, &parts);
 	/* There may be thousands of such files. */
 	seep_elf_stop_reading(half->elf);
 	borrow_parts(&parts, skeleton);
 	dwarf_file_init(&half->file, &parts);
-	return half;
-}
-
-static struct dwarf_unit *find_at(struct dwarf_split *split, const char *path,
-				  const struct dwarf_unit *skeleton)
-{
-	struct half *half = half_of(split, path, skeleton);
-
-	return half->elf ? unit_of_id(&half->file, skeleton) : NULL;
+	return unit_of_id(&half->file, skeleton);
 }
 
 static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_unit *skeleton,
@@ -314,18 +305,21 @@ static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_
 	const char *dir = text_of(skeleton, DW_AT_comp_dir);
 	const char *module = split->paths[0] ? split->paths[0] : "";
 	int folder_bytes = (int)(seep_path_base(module) - module);
-	char path[PATH_MAX], place[PATH_MAX];
+	SEEP_FREED char *path = NULL;
 	struct dwarf_unit *unit = NULL;
+	char *place;
 
-	if (name[0] == '/' || !dir ? !seep_debug_join(path, "%s", name)
-				   : !seep_debug_join(path, "%s/%s", dir, name))
+	/* Each of millions of units may name one that is as long as the file. */
+	if (strnlen(name, PATH_MAX) == PATH_MAX || (dir && strnlen(dir, PATH_MAX) == PATH_MAX))
 		return NULL;
+	path = name[0] == '/' || !dir ? seep_xstrdup(name) : seep_xasprintf("%s/%s", dir, name);
 	/* A compilation that hides where it happened leaves relative paths: beside the module. */
 	if (path[0] == '/')
-		unit = find_at(split, path, skeleton);
-	else if (folder_bytes && seep_debug_join(place, "%.*s%s", folder_bytes, module, path))
-		unit = find_at(split, place, skeleton);
-	for (size_t i = 0; !unit && seep_debug_place(split->dirs, i, path, place); i++)
+		unit = find_at(split, seep_xstrdup(path), skeleton);
+	else if (folder_bytes)
+		unit = find_at(split, seep_xasprintf("%.*s%s", folder_bytes, module, path),
+			       skeleton);
+	for (size_t i = 0; !unit && (place = seep_debug_place(split->dirs, i, path)); i++)
 		unit = find_at(split, place, skeleton);
 	return unit;
 }

@@ -21,7 +21,6 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-#define SECTIONS_MAX ((uint64_t)1 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
 /* Of what is inflated: so much, and for each byte of the file. zstd gets to 20 on symbols. */
 #define CONTENTS_LEAST_BYTES ((uint64_t)64 << 20)
@@ -191,21 +190,38 @@ const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t a
 	return at < table->strings.bytes ? (const char *)table->strings.data + at : NULL;
 }
 
+static bool open_next_table(struct seep_elf_symbols *symbols)
+{
+	const struct seep_elf *elf = symbols->elf;
+
+	while (++symbols->section < elf->section_count) {
+		const Elf64_Shdr *section = &elf->sections[symbols->section];
+
+		if (section->sh_type != SHT_DYNSYM &&
+		    (section->sh_type != SHT_SYMTAB || symbols->is_dynamic))
+			continue;
+		symbols->table = seep_elf_table(elf, section);
+		symbols->next = 0;
+		return true;
+	}
+	return false;
+}
+
+bool seep_elf_next_symbol(struct seep_elf_symbols *symbols)
+{
+	while (!seep_elf_table_item(&symbols->table, symbols->next++, &symbols->symbol,
+				    sizeof(symbols->symbol)))
+		if (!open_next_table(symbols))
+			return false;
+	symbols->name = seep_elf_table_string(&symbols->table, symbols->symbol.st_name);
+	return !seep_work_is_over();
+}
+
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
 {
 	const Elf64_Shdr *section = find_section(elf, name);
 
 	return section && section->sh_type != SHT_NOBITS && section->sh_size > 0;
-}
-
-static bool read_names(struct seep_elf *elf, uint64_t index)
-{
-	if (index == SHN_XINDEX)
-		index = elf->sections[0].sh_link;
-	if (index >= elf->section_count)
-		return false;
-	elf->names = contents_of(elf, &elf->sections[index]);
-	return elf->names.data != NULL;
 }
 
 /* A file without section headers has no symbols that we read, but it may have its build-id. */
@@ -214,20 +230,11 @@ static bool read_sections(struct seep_elf *elf)
 	const Elf64_Ehdr *header = &elf->header;
 	uint64_t count = header->e_shnum;
 
-	if (header->e_shoff == 0)
+	if (header->e_shoff == 0 || count == 0)
 		return true;
 	if (header->e_shentsize != sizeof(Elf64_Shdr))
 		return false;
-	if (count == 0) {
-		Elf64_Shdr first;
-
-		if (!seep_elf_read_at(elf, header->e_shoff, &first, sizeof(first)))
-			return false;
-		count = first.sh_size;
-	}
-	if (count == 0)
-		return true;
-	if (count > SECTIONS_MAX || count * sizeof(Elf64_Shdr) > elf->file_bytes)
+	if (count * sizeof(Elf64_Shdr) > elf->file_bytes)
 		return false;
 	elf->sections = seep_xcalloc(count, sizeof(*elf->sections));
 	if (!seep_elf_read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
@@ -240,14 +247,17 @@ static bool read_sections(struct seep_elf *elf)
 		CONTENTS_MAX_BYTES,
 		CONTENTS_LEAST_BYTES +
 			core_smaller(elf->held_bytes, CONTENTS_MAX_BYTES) * CONTENTS_RATIO_MAX);
-	return read_names(elf, header->e_shstrndx);
+	if (header->e_shstrndx >= count)
+		return false;
+	elf->names = contents_of(elf, &elf->sections[header->e_shstrndx]);
+	return elf->names.data != NULL;
 }
 
 static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 {
 	const uint8_t *id = NULL;
 	size_t id_bytes = 0;
-	uint8_t *notes;
+	SEEP_FREED uint8_t *notes = NULL;
 
 	if (elf->build_id_bytes || bytes > NOTES_MAX_BYTES || bytes > elf->file_bytes)
 		return;
@@ -258,7 +268,6 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 		memcpy(elf->build_id, id, id_bytes);
 		elf->build_id_bytes = id_bytes;
 	}
-	free(notes);
 }
 
 static void read_build_id(struct seep_elf *elf)

@@ -10,6 +10,8 @@
 #ifndef SEEP_SYMBOL_ELF_IMAGE_H
 #define SEEP_SYMBOL_ELF_IMAGE_H
 
+#include "base/release.h"
+
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +57,7 @@ bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf);
 
 /* NULL is a no-op. */
 void seep_elf_close(struct seep_elf *elf);
+SEEP_FREE_AT(struct seep_elf, seep_elf_close)
 
 bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, size_t bytes);
 
@@ -90,6 +93,20 @@ bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void 
 
 /* NULL when it is not there. */
 const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at);
+
+/* Its symbols, table after table. Begins with elf alone, or with is_dynamic as well. */
+struct seep_elf_symbols {
+	const struct seep_elf *elf;
+	bool is_dynamic;  /* of .dynsym alone, else of .symtab too */
+	Elf64_Sym symbol; /* the present one */
+	const char *name; /* NULL: it is not there */
+	size_t section;	  /* the rest is the cursor's own */
+	size_t next;
+	struct seep_elf_table table;
+};
+
+/* Go on to the next one. False after the last, and when the job is over. */
+bool seep_elf_next_symbol(struct seep_elf_symbols *symbols);
 
 /* @address may lie in code. True for all when the file does not say where its code is. */
 bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address);

@@ -59,7 +59,7 @@ static size_t close_ended(struct seep_segments *segments, const struct seep_inte
 
 void seep_segments_build(struct seep_segments *segments, struct seep_interval_list *list)
 {
-	const struct seep_interval **open;
+	SEEP_FREED const struct seep_interval **open = NULL;
 	size_t depth = 0;
 
 	*segments = (struct seep_segments){ 0 };
@@ -77,7 +77,6 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 		open[depth++] = item;
 	}
 	(void)close_ended(segments, open, depth, UINT64_MAX);
-	free(open);
 	free(list->items);
 	*list = (struct seep_interval_list){ 0 };
 	segments->items = seep_xrealloc(segments->items, segments->count, sizeof(*segments->items));

@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "base/work.h"
 #include "base/xalloc.h"
-#include "symbol/byte_reader.h"
+#include "core/reader.h"
 #include "symbol/dwarf_entry.h"
 
 #include <dwarf.h>
@@ -55,7 +55,7 @@ struct seep_line_table {
 
 /* What the header says about the program. */
 struct program {
-	struct byte_reader code;
+	struct core_reader code;
 	uint8_t offset_bytes; /* 4 or 8: 32-bit or 64-bit DWARF */
 	uint8_t min_instruction;
 	int8_t line_base;
@@ -70,26 +70,27 @@ static void add_file(struct seep_line_table *table, const char *name, uint64_t d
 }
 
 /* Version 2 to 4: number 0 is the unit's own directory and file, which the list leaves out. */
-static void read_old_lists(struct seep_line_table *table, struct byte_reader *header)
+static void read_old_lists(struct seep_line_table *table, struct core_reader *header)
 {
 	const char *text = table->source.unit_dir;
 
 	*SEEP_APPEND(table->dirs, table->dir_count) = text ? text : "";
 	add_file(table, table->source.unit_name ? table->source.unit_name : "", 0);
-	while (*(text = reader_string(header)) != '\0' && !seep_work_is_over())
+	while (*(text = core_read_string(header)) != '\0' && !seep_work_is_over())
 		*SEEP_APPEND(table->dirs, table->dir_count) = text;
-	while (!header->failed && *(text = reader_string(header)) != '\0' && !seep_work_is_over()) {
-		uint64_t dir = reader_uleb(header);
+	while (!header->failed && *(text = core_read_string(header)) != '\0' &&
+	       !seep_work_is_over()) {
+		uint64_t dir = core_read_uleb(header);
 
-		(void)reader_uleb(header); /* time */
-		(void)reader_uleb(header); /* size */
+		(void)core_read_uleb(header); /* time */
+		(void)core_read_uleb(header); /* size */
 		add_file(table, text, dir);
 	}
 }
 
 /* One of version 5's two lists: of directories, then of files, each described by formats. */
 static bool read_new_list(struct seep_line_table *table, const struct program *program,
-			  struct byte_reader *header, bool is_dirs)
+			  struct core_reader *header, bool is_dirs)
 {
 	/* Texts are found as a unit's are. What is said by index has no table here. */
 	struct dwarf_file file = { .parts = *table->source.parts };
@@ -97,20 +98,20 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 					 .offset_bytes = program->offset_bytes,
 					 .str_offsets_base = UINT64_MAX };
 	struct dwarf_attribute formats[FORMATS_MAX] = { 0 };
-	size_t format_count = reader_byte(header);
+	size_t format_count = core_read_byte(header);
 	struct dwarf_value value;
 	uint64_t count;
 
 	if (format_count > FORMATS_MAX)
 		return false;
 	for (size_t i = 0; i < format_count; i++) {
-		formats[i].name = (uint16_t)reader_uleb(header);
-		formats[i].form = dwarf_form_of(reader_uleb(header), table->version,
+		formats[i].name = (uint16_t)core_read_uleb(header);
+		formats[i].form = dwarf_form_of(core_read_uleb(header), table->version,
 						program->offset_bytes);
 	}
-	count = reader_uleb(header);
+	count = core_read_uleb(header);
 	/* Each entry takes at least a byte: a count beyond that is a lie, which would never end. */
-	if (header->failed || (count && !format_count) || count > reader_left(header))
+	if (header->failed || (count && !format_count) || count > core_reader_left(header))
 		return false;
 	while (count-- && !seep_work_is_over()) {
 		const char *name = NULL;
@@ -136,36 +137,36 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 static bool read_header(struct seep_line_table *table, struct program *program)
 {
 	const struct seep_elf_bytes section = table->source.parts->at[DWARF_LINE];
-	struct byte_reader unit = reader_of(section.data, section.bytes);
-	struct byte_reader header;
+	struct core_reader unit = core_reader_of(section.data, section.bytes);
+	struct core_reader header;
 	uint64_t bytes;
 
-	(void)reader_skip(&unit, table->source.offset);
-	bytes = reader_length(&unit, &program->offset_bytes);
-	if (unit.failed || bytes > reader_left(&unit))
+	(void)core_read_skip(&unit, table->source.offset);
+	bytes = core_read_length(&unit, &program->offset_bytes);
+	if (unit.failed || bytes > core_reader_left(&unit))
 		return false;
 	unit.end = unit.at + bytes;
-	table->version = (uint16_t)reader_number(&unit, 2);
+	table->version = (uint16_t)core_read_number(&unit, 2);
 	if (table->version < 2 || table->version > 5)
 		return false;
 	if (table->version >= 5) {
-		(void)reader_byte(&unit); /* address size */
-		(void)reader_byte(&unit); /* segment selector size */
+		(void)core_read_byte(&unit); /* address size */
+		(void)core_read_byte(&unit); /* segment selector size */
 	}
-	bytes = reader_number(&unit, program->offset_bytes);
-	if (unit.failed || bytes > reader_left(&unit))
+	bytes = core_read_number(&unit, program->offset_bytes);
+	if (unit.failed || bytes > core_reader_left(&unit))
 		return false;
-	header = reader_of(unit.at, bytes);
-	program->code = reader_of(unit.at + bytes, reader_left(&unit) - bytes);
-	program->min_instruction = reader_byte(&header);
+	header = core_reader_of(unit.at, bytes);
+	program->code = core_reader_of(unit.at + bytes, core_reader_left(&unit) - bytes);
+	program->min_instruction = core_read_byte(&header);
 	if (table->version >= 4)
-		(void)reader_byte(&header); /* operations per instruction: VLIW machines only */
-	(void)reader_byte(&header);	    /* default_is_stmt: every row counts */
-	program->line_base = (int8_t)reader_byte(&header);
-	program->line_range = reader_byte(&header);
-	program->opcode_base = reader_byte(&header);
+		(void)core_read_byte(&header); /* operations per instruction: VLIW machines only */
+	(void)core_read_byte(&header);	       /* default_is_stmt: every row counts */
+	program->line_base = (int8_t)core_read_byte(&header);
+	program->line_range = core_read_byte(&header);
+	program->opcode_base = core_read_byte(&header);
 	for (size_t i = 1; i < program->opcode_base; i++)
-		program->operand_count[i] = reader_byte(&header);
+		program->operand_count[i] = core_read_byte(&header);
 	if (header.failed || program->opcode_base == 0)
 		return false;
 	if (table->version < 5) {
@@ -234,24 +235,24 @@ static const struct registers registers_at_start = { .file = 1, .line = 1 };
 static void run_extended(struct seep_line_table *table, struct program *program,
 			 struct registers *regs)
 {
-	uint64_t bytes = reader_uleb(&program->code);
-	struct byte_reader body = program->code;
+	uint64_t bytes = core_read_uleb(&program->code);
+	struct core_reader body = program->code;
 
-	if (!reader_skip(&program->code, bytes) || bytes == 0)
+	if (!core_read_skip(&program->code, bytes) || bytes == 0)
 		return;
 	body.end = program->code.at;
-	switch (reader_byte(&body)) {
+	switch (core_read_byte(&body)) {
 	case DW_LNE_end_sequence:
 		end_sequence(table, regs);
 		*regs = registers_at_start;
 		break;
 	case DW_LNE_set_address:
-		regs->address = reader_number(&body, reader_left(&body));
+		regs->address = core_read_number(&body, core_reader_left(&body));
 		break;
 	case DW_LNE_define_file: {
-		const char *name = reader_string(&body);
+		const char *name = core_read_string(&body);
 
-		add_file(table, name, reader_uleb(&body));
+		add_file(table, name, core_read_uleb(&body));
 		break;
 	}
 	default:
@@ -267,13 +268,13 @@ static void run_standard(struct seep_line_table *table, struct program *program,
 		add_row(table, regs);
 		break;
 	case DW_LNS_advance_pc:
-		regs->address += reader_uleb(&program->code) * program->min_instruction;
+		regs->address += core_read_uleb(&program->code) * program->min_instruction;
 		break;
 	case DW_LNS_advance_line:
-		regs->line += (uint32_t)reader_sleb(&program->code);
+		regs->line += (uint32_t)core_read_sleb(&program->code);
 		break;
 	case DW_LNS_set_file:
-		regs->file = (uint32_t)reader_uleb(&program->code);
+		regs->file = (uint32_t)core_read_uleb(&program->code);
 		break;
 	case DW_LNS_const_add_pc:
 		if (program->line_range)
@@ -282,11 +283,11 @@ static void run_standard(struct seep_line_table *table, struct program *program,
 				program->min_instruction;
 		break;
 	case DW_LNS_fixed_advance_pc:
-		regs->address += reader_number(&program->code, 2);
+		regs->address += core_read_number(&program->code, 2);
 		break;
 	default:
 		for (size_t i = 0; i < program->operand_count[opcode]; i++)
-			(void)reader_uleb(&program->code);
+			(void)core_read_uleb(&program->code);
 		break;
 	}
 }
@@ -310,8 +311,8 @@ static void run_program(struct seep_line_table *table, struct program *program)
 {
 	struct registers regs = registers_at_start;
 
-	while (!program->code.failed && reader_left(&program->code) && !seep_work_is_over()) {
-		uint8_t opcode = reader_byte(&program->code);
+	while (!program->code.failed && core_reader_left(&program->code) && !seep_work_is_over()) {
+		uint8_t opcode = core_read_byte(&program->code);
 
 		if (opcode >= program->opcode_base)
 			run_special(table, program, &regs, opcode);

@@ -27,9 +27,7 @@ static bool take_number(const char **text, uint64_t *ret_number)
 	*ret_number = strtoull(at, &end, 16);
 	if (errno != 0 || (*end != ' ' && *end != '\t'))
 		return false;
-	while (*end == ' ' || *end == '\t')
-		end++;
-	*text = end;
+	*text = end + strspn(end, " \t");
 	return true;
 }
 

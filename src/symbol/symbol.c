@@ -247,8 +247,8 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint64_t offset)
 {
 	const char *path = module->main ? module->main->path : NULL;
+	SEEP_RELEASED(seep_elf_close_at) struct seep_elf *elf = NULL;
 	bool is_found = false;
-	struct seep_elf *elf;
 	Elf64_Phdr segment;
 	uint64_t shift = 0;
 
@@ -263,7 +263,6 @@ uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint6
 		shift = segment.p_vaddr - segment.p_offset;
 		is_found = page == offset && (segment.p_flags & PF_X);
 	}
-	seep_elf_close(elf);
 	return shift;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symtab.h"
 
-#include "base/work.h"
 #include "base/xalloc.h"
 #include "symbol/demangle.h"
 
@@ -87,20 +86,10 @@ static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
 
 void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
 {
-	for (size_t i = 1; i < elf->section_count; i++) {
-		const Elf64_Shdr *section = &elf->sections[i];
-		struct seep_elf_table symbols;
-		Elf64_Sym symbol;
+	struct seep_elf_symbols symbols = { .elf = elf };
 
-		if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM)
-			continue;
-		symbols = seep_elf_table(elf, section);
-		for (size_t k = 0; seep_elf_table_item(&symbols, k, &symbol, sizeof(symbol)) &&
-				   !seep_work_is_over();
-		     k++)
-			add_symbol(table, elf, &symbol,
-				   seep_elf_table_string(&symbols, symbol.st_name));
-	}
+	while (seep_elf_next_symbol(&symbols))
+		add_symbol(table, elf, &symbols.symbol, symbols.name);
 }
 
 static int compare(const void *a, const void *b)
@@ -193,45 +182,22 @@ const struct seep_symtab_name *seep_symtab_find(const struct seep_symtab *table,
 	return &entry->readable;
 }
 
-/* The first symbol of these that stands for a variable around @address. */
-static const char *find_variable(const struct seep_elf_table *symbols, uint64_t address,
-				 uint64_t *ret_offset)
-{
-	Elf64_Sym symbol;
-
-	for (size_t i = 0;
-	     seep_elf_table_item(symbols, i, &symbol, sizeof(symbol)) && !seep_work_is_over();
-	     i++) {
-		const char *name = NULL;
-
-		if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF &&
-		    address - symbol.st_value < symbol.st_size)
-			name = seep_elf_table_string(symbols, symbol.st_name);
-		if (name && *name) {
-			*ret_offset = address - symbol.st_value;
-			return name;
-		}
-	}
-	return NULL;
-}
-
 const char *seep_symtab_variable(const struct seep_elf *elf, struct seep_arena *arena,
 				 uint64_t address, uint64_t *ret_offset)
 {
+	struct seep_elf_symbols symbols = { .elf = elf };
 	struct seep_symtab_name readable = { 0 };
-	const char *name = NULL;
 
-	for (size_t i = 1; elf && i < elf->section_count && !name; i++) {
-		struct seep_elf_table symbols;
+	while (elf && !readable.function && seep_elf_next_symbol(&symbols)) {
+		const Elf64_Sym *symbol = &symbols.symbol;
 
-		if (elf->sections[i].sh_type != SHT_SYMTAB &&
-		    elf->sections[i].sh_type != SHT_DYNSYM)
+		if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_shndx == SHN_UNDEF ||
+		    address - symbol->st_value >= symbol->st_size || !symbols.name ||
+		    !*symbols.name)
 			continue;
-		symbols = seep_elf_table(elf, &elf->sections[i]);
-		name = find_variable(&symbols, address, ret_offset);
+		*ret_offset = address - symbol->st_value;
+		read_name(arena, symbols.name, &readable);
 	}
-	if (name)
-		read_name(arena, name, &readable);
 	return readable.function;
 }
 

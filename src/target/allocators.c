@@ -85,33 +85,19 @@ static const char *more_telling(const char *found, const char *other)
 	return !found || (other && strcmp(other, "malloc") == 0) ? other : found;
 }
 
-static const char *look_in_table(const struct seep_elf *elf, const Elf64_Shdr *section)
-{
-	const char *found = NULL, *name;
-	const struct seep_elf_table table = seep_elf_table(elf, section);
-	Elf64_Sym symbol;
-
-	for (size_t i = 0; seep_elf_table_item(&table, i, &symbol, sizeof(symbol)); i++) {
-		name = seep_elf_table_string(&table, symbol.st_name);
-		if (name && symbol.st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
-			found = more_telling(found, allocator_of(name));
-	}
-	return found;
-}
-
 static const char *look_in_file(const char *path)
 {
+	SEEP_RELEASED(seep_elf_close_at) struct seep_elf *elf = NULL;
+	struct seep_elf_symbols symbols = { 0 };
 	const char *found = NULL;
-	struct seep_elf *elf;
 
 	if (seep_elf_open(path, &elf))
 		return NULL;
-	for (size_t i = 0; i < elf->section_count; i++)
-		if (elf->sections[i].sh_type == SHT_SYMTAB ||
-		    elf->sections[i].sh_type == SHT_DYNSYM)
-			found = more_telling(found, look_in_table(elf, &elf->sections[i]));
-	seep_elf_close(elf);
+	symbols.elf = elf;
+	while (seep_elf_next_symbol(&symbols))
+		if (symbols.name && symbols.symbol.st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(symbols.symbol.st_info) == STT_FUNC)
+			found = more_telling(found, allocator_of(symbols.name));
 	return found;
 }
 

@@ -21,7 +21,6 @@ enum {
 	DYNAMIC_MAX_BYTES = 16 * 1024,
 	TABLE_MAX_BYTES = 64 * 1024 * 1024,
 	ENTRIES_MAX = 4096,
-	CHUNK = 1024, /* relocations read at once */
 };
 
 /* Of a global offset table. */
@@ -153,18 +152,12 @@ static void add_entry(const struct module *module, const uint64_t tables[DT_NUM]
 static void read_relocations(const struct module *module, const uint64_t tables[DT_NUM],
 			     const char *names, uint64_t at, uint64_t bytes, struct got *got)
 {
-	Elf64_Rela chunk[CHUNK];
+	const size_t count = (size_t)bytes / sizeof(Elf64_Rela);
+	SEEP_FREED Elf64_Rela *all = seep_xcalloc(count, sizeof(*all));
 
-	for (uint64_t left = bytes / sizeof(*chunk); left > 0;) {
-		size_t count = left < CHUNK ? (size_t)left : CHUNK;
-
-		if (!seep_memory_read(module->memory, at, chunk, count * sizeof(*chunk)))
-			return;
+	if (seep_memory_read(module->memory, at, all, count * sizeof(*all)))
 		for (size_t i = 0; i < count; i++)
-			add_entry(module, tables, names, &chunk[i], got);
-		at += count * sizeof(*chunk);
-		left -= count;
-	}
+			add_entry(module, tables, names, &all[i], got);
 }
 
 /* Empty where something is unreadable. */
@@ -172,7 +165,7 @@ static struct got read_got(const struct module *module)
 {
 	struct got got = { 0 };
 	uint64_t tables[DT_NUM];
-	char *names;
+	SEEP_FREED char *names = NULL;
 
 	if (!find_tables(module, tables))
 		return got;
@@ -182,7 +175,6 @@ static struct got read_got(const struct module *module)
 		read_relocations(module, tables, names, tables[DT_JMPREL], tables[DT_PLTRELSZ],
 				 &got);
 	}
-	free(names);
 	return got;
 }
 
@@ -203,8 +195,6 @@ static const struct got *got_of(const struct module *module)
 	uint32_t id;
 
 	(void)pthread_mutex_lock(&known_lock);
-	if (!known_ids.buckets)
-		seep_idtable_init(&known_ids, 64);
 	do
 		id = seep_idtable_find(&known_ids, hash, &at);
 	while (id != SEEP_IDTABLE_NONE && (known_files[id].identity != identity ||
@@ -290,14 +280,6 @@ static int open_process(uint32_t pid, struct process *ret_process)
 	for (size_t i = 0; i < ret_process->maps.count; i++)
 		take_mapping(ret_process, &ret_process->maps.items[i]);
 	return 0;
-}
-
-static void close_process(struct process *process)
-{
-	seep_memory_close(process->memory);
-	seep_maps_done(&process->maps);
-	free(process->program);
-	free(process->modules);
 }
 
 static bool has_entry(const struct module *module, const struct seep_allocation_function *function)
@@ -404,7 +386,10 @@ int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings)
 		look_at(&process, bindings);
 		look_for_manager(&process, pid, bindings);
 	}
-	close_process(&process);
+	seep_memory_close(process.memory);
+	seep_maps_done(&process.maps);
+	free(process.program);
+	free(process.modules);
 	return rc;
 }
 

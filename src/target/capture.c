@@ -2,7 +2,6 @@
 #include "target/capture.h"
 
 #include "base/clock.h"
-#include "base/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,10 +39,9 @@ static bool start(char *const argv[], char *const envp[], enum seep_capture_stre
 	return problem == 0;
 }
 
-/* Until the end of the stream. False: not in time. */
-static bool read_all(int fd, struct seep_strbuf *text)
+bool seep_capture_read(int fd, uint64_t most_ns, struct seep_strbuf *text)
 {
-	const uint64_t end_ns = seep_monotonic_ns() + TIME_MAX_NS;
+	const uint64_t end_ns = seep_monotonic_ns() + most_ns;
 
 	for (;;) {
 		struct pollfd wanted = { .fd = fd, .events = POLLIN };
@@ -57,7 +55,7 @@ static bool read_all(int fd, struct seep_strbuf *text)
 			continue;
 		got = read(fd, chunk, sizeof(chunk));
 		if (got == 0 || (got < 0 && errno != EINTR))
-			return true;
+			return got == 0;
 		if (got > 0)
 			seep_strbuf_add(text, chunk, (size_t)got);
 	}
@@ -80,7 +78,7 @@ bool seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_
 		return false;
 	}
 	seep_strbuf_init(&text, TEXT_MAX_BYTES);
-	if (!read_all(ends[0], &text))
+	if (!seep_capture_read(ends[0], TIME_MAX_NS, &text))
 		(void)kill(pid, SIGKILL);
 	(void)close(ends[0]);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {

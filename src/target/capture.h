@@ -6,6 +6,7 @@
 #define SEEP_TARGET_CAPTURE_H
 
 #include "base/error.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +31,8 @@ struct seep_capture {
 SEEP_NODISCARD bool seep_capture_run(char *const argv[], char *const envp[],
 				     enum seep_capture_stream stream,
 				     struct seep_capture *ret_capture);
+
+/* Append what comes from @fd up to its end. False: not within @most_ns, or it cannot be read. */
+bool seep_capture_read(int fd, uint64_t most_ns, struct seep_strbuf *text);
 
 #endif

@@ -5,7 +5,6 @@
 #include "symbol/elf_image.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,13 +26,21 @@ static const struct {
 
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
 
-static void read_dynamic(const struct seep_elf_table *table, struct seep_elfkind *kind)
+/* There is one such section; more of them would only take time. */
+static void read_dynamic(const struct seep_elf *elf, struct seep_elfkind *kind)
 {
+	struct seep_elf_table table;
 	Elf64_Dyn entry;
+	size_t at = 1;
 
+	while (at < elf->section_count && elf->sections[at].sh_type != SHT_DYNAMIC)
+		at++;
+	if (at >= elf->section_count)
+		return;
 	kind->is_library = kind->type == ET_DYN;
-	for (size_t i = 0; seep_elf_table_item(table, i, &entry, sizeof(entry)); i++) {
-		const char *text = seep_elf_table_string(table, entry.d_un.d_val);
+	table = seep_elf_table(elf, &elf->sections[at]);
+	for (size_t i = 0; seep_elf_table_item(&table, i, &entry, sizeof(entry)); i++) {
+		const char *text = seep_elf_table_string(&table, entry.d_un.d_val);
 
 		if (entry.d_tag == DT_NULL)
 			break;
@@ -47,50 +54,28 @@ static void read_dynamic(const struct seep_elf_table *table, struct seep_elfkind
 	}
 }
 
-static void read_symbols(const struct seep_elf_table *table, struct seep_elfkind *kind)
+static void read_symbols(const struct seep_elf *elf, struct seep_elfkind *kind)
 {
-	Elf64_Sym symbol;
+	struct seep_elf_symbols symbols = { .elf = elf, .is_dynamic = true };
 
-	for (size_t i = 0; seep_elf_table_item(table, i, &symbol, sizeof(symbol)); i++) {
-		const char *name = seep_elf_table_string(table, symbol.st_name);
-
-		if (!name || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		for (int k = 0; k < SANITIZER_COUNT; k++)
-			if (strcmp(name, sanitizers[k].symbol) == 0)
+	while (seep_elf_next_symbol(&symbols))
+		for (int k = 0; symbols.name && k < SANITIZER_COUNT; k++)
+			if (symbols.symbol.st_shndx != SHN_UNDEF &&
+			    strcmp(symbols.name, sanitizers[k].symbol) == 0)
 				kind->sanitizer = sanitizers[k].name;
-	}
-}
-
-/* There is one of each; more of them would only take time. */
-static void read_first(const struct seep_elf *elf, uint32_t type, struct seep_elfkind *kind)
-{
-	struct seep_elf_table table;
-	size_t i = 1;
-
-	while (i < elf->section_count && elf->sections[i].sh_type != type)
-		i++;
-	if (i >= elf->section_count)
-		return;
-	table = seep_elf_table(elf, &elf->sections[i]);
-	if (type == SHT_DYNAMIC)
-		read_dynamic(&table, kind);
-	else
-		read_symbols(&table, kind);
 }
 
 /* Programs without section headers, or with damaged ones, only lose what sections tell. */
 static void read_sections(int fd, struct seep_elfkind *kind)
 {
-	struct seep_elf *elf;
+	SEEP_RELEASED(seep_elf_close_at) struct seep_elf *elf = NULL;
 
 	if (seep_elf_open_fd(fd, &elf))
 		return;
 	kind->has_unwind = seep_elf_has_section(elf, ".eh_frame");
 	kind->is_go = seep_elf_has_section(elf, ".go.buildinfo");
-	read_first(elf, SHT_DYNAMIC, kind);
-	read_first(elf, SHT_DYNSYM, kind);
-	seep_elf_close(elf);
+	read_dynamic(elf, kind);
+	read_symbols(elf, kind);
 }
 
 /* Returns false where the kernel cannot read what it needs to start the file either. */
@@ -115,7 +100,7 @@ static bool read_start(struct seep_elf *elf, struct seep_elfkind *kind)
 	Elf64_Ehdr *header = &elf->header;
 	const uint8_t *ident = header->e_ident;
 
-	if (!seep_elf_read_at(elf, 0, header, offsetof(Elf64_Ehdr, e_version)) ||
+	if (!seep_elf_read_at(elf, 0, header, sizeof(*header)) ||
 	    memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return false;
 	kind->is_64bit = ident[EI_CLASS] == ELFCLASS64;
@@ -144,8 +129,7 @@ int seep_elfkind_read(int fd, const char *name, struct seep_elfkind *ret_kind,
 	is_ours = kind.is_64bit && kind.is_little_endian;
 	if (is_ours && kind.type != ET_EXEC && kind.type != ET_DYN)
 		return seep_fail(err, SEEP_ECORRUPT, "%s is an ELF file, but not a program", name);
-	if (is_ours && (!seep_elf_read_at(&elf, 0, &elf.header, sizeof(elf.header)) ||
-			!read_loader(&elf, &kind)))
+	if (is_ours && !read_loader(&elf, &kind))
 		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);
 	if (is_ours)
 		read_sections(fd, &kind);

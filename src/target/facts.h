@@ -159,7 +159,7 @@ void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid);
 /* Resource limits and control groups only, of @process as /proc names it: "self", or a pid. */
 void seep_facts_look_at_limits(struct seep_facts *facts, const char *process);
 
-/* What the forks of a process inherit: its user and limits. */
+/* Only what its forks inherit: its user and limits. */
 void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid);
 
 /* The file system of @path, kept under the name @shown. All zero when it cannot be asked. */

@@ -59,7 +59,7 @@ static bool read_status(struct seep_facts *facts)
 	return true;
 }
 
-static void look_at_status(struct seep_facts *facts, uint32_t pid)
+void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid)
 {
 	char digits[16];
 
@@ -69,12 +69,6 @@ static void look_at_status(struct seep_facts *facts, uint32_t pid)
 	(void)snprintf(digits, sizeof(digits), "%u", pid);
 	if (facts->process.exists)
 		seep_facts_look_at_limits(facts, digits);
-}
-
-void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid)
-{
-	facts->process.is_ours = true;
-	look_at_status(facts, pid);
 }
 
 /* One of the kernel has neither a program nor arguments, and nobody is kept from seeing that. */
@@ -92,7 +86,7 @@ static void read_exe(struct seep_facts *facts)
 static void read_maps(struct seep_facts *facts)
 {
 	struct seep_process_facts *process = &facts->process;
-	struct seep_maps maps = { 0 };
+	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
 	char pid[16];
 
 	(void)snprintf(pid, sizeof(pid), ".%u.", process->own_pid);
@@ -110,7 +104,6 @@ static void read_maps(struct seep_facts *facts)
 			process->is_forked = !strstr(seep_path_base(path), pid);
 		}
 	}
-	seep_maps_done(&maps);
 }
 
 static char *read_kept(struct seep_facts *facts, const char *file, size_t *ret_bytes)
@@ -162,7 +155,7 @@ void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid)
 	struct seep_process_facts *process = &facts->process;
 	const struct passwd *user;
 
-	look_at_status(facts, pid);
+	seep_facts_look_at_inherited(facts, pid);
 	if (!process->exists)
 		return;
 	read_exe(facts);

@@ -138,7 +138,7 @@ static bool is_turned_off(const struct seep_facts *facts)
 void seep_facts_look_inside_program(struct seep_facts *facts, const char *name)
 {
 	struct seep_program_facts *program = &facts->program;
-	int fd;
+	SEEP_CLOSED int fd = -1;
 
 	seep_facts_look_at_program(facts, name);
 	if (program->problem)
@@ -148,7 +148,6 @@ void seep_facts_look_inside_program(struct seep_facts *facts, const char *name)
 	if (fd < 0)
 		return;
 	program->was_read = seep_elfkind_read(fd, program->loaded, &program->kind, NULL) == 0;
-	(void)close(fd);
 	seep_facts_note_library(facts, program->loaded);
 	if (!program->was_read)
 		return;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/maps.h"
+#include "base/release.h"
 #include "target/remote_memory.h"
 #include "target/tracee.h"
 
@@ -44,7 +45,7 @@ static uint64_t search(struct seep_memory *memory, uint64_t begin, uint64_t end)
 /* From the last on, which is the kernel's own, [vdso], most often: it has a few. */
 uint64_t seep_injection_site(pid_t pid)
 {
-	struct seep_maps maps = { 0 };
+	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
 	struct seep_memory *memory;
 	uint64_t found = 0;
 
@@ -55,7 +56,6 @@ uint64_t seep_injection_site(pid_t pid)
 			/* Not [vsyscall], whose instructions the kernel emulates. */
 			if (maps.items[i].executable && maps.items[i].end < UINT64_C(1) << 63)
 				found = search(memory, maps.items[i].begin, maps.items[i].end);
-	seep_maps_done(&maps);
 	seep_memory_close(memory);
 	return found;
 }

@@ -6,15 +6,13 @@
  */
 #include "target/kernel_held.h"
 
-#include "base/clock.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "ledger/ledger_blocks.h"
+#include "target/capture.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +24,11 @@
 enum {
 	FILES_MAX = 1 << 17, /* descriptors that are looked at: 0.2 s */
 	WORDS_MAX = 1 << 20,
-	READING_MS = 2000,
-	TEXT_BYTES = 1 << 16,
-	LINE_BYTES = 256, /* at most; the kernel's have some 90 */
+	TEXT_MAX_BYTES = 96 * WORDS_MAX, /* a line has some 90 */
 	LEAST_ADDRESS = 1 << 16,
 };
+
+#define READING_NS 2000000000ull
 
 /* The word behind @key, if it may be an address. */
 static void take_word(const char *line, const char *key, uint64_t **words, size_t *count)
@@ -100,41 +98,17 @@ _Noreturn static void pass_on(pid_t pid, const uint32_t *epolls, size_t count, i
 	_exit(0);
 }
 
-/* Takes the whole lines; returns how many bytes of another one are left, at the begin. */
-static size_t take_lines(char *text, size_t bytes, struct seep_kernel_held *held)
-{
-	char *line = text, *end;
-
-	while ((end = memchr(line, '\n', bytes))) {
-		*end = '\0';
-		if (strncmp(line, "tfd:", 4) == 0)
-			take_word(line, " data:", &held->epoll, &held->epoll_count);
-		bytes -= (size_t)(end + 1 - line);
-		line = end + 1;
-	}
-	memmove(text, line, bytes);
-	return bytes < LINE_BYTES ? bytes : 0;
-}
-
 /* "tfd:       5 events:       19 data:     7f5c5c000b70  pos:0 ino:1 sdev:f" and so on. */
 static bool listen_to(int from, struct seep_kernel_held *held)
 {
-	struct pollfd wanted = { .fd = from, .events = POLLIN };
-	SEEP_FREED char *text = seep_xmalloc(TEXT_BYTES);
-	const uint64_t end_ns = seep_monotonic_ns() + READING_MS * SEEP_NS_PER_MS;
-	size_t have = 0;
-	ssize_t got = 0;
+	SEEP_STRBUF(text, TEXT_MAX_BYTES);
+	const bool is_whole = seep_capture_read(from, READING_NS, &text) && !text.overflowed;
+	char *rest = text.text, *line;
 
-	do {
-		const uint64_t now_ns = seep_monotonic_ns();
-
-		have = take_lines(text, have + (size_t)got, held);
-		if (now_ns >= end_ns || held->epoll_count == WORDS_MAX ||
-		    poll(&wanted, 1, (int)((end_ns - now_ns) / SEEP_NS_PER_MS) + 1) <= 0)
-			return false;
-		got = read(from, text + have, TEXT_BYTES - have);
-	} while (got > 0);
-	return got == 0;
+	while ((line = strsep(&rest, "\n")))
+		if (strncmp(line, "tfd:", 4) == 0)
+			take_word(line, " data:", &held->epoll, &held->epoll_count);
+	return is_whole && held->epoll_count < WORDS_MAX;
 }
 
 static bool read_epolls(pid_t pid, const uint32_t *epolls, size_t count,

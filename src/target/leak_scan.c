@@ -276,7 +276,7 @@ static bool is_filtered(int ledger_fd)
 	       control.filtered_once;
 }
 
-static void find_roots(struct job *job)
+static void find_roots(struct job *job, struct seep_untouched *pages)
 {
 	struct seep_leak_scan_private *private = job->private;
 	const struct seep_roots_from from = {
@@ -290,7 +290,7 @@ static void find_roots(struct job *job)
 		.held = &private->held,
 		.at_exit = job->options->moment == SEEP_SCAN_AT_EXIT,
 		.filtered = is_filtered(job->options->ledger_fd),
-		.image = job->copy,
+		.pages = pages,
 	};
 
 	seep_roots_find(&from, &private->roots);
@@ -337,8 +337,9 @@ static int mark(struct job *job)
 	struct seep_leak_scan_private *private = job->private;
 	struct scan *marked = &job->scan->marked;
 	const struct scan_memory memory = seep_memory_for_scan(private->memory);
+	SEEP_RELEASED(seep_ranges_done)
 	struct seep_ranges vtables = seep_roots_vtables(&private->maps);
-	struct seep_untouched untouched;
+	SEEP_RELEASED(seep_untouched_done) struct seep_untouched untouched;
 	struct scan_options options = {
 		.vtables = vtables.items,
 		.vtable_count = vtables.count,
@@ -355,13 +356,11 @@ static int mark(struct job *job)
 		note_unread(job);
 		seep_memory_keep(private->memory,
 				 (options.memory_max_bytes - marked->need_bytes) / 2);
-		find_roots(job);
+		find_roots(job, &untouched);
 		scan_mark(marked, private->roots.items, private->roots.count);
 		rc = scan_finish(marked, &job->scan->result);
 		job->scan->result.is_blind |= private->held.is_partial;
 	}
-	seep_untouched_done(&untouched);
-	seep_ranges_done(&vtables);
 	if (seep_work_is_interrupted())
 		return seep_fail(job->err, SEEP_ESYS, "the leak check was interrupted");
 	if (has_ended(job))

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LIST_MAX_BYTES ((size_t)16 << 20)
 
@@ -41,8 +40,8 @@ static void read_list(int dir_fd, const char *file, void *context)
 {
 	const char *suffix = strrchr(file, '.'), *end;
 	struct search *search = context;
-	char *text = NULL;
-	int fd;
+	SEEP_FREED char *text = NULL;
+	SEEP_CLOSED int fd = -1;
 
 	if (search->count == 0 || !suffix || strcmp(suffix, ".list") != 0)
 		return;
@@ -62,15 +61,13 @@ static void read_list(int dir_fd, const char *file, void *context)
 			*wanted = search->items[--search->count];
 		}
 	}
-	free(text);
-	if (fd >= 0)
-		(void)close(fd);
 }
 
 void seep_packages_of(const char *const *paths, size_t count, char **ret_names)
 {
 	struct search search = { seep_xcalloc(count, sizeof(struct wanted)), 0 };
-	int dir_fd = open("/var/lib/dpkg/info", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SEEP_CLOSED const int dir_fd = open("/var/lib/dpkg/info",
+					    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < count; i++) {
 		char *real = paths[i] ? realpath(paths[i], NULL) : NULL;
@@ -85,8 +82,6 @@ void seep_packages_of(const char *const *paths, size_t count, char **ret_names)
 	/* What cannot be read says nothing, like what is not there. */
 	(void)(search.count > 0 && dir_fd >= 0 &&
 	       seep_folder_each(dir_fd, read_list, &search, NULL) == 0);
-	if (dir_fd >= 0)
-		(void)close(dir_fd);
 	for (size_t i = 0; i < search.count; i++)
 		free(search.items[i].path);
 	free(search.items);

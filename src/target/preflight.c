@@ -2,12 +2,12 @@
 #include "target/preflight.h"
 
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/elfkind.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,13 +161,11 @@ static int check_elf(const char *path, int fd, struct seep_error *err)
  */
 static int check_file(const char *path, char **ret_next, struct seep_error *err)
 {
+	SEEP_CLOSED const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char head[SCRIPT_HEAD_BYTES];
 	ssize_t bytes;
-	int rc = 0;
-	int fd;
 
 	*ret_next = NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	/* Executable but not readable: the kernel can, we cannot; nothing to judge. */
 	if (fd < 0 && errno == EACCES)
 		return check_privileges(path, err);
@@ -175,15 +173,14 @@ static int check_file(const char *path, char **ret_next, struct seep_error *err)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	bytes = pread(fd, head, sizeof(head), 0);
 	if (bytes < 0)
-		rc = seep_fail_errno(err, errno, "cannot read %s", path);
-	else if (bytes >= 4 && memcmp(head, "\177ELF", 4) == 0)
-		rc = check_elf(path, fd, err);
-	else if (bytes >= 2 && memcmp(head, "#!", 2) == 0)
+		return seep_fail_errno(err, errno, "cannot read %s", path);
+	if (bytes >= 4 && memcmp(head, "\177ELF", 4) == 0)
+		return check_elf(path, fd, err);
+	if (bytes >= 2 && memcmp(head, "#!", 2) == 0)
 		*ret_next = script_interpreter(head, (size_t)bytes);
 	else
 		*ret_next = seep_xstrdup("/bin/sh");
-	(void)close(fd);
-	return rc;
+	return 0;
 }
 
 /* From *@path, which is replaced, to the ELF file that runs. */
@@ -248,14 +245,12 @@ static char *readable_library(char *path)
 static char *find_library(void)
 {
 	static const char *const places[] = { "libseep.so", SEEP_LIBRARY_FROM_TOOL "/libseep.so" };
-	char self[PATH_MAX], *path = NULL, *slash;
-	ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	SEEP_FREED char *self = seep_procfs_exe(seep_procfs_self());
+	SEEP_FREED char *folder = self ? seep_path_folder(self) : NULL;
+	char *path = NULL;
 
-	self[bytes > 0 ? bytes : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && !path && i < sizeof(places) / sizeof(*places); i++)
-		path = readable_library(
-			seep_xasprintf("%.*s/%s", (int)(slash - self), self, places[i]));
+	for (size_t i = 0; folder && !path && i < sizeof(places) / sizeof(*places); i++)
+		path = readable_library(seep_xasprintf("%s/%s", folder, places[i]));
 	return path ? path : readable_library(seep_xstrdup(SEEP_LIBRARY_DIR "/libseep.so"));
 }
 

@@ -26,19 +26,11 @@ void seep_ranges_add_all(struct seep_ranges *ranges, const struct seep_ranges *o
 		seep_ranges_add(ranges, others->items[i].begin, others->items[i].end);
 }
 
-static int by_begin(const void *left, const void *right)
-{
-	const struct scan_range *a = left, *b = right;
-
-	return (a->begin > b->begin) - (a->begin < b->begin);
-}
-
 void seep_ranges_settle(struct seep_ranges *ranges)
 {
 	struct seep_ranges unsettled = *ranges;
 
-	if (unsettled.count)
-		qsort(unsettled.items, unsettled.count, sizeof(*unsettled.items), by_begin);
+	seep_search_sort(unsettled.items, unsettled.count, sizeof(*unsettled.items));
 	*ranges = (struct seep_ranges){ 0 };
 	seep_ranges_add_all(ranges, &unsettled);
 	seep_ranges_done(&unsettled);

@@ -33,6 +33,18 @@ struct scan_root *seep_roots_add(struct seep_roots_work *work, uint64_t begin, u
 	return root;
 }
 
+void seep_roots_add_words(struct seep_roots_work *work, const uint64_t *words, size_t count,
+			  enum scan_root_kind kind, enum scan_rule rule, uint32_t id)
+{
+	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(*words);
+	struct scan_root *root = seep_roots_add(work, begin, begin + count * sizeof(*words), kind,
+						id);
+
+	root->words = words;
+	root->rule = (uint8_t)rule;
+	work->word_count += count;
+}
+
 void seep_roots_add_but(struct seep_roots_work *work, uint64_t begin, uint64_t end,
 			const struct seep_ranges *but, enum scan_root_kind kind, uint32_t id)
 {
@@ -156,9 +168,9 @@ static void add_present(struct seep_roots_work *work, uint64_t begin, uint64_t e
 static void add_piece(struct seep_roots_work *work, const struct seep_mapping *mapping,
 		      uint64_t begin, uint64_t end, enum scan_root_kind kind, uint32_t id)
 {
-	struct seep_present_pages *pages = mapping->shared ? &work->shared_pages
-							   : &work->image_pages;
-	struct seep_ranges found = { 0 };
+	struct seep_present_pages *pages = mapping->shared ? &work->from->pages->shared_pages
+							   : &work->from->pages->image_pages;
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
 
 	if (end - begin <= ASK_BYTES) {
 		add_present(work, begin, end, kind, id);
@@ -180,7 +192,6 @@ static void add_piece(struct seep_roots_work *work, const struct seep_mapping *m
 	for (size_t i = 0; i < found.count; i++)
 		add_present(work, core_larger(found.items[i].begin, begin),
 			    core_smaller(found.items[i].end, end), kind, id);
-	seep_ranges_done(&found);
 }
 
 /*
@@ -190,16 +201,16 @@ static void add_piece(struct seep_roots_work *work, const struct seep_mapping *m
 static void add_own_pages(struct seep_roots_work *work, const struct seep_mapping *mapping,
 			  uint32_t id)
 {
-	struct seep_ranges found = { 0 };
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
 	uint64_t at, end;
 
-	if (!seep_present_pages_own(&work->image_pages, mapping->begin, mapping->end, &found))
+	if (!seep_present_pages_own(&work->from->pages->image_pages, mapping->begin, mapping->end,
+				    &found))
 		found.count = 0;
 	for (size_t i = 0; i < found.count; i++)
 		for (at = found.items[i].begin;
 		     seep_ranges_gap(&work->cut, &at, found.items[i].end, &end); at = end)
 			add_present(work, at, end, SCAN_ROOT_NONE, id);
-	seep_ranges_done(&found);
 }
 
 /* A file that is nothing but memory holds what some mapping or call has written. */
@@ -262,16 +273,6 @@ static void find_mappings(struct seep_roots_work *work)
 				  LEDGER_REGIONS_MAX);
 }
 
-static void add_held(struct seep_roots_work *work, const uint64_t *words, size_t count,
-		     enum scan_root_kind kind)
-{
-	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(*words);
-
-	if (count)
-		seep_roots_add(work, begin, begin + count * sizeof(*words), kind, 0)->words = words;
-	work->word_count += count;
-}
-
 static int by_kind(const void *left, const void *right)
 {
 	const struct scan_root *a = left, *b = right;
@@ -283,7 +284,6 @@ static int by_kind(const void *left, const void *right)
 
 void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots)
 {
-	const pid_t own = from->maps->tid;
 	struct seep_roots_work work = {
 		.from = from,
 		.roots = ret_roots,
@@ -291,22 +291,20 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	};
 
 	*ret_roots = (struct seep_roots){ 0 };
-	seep_present_pages_init(&work.image_pages, from->image ? from->image : own);
-	seep_present_pages_init(&work.shared_pages, own);
 	find_modules(&work);
 	seep_roots_find_heap(&work);
 	seep_ranges_add_all(&work.cut, &work.heap);
 	seep_roots_find_threads(&work);
 	if (from->held) {
-		add_held(&work, from->held->epoll, from->held->epoll_count, SCAN_ROOT_EPOLL);
-		add_held(&work, from->held->timers, from->held->timer_count, SCAN_ROOT_TIMER);
+		seep_roots_add_words(&work, from->held->epoll, from->held->epoll_count,
+				     SCAN_ROOT_EPOLL, SCAN_RULE_NONE, 0);
+		seep_roots_add_words(&work, from->held->timers, from->held->timer_count,
+				     SCAN_ROOT_TIMER, SCAN_RULE_NONE, 0);
 	}
 	seep_ranges_settle(&work.cut);
 	find_mappings(&work);
 	if (ret_roots->count)
 		qsort(ret_roots->items, ret_roots->count, sizeof(*ret_roots->items), by_kind);
-	seep_present_pages_done(&work.image_pages);
-	seep_present_pages_done(&work.shared_pages);
 	seep_ranges_done(&work.globals);
 	seep_ranges_done(&work.libc);
 	seep_ranges_done(&work.heap);

@@ -12,6 +12,7 @@
 #include "scan/scan.h"
 #include "base/maps.h"
 #include "target/kernel_held.h"
+#include "target/present_pages.h"
 #include "target/ranges.h"
 #include "target/remote_memory.h"
 #include "target/stop.h"
@@ -26,8 +27,8 @@
 
 /* What is known of the process; all borrowed. */
 struct seep_roots_from {
-	struct seep_memory *memory; /* of it or its copy */
-	pid_t image;		    /* whose memory that is: its copy's pid; 0: its own */
+	struct seep_memory *memory;   /* of it or its copy */
+	struct seep_untouched *pages; /* which of it are there */
 	const struct seep_maps *maps;
 	const struct seep_thread *threads; /* registers as they were when it was stopped */
 	size_t thread_count;

@@ -6,7 +6,6 @@
 #include "ledger/ledger_blocks.h"
 #include "target/jemalloc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -56,7 +55,7 @@ static void add_brk(struct seep_roots_work *work)
 {
 	const struct ledger_facts *facts = work->from->facts;
 	const struct seep_maps *maps = work->from->maps;
-	struct seep_ranges taken = { 0 };
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges taken = { 0 };
 
 	if (facts)
 		add_listed(work, &taken, facts->taken, facts->taken_count, LEDGER_TAKEN_MAX,
@@ -70,7 +69,6 @@ static void add_brk(struct seep_roots_work *work)
 		for (; seep_ranges_gap(&taken, &at, maps->items[i].end, &end); at = end)
 			seep_ranges_add(&work->heap, at, end);
 	}
-	seep_ranges_done(&taken);
 }
 
 /* What glibc keeps at the begin of each heap of an arena. */
@@ -101,15 +99,6 @@ static uint64_t heap_at(const struct seep_roots_work *work, uint64_t begin, uint
 		       : 0;
 }
 
-/* To look at a page that is not there makes page tables for it, of which terabytes need many. */
-static bool is_touched(struct seep_roots_work *work, uint64_t page)
-{
-	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
-
-	return !seep_present_pages_find(&work->image_pages, page, page + PAGE_BYTES, &found) ||
-	       found.count;
-}
-
 static void probe_heaps(struct seep_roots_work *work)
 {
 	const struct seep_maps *maps = work->from->maps;
@@ -120,8 +109,10 @@ static void probe_heaps(struct seep_roots_work *work)
 
 		if (!is_written_memory(mapping) || !seep_roots_is_anonymous(mapping))
 			continue;
+		/* To read a page that is not there makes page tables for it: terabytes need many. */
 		for (; at < mapping->end; at += HEAP_BYTES)
-			if (is_touched(work, at))
+			if (seep_present_pages_any(&work->from->pages->image_pages, at,
+						   at + PAGE_BYTES))
 				seep_ranges_add(&work->heap, at,
 						at + heap_at(work, at, HEAP_BYTES));
 	}
@@ -196,7 +187,7 @@ static struct scan_range around_block(struct seep_roots_work *work, const struct
 static void add_chunks(struct seep_roots_work *work)
 {
 	const struct scan *scan = work->from->scan;
-	struct seep_ranges found = { 0 };
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
 	uint64_t known_end = 0;
 
 	seep_ranges_settle(&work->heap);
@@ -215,7 +206,6 @@ static void add_chunks(struct seep_roots_work *work)
 		i = seep_roots_block_from(scan, i + 1, known_end);
 	}
 	seep_ranges_add_all(&work->heap, &found);
-	seep_ranges_done(&found);
 }
 
 /*
@@ -258,13 +248,13 @@ static bool find_arena(const struct seep_roots_work *work, const uint64_t *words
 
 static void add_main_arenas(struct seep_roots_work *work)
 {
-	struct seep_ranges arenas = { 0 };
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges arenas = { 0 };
 
 	for (size_t i = 0; i < work->libc.count; i++) {
 		const uint64_t begin = work->libc.items[i].begin & ~(uint64_t)7;
 		const uint64_t end = work->libc.items[i].end;
 		const size_t count = end - begin < HEAP_BYTES ? (size_t)(end - begin) / 8 : 0;
-		uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
+		SEEP_FREED uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
 		struct scan_range arena;
 
 		if (!seep_memory_read(work->memory, begin, words, count * sizeof(*words)))
@@ -276,7 +266,6 @@ static void add_main_arenas(struct seep_roots_work *work)
 			seep_ranges_add(&arenas, arena.begin, arena.end);
 			at = (size_t)(arena.end - begin) / 8;
 		}
-		free(words);
 	}
 	/* Before the first malloc() there is none to be seen. */
 	if (arenas.count == 0 && work->from->scan->block_count)
@@ -284,7 +273,6 @@ static void add_main_arenas(struct seep_roots_work *work)
 				  "the main arena of malloc() was not found in the C library: "
 				  "what it points to counts as reachable");
 	seep_ranges_add_all(&work->heap, &arenas);
-	seep_ranges_done(&arenas);
 }
 
 /* Of other allocators: 4 KB of anonymous memory in which there was ever a block. */
@@ -397,7 +385,7 @@ static void add_recorded(struct seep_roots_work *work)
 void seep_roots_find_heap(struct seep_roots_work *work)
 {
 	const struct ledger_facts *facts = work->from->facts;
-	struct seep_ranges once = { 0 };
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges once = { 0 };
 
 	if (work->from->filtered) {
 		add_recorded(work);
@@ -415,7 +403,6 @@ void seep_roots_find_heap(struct seep_roots_work *work)
 	add_page_map(work, &once);
 	if (!work->from->filtered && work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
 		add_pages(work, &once);
-	seep_ranges_done(&once);
 	if (facts)
 		add_listed(work, &work->heap, facts->own, facts->own_count, LEDGER_OWN_MAX,
 			   "mappings of libseep.so");

@@ -7,7 +7,6 @@
 #ifndef SEEP_TARGET_ROOTS_PARTS_H
 #define SEEP_TARGET_ROOTS_PARTS_H
 
-#include "target/present_pages.h"
 #include "target/roots.h"
 
 #include <stdbool.h>
@@ -24,9 +23,7 @@ struct seep_roots_work {
 	struct seep_ranges libc;    /* of these what is the C library's and the loader's */
 	struct seep_ranges heap;    /* memory of the allocator, and libseep.so's own */
 	struct seep_ranges cut;	    /* the heap, stacks and thread-local storage */
-	size_t word_count;	    /* of roots->words, which does not move */
-	struct seep_present_pages image_pages;	/* private ones, of whose memory is read */
-	struct seep_present_pages shared_pages; /* which a copy has not until it touches them */
+	size_t word_count;	    /* at no address; those of roots->words come first */
 };
 
 /* The word at @address; 0 if it cannot be read. */
@@ -35,6 +32,10 @@ uint64_t seep_roots_word(const struct seep_roots_work *work, uint64_t address);
 /* Returns the new one, whose words and rule may be set until the next. */
 struct scan_root *seep_roots_add(struct seep_roots_work *work, uint64_t begin, uint64_t end,
 				 enum scan_root_kind kind, uint32_t id);
+
+/* Words that are at no address, and live as long as the roots. */
+void seep_roots_add_words(struct seep_roots_work *work, const uint64_t *words, size_t count,
+			  enum scan_root_kind kind, enum scan_rule rule, uint32_t id);
 
 /* The pieces of [@begin, @end) that are in none of @but. */
 void seep_roots_add_but(struct seep_roots_work *work, uint64_t begin, uint64_t end,

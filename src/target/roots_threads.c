@@ -2,10 +2,10 @@
 #include "target/roots_parts.h"
 
 #include "base/procfs.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,6 @@ enum {
 	LINK_MAX_BYTES = 1024,		/* where in it the link of glibc's lists is, at most */
 	CONTROLS_MAX = 4096,		/* glibc keeps a few of threads that have ended */
 	VECTOR_MAX = 65536,
-	AT_ONCE = 64,
 };
 
 #define STACK_MAX_BYTES (UINT64_C(1) << 40)
@@ -56,19 +55,11 @@ static bool is_control(const struct seep_roots_work *work, uint64_t address)
 	       words[CONTROL_SELF] == address && words[CONTROL_PTHREAD] == address;
 }
 
-static int by_address(const void *left, const void *right)
-{
-	const struct control *a = left, *b = right;
-
-	return (a->address > b->address) - (a->address < b->address);
-}
-
 static struct control *control_of(const struct threads *threads, const struct seep_thread *thread)
 {
-	const struct control key = { .address = thread->registers.fs_base };
-
-	if (key.address && threads->count)
-		return bsearch(&key, threads->controls, threads->count, sizeof(key), by_address);
+	if (thread->registers.fs_base)
+		return seep_search_item(threads->controls, threads->count,
+					sizeof(*threads->controls), thread->registers.fs_base);
 	/* Its registers are not known: its end waits, and could not be stopped. */
 	for (size_t i = 0; i < threads->count; i++)
 		if (threads->controls[i].tid == thread->tid)
@@ -171,8 +162,7 @@ static void find_controls(struct threads *threads)
 		    is_control(threads->work, from->threads[i].registers.fs_base))
 			add_control(threads, from->threads[i].registers.fs_base,
 				    from->threads[i].tid);
-	if (threads->count)
-		qsort(threads->controls, threads->count, sizeof(*threads->controls), by_address);
+	seep_search_sort(threads->controls, threads->count, sizeof(*threads->controls));
 	for (size_t i = 0; i < threads->count; i++) {
 		struct control *last = count ? &threads->controls[count - 1] : NULL;
 
@@ -245,15 +235,6 @@ static void find_stack(const struct threads *threads, struct control *control)
 		}
 }
 
-/* @count of them, or only the first where not all are there. Returns how many; 0: none. */
-static uint64_t read_entries(struct seep_memory *memory, uint64_t at, uint64_t count,
-			     uint64_t ret_entries[][2])
-{
-	if (seep_memory_read(memory, at, ret_entries, count * sizeof(*ret_entries)))
-		return count;
-	return seep_memory_read(memory, at, ret_entries, sizeof(*ret_entries));
-}
-
 /*
  * The vector has for each module where its variables are: of modules that were there at the start
  * in one run right below the control block. In front of it is its length.
@@ -265,22 +246,21 @@ static void find_tls(const struct threads *threads, struct control *control)
 	const bool is_on_stack = control->stack_begin <= control->address &&
 				 control->address < control->stack_end;
 	const uint64_t lowest = is_on_stack ? control->stack_begin : mapping ? mapping->begin : 0;
-	uint64_t entries[AT_ONCE][2], most, count;
+	SEEP_FREED uint64_t(*entries)[2] = NULL;
+	uint64_t count;
 
 	control->vector = seep_roots_word(threads->work, control->address + CONTROL_VECTOR * 8);
 	control->vector_count = seep_roots_word(threads->work, control->vector - 16);
 	control->tls_begin = control->address;
-	most = core_smaller(control->vector_count, VECTOR_MAX);
-	for (uint64_t i = 0; i < most; i += count) {
-		count = read_entries(threads->work->memory, control->vector + (i + 1) * 16,
-				     core_smaller(most - i, AT_ONCE), entries);
-		if (count == 0)
-			break;
-		for (uint64_t k = 0; k < count; k++)
-			if (entries[k][0] < control->tls_begin && entries[k][0] >= lowest &&
-			    control->address - entries[k][0] <= STATIC_TLS_MAX_BYTES)
-				control->tls_begin = entries[k][0] & ~(uint64_t)7;
-	}
+	count = core_smaller(control->vector_count, VECTOR_MAX);
+	entries = seep_xcalloc(count, sizeof(*entries));
+	if (!seep_memory_read(threads->work->memory, control->vector + 16, entries,
+			      count * sizeof(*entries)))
+		count = 0;
+	for (uint64_t i = 0; i < count; i++)
+		if (entries[i][0] < control->tls_begin && entries[i][0] >= lowest &&
+		    control->address - entries[i][0] <= STATIC_TLS_MAX_BYTES)
+			control->tls_begin = entries[i][0] & ~(uint64_t)7;
 	control->tls_end = control->address + PAGE_BYTES;
 	if (is_on_stack)
 		control->tls_end = control->stack_end;
@@ -288,24 +268,13 @@ static void find_tls(const struct threads *threads, struct control *control)
 		control->tls_end = mapping->end;
 }
 
-/* Words that are at no address, of roots->words; they count as used from here on. */
-static void add_words(struct seep_roots_work *work, size_t count, enum scan_root_kind kind,
-		      enum scan_rule rule, uint32_t id)
-{
-	const uint64_t begin = SEEP_ROOTS_NO_ADDRESS + work->word_count * sizeof(uint64_t);
-	struct scan_root *root = seep_roots_add(work, begin, begin + count * sizeof(uint64_t), kind,
-						id);
-
-	root->words = &work->roots->words[work->word_count];
-	root->rule = (uint8_t)rule;
-	work->word_count += count;
-}
-
 static void add_word(struct seep_roots_work *work, uint64_t word, enum scan_root_kind kind,
 		     uint32_t id)
 {
-	work->roots->words[work->word_count] = word;
-	add_words(work, 1, kind, SCAN_RULE_STACK_POINTER, id);
+	uint64_t *at = &work->roots->words[work->word_count];
+
+	*at = word;
+	seep_roots_add_words(work, at, 1, kind, SCAN_RULE_STACK_POINTER, id);
 }
 
 static void add_tls(struct threads *threads, const struct control *control)
@@ -365,7 +334,7 @@ static void add_registers(struct threads *threads, const struct seep_thread *thr
 			count += thread->vector_count;
 		}
 	}
-	add_words(work, count, SCAN_ROOT_REGISTER, SCAN_RULE_NONE, id);
+	seep_roots_add_words(work, words, count, SCAN_ROOT_REGISTER, SCAN_RULE_NONE, id);
 }
 
 /* What a stack still holds, from @pointer to @end. */

@@ -6,12 +6,12 @@
  */
 #include "target/served_files.h"
 
+#include "base/idtable.h"
 #include "base/maps.h"
 #include "base/procfs.h"
-#include "base/xalloc.h"
+#include "base/release.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,18 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-struct devices {
-	uint64_t *items; /* that no user serves */
-	size_t count;
-};
-
-static uint64_t device(unsigned major, unsigned minor)
+/* @devices: those that no user serves. */
+static bool has(const struct seep_idtable *devices, unsigned major, unsigned minor)
 {
-	return (uint64_t)major << 32 | minor;
+	size_t at = SEEP_IDTABLE_START;
+
+	return seep_idtable_find(devices, (uint64_t)major << 32 | minor, &at) != SEEP_IDTABLE_NONE;
+}
+
+static void add_device(struct seep_idtable *devices, unsigned major, unsigned minor)
+{
+	if (!has(devices, major, minor))
+		seep_idtable_add(devices, (uint64_t)major << 32 | minor, 0);
 }
 
 /*
@@ -49,21 +53,19 @@ static bool is_served(const char *line, bool is_ours)
 	return !is_ours || !user || strtoul(user + strlen(own_id), NULL, 10) != geteuid();
 }
 
-static void add_mounts(struct devices *devices, uint32_t pid, bool is_ours)
+static void add_mounts(struct seep_idtable *devices, uint32_t pid, bool is_ours)
 {
-	char *text = seep_procfs_read(pid, "mountinfo", NULL), *end;
+	SEEP_FREED char *text = seep_procfs_read(pid, "mountinfo", NULL);
+	char *rest = text, *line;
 	unsigned major, minor;
 
-	for (char *line = text; line && (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
+	while (rest && (line = strsep(&rest, "\n")))
 		if (sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 && !is_served(line, is_ours))
-			*SEEP_APPEND(devices->items, devices->count) = device(major, minor);
-	}
-	free(text);
+			add_device(devices, major, minor);
 }
 
 /* Memory, which is mounted nowhere, and what we run from, which may be above the root of a chroot. */
-static void add_own(struct devices *devices)
+static void add_own(struct seep_idtable *devices)
 {
 	static const unsigned kinds[] = { 0, MFD_HUGETLB };
 	SEEP_RELEASED(seep_maps_done) struct seep_maps ours = { 0 };
@@ -73,46 +75,29 @@ static void add_own(struct devices *devices)
 		SEEP_CLOSED const int fd = memfd_create("seep", MFD_CLOEXEC | kinds[i]);
 
 		if (fd >= 0 && fstat(fd, &st) == 0)
-			*SEEP_APPEND(devices->items, devices->count) = device(major(st.st_dev),
-									      minor(st.st_dev));
+			add_device(devices, major(st.st_dev), minor(st.st_dev));
 	}
 	(void)!seep_maps_read(getpid(), &ours, NULL);
 	for (size_t i = 0; i < ours.count; i++)
 		if (ours.items[i].name[0] == '/')
-			*SEEP_APPEND(devices->items, devices->count) =
-				device(ours.items[i].device_major, ours.items[i].device_minor);
+			add_device(devices, ours.items[i].device_major, ours.items[i].device_minor);
 }
 
-static int by_device(const void *left, const void *right)
+static struct seep_idtable find_devices(pid_t pid)
 {
-	const uint64_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static struct devices find_devices(pid_t pid)
-{
-	struct devices devices = { 0 };
+	struct seep_idtable devices = { 0 };
 
 	add_mounts(&devices, (uint32_t)getpid(), true);
 	add_mounts(&devices, (uint32_t)pid, false);
 	add_own(&devices);
-	if (devices.count)
-		qsort(devices.items, devices.count, sizeof(*devices.items), by_device);
 	return devices;
-}
-
-static bool has(const struct devices *devices, uint64_t wanted)
-{
-	return devices->count &&
-	       bsearch(&wanted, devices->items, devices->count, sizeof(*devices->items), by_device);
 }
 
 void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
 {
 	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable devices = { 0 };
 	struct seep_procfs_status status;
-	struct devices devices;
 
 	*ret_ranges = (struct seep_ranges){ 0 };
 	if (seep_procfs_status((uint32_t)pid, &status) && status.uid == geteuid() &&
@@ -126,10 +111,9 @@ void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
 
 		/* What is no file has another name than a path. */
 		if (mapping->name[0] == '/' &&
-		    !has(&devices, device(mapping->device_major, mapping->device_minor)))
+		    !has(&devices, mapping->device_major, mapping->device_minor))
 			seep_ranges_add(ret_ranges, mapping->begin, mapping->end);
 	}
-	free(devices.items);
 }
 
 /* Of btrfs a mount has another device than its files. */
@@ -146,14 +130,12 @@ static bool is_mount_served(pid_t pid, uint64_t mount)
 
 bool seep_served_is(int fd, pid_t pid)
 {
-	const struct devices devices = find_devices(pid);
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable devices = find_devices(pid);
 	struct statx st;
 	const bool is_seen = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) ==
 			     0;
-	const bool is_known = is_seen &&
-			      (has(&devices, device(st.stx_dev_major, st.stx_dev_minor)) ||
-			       !is_mount_served(pid, st.stx_mnt_id));
+	const bool is_known = is_seen && (has(&devices, st.stx_dev_major, st.stx_dev_minor) ||
+					  !is_mount_served(pid, st.stx_mnt_id));
 
-	free(devices.items);
 	return !is_known;
 }

@@ -114,11 +114,6 @@ static bool is_settled(const struct seep_stopped *stopped, struct seep_thread *t
 	return true;
 }
 
-static bool is_starved(const struct seep_thread *thread)
-{
-	return seep_tracee_state(thread->tid) == 'R';
-}
-
 /* Wait until those from @first on have stopped, ended, or let a second pass. */
 static void await(struct seep_stopped *stopped, struct seep_thread *first, size_t count)
 {
@@ -134,7 +129,8 @@ static void await(struct seep_stopped *stopped, struct seep_thread *first, size_
 
 			if (thread->stopped || thread->gone || is_settled(stopped, thread, turns))
 				continue;
-			if (waited_ns < ANSWER_NS || (waited_ns < STARVED_NS && is_starved(thread)))
+			if (waited_ns < ANSWER_NS ||
+			    (waited_ns < STARVED_NS && seep_tracee_state(thread->tid) == 'R'))
 				all = false;
 		}
 		if (!all)

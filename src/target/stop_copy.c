@@ -21,8 +21,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -42,12 +40,6 @@ enum {
 #define CHILD_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
 #define BIRTH_NS 10000000000ull
 
-/* A thread that the kernel runs for io_uring is listed as one of the process, and has no place. */
-static bool can_call(const struct seep_thread *thread)
-{
-	return thread->stopped && thread->registers.cs == USER_CODE_64 && thread->registers.rip;
-}
-
 /*
  * The thread that system calls are made in; NULL: none can. One in a system call is in no
  * restartable sequence.
@@ -59,7 +51,9 @@ static struct seep_thread *find_caller(const struct seep_stopped *stopped)
 	for (size_t i = 0; i < stopped->thread_count; i++) {
 		struct seep_thread *thread = &stopped->threads[i];
 
-		if (!can_call(thread))
+		/* One that the kernel runs for io_uring is listed too, and has no place. */
+		if (!thread->stopped || thread->registers.cs != USER_CODE_64 ||
+		    !thread->registers.rip)
 			continue;
 		if ((long long)thread->registers.orig_rax >= 0)
 			return thread;
@@ -208,12 +202,11 @@ static void drop_files(pid_t copy, uint64_t site)
 /* Where memory runs short it shall be the one that goes. */
 static void offer_to_killer(pid_t copy)
 {
-	int fd = open(seep_procfs_path(copy, "oom_score_adj").text, O_WRONLY | O_CLOEXEC);
+	SEEP_CLOSED const int fd = open(seep_procfs_path(copy, "oom_score_adj").text,
+					O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return;
-	(void)!write(fd, "1000", 4);
-	(void)close(fd);
+	if (fd >= 0)
+		(void)!write(fd, "1000", 4);
 }
 
 static int copy_by(pid_t middle, uint64_t site, pid_t *ret_copy, struct seep_error *err)

@@ -80,8 +80,8 @@ static bool is_descendant(pid_t pid)
 
 void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 {
-	char *text = seep_procfs_read((uint32_t)pid, "status", NULL);
-	char *ours = seep_procfs_read(seep_procfs_self(), "status", NULL);
+	SEEP_FREED char *text = seep_procfs_read((uint32_t)pid, "status", NULL);
+	SEEP_FREED char *ours = seep_procfs_read(seep_procfs_self(), "status", NULL);
 	uint64_t has, have;
 	char yama[16];
 
@@ -100,8 +100,6 @@ void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 		.is_guarded = is_guarded(pid, text),
 		.more_capable = has & ~strtoull(line_of(ours, "\nCapPrm:"), NULL, 16),
 	};
-	free(text);
-	free(ours);
 	read_name(pid, ret_refusal->name);
 	read_name(ret_refusal->tracer, ret_refusal->tracer_name);
 	if (seep_file_read_start("/proc/sys/kernel/yama/ptrace_scope", yama, sizeof(yama)) > 0)

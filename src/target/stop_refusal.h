@@ -10,7 +10,6 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct seep_refusal {

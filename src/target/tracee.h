@@ -8,7 +8,6 @@
 #ifndef SEEP_TARGET_TRACEE_H
 #define SEEP_TARGET_TRACEE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -213,9 +213,8 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 			struct seep_stack_view *item)
 {
 	const struct seep_group *group = item->group;
-	SEEP_RELEASED(seep_threads_free_at)
-	struct seep_threads *threads = seep_threads_new(groups, view->profile, group,
-							view->measure);
+	SEEP_FREED struct seep_threads *threads = seep_threads_new(groups, view->profile, group,
+								   view->measure);
 
 	seep_stack_lines_init(&item->stack, view, &view->profile->contexts[group->context],
 			      group->stack, group->stack_count);

@@ -41,7 +41,7 @@ void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
 		.options = options,
 		.measure = seep_view_measure(profile, options->by),
 	};
-	seep_folder_init(&view->folder, sites, SEEP_FOLD_BY_LINE);
+	view->folder = (struct seep_folder){ .sites = sites, .by = SEEP_FOLD_BY_LINE };
 	for (uint32_t i = 0; i < profile->context_count + profile->left_out_count; i++) {
 		const int64_t value = seep_context_value(&profile->contexts[i], view->measure);
 

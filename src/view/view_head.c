@@ -236,8 +236,7 @@ static const struct seep_flat_row *find_start(const struct seep_flat *flat)
 
 void seep_view_add_start_at(struct seep_view *view)
 {
-	SEEP_RELEASED(seep_flat_free_at)
-	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, false);
+	SEEP_FREED struct seep_flat *flat = seep_flat_new(view->sites, view->measure, false);
 	const struct seep_flat_row *row = find_start(flat);
 
 	if (row != NULL) {

@@ -15,14 +15,14 @@
 
 enum { PREFIX_BYTES = 8, ROOM_BYTES = 1 << 20, PCS = 8 };
 
-static void check(enum cfi_result result, cfi_rule rule)
+static void check(enum cfi_result result, struct cfi_rule rule)
 {
-	enum cfi_kind kind = cfi_rule_kind(rule);
+	enum cfi_kind kind = rule.kind;
 
 	if ((unsigned)result >= CFI_RESULT_COUNT || (result == CFI_FOUND) != (kind != CFI_NONE) ||
-	    kind > CFI_STOP || (result != CFI_FOUND && rule != 0))
+	    kind > CFI_STOP || (result != CFI_FOUND && (rule.cfa_offset || rule.fp_offset)))
 		abort();
-	if ((kind == CFI_SP || kind == CFI_FP) && cfi_rule_fp_offset(rule) > 0)
+	if ((kind == CFI_SP || kind == CFI_FP) && rule.fp_offset > 0)
 		abort();
 }
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cfi_module module = { 0 };
 	struct fuzz_random random = { fuzz_hash(data, size) };
 	uint64_t word = 0;
-	cfi_rule rule;
+	struct cfi_rule rule;
 	uintptr_t pc;
 
 	if (size <= PREFIX_BYTES || size > ROOM_BYTES / 4)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cfi/cfi.h"
-#include "cfi/cfi_read.h"
+#include "cfi/cfi_record.h"
 
 struct bytes {
 	const uint8_t *at;
@@ -277,8 +277,13 @@ static inline struct built built_new(const struct built_spec *spec)
 	return b;
 }
 
+static inline bool same_rule(struct cfi_rule a, enum cfi_kind kind, int cfa_offset, int fp_offset)
+{
+	return a.kind == kind && a.cfa_offset == cfa_offset && a.fp_offset == fp_offset;
+}
+
 static inline enum cfi_result built_compile(const struct built *b, uintptr_t pc, bool exact,
-					    cfi_rule *ret_rule)
+					    struct cfi_rule *ret_rule)
 {
 	return cfi_compile(&b->module, pc, exact, &(struct cfi_work){ 0 }, ret_rule);
 }

@@ -5,6 +5,7 @@
 #ifndef SEEP_TESTS_TARGET_LOOK_H
 #define SEEP_TESTS_TARGET_LOOK_H
 
+#include "base/release.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "ledger/ledger.h"
@@ -116,6 +117,7 @@ static void *shared_memory(size_t bytes)
 /* Start the child and wait until @count of its threads stand; then look. */
 static void look_at(void (*child)(struct truth *truth), unsigned count)
 {
+	SEEP_RELEASED(seep_untouched_done) struct seep_untouched pages;
 	struct seep_roots_from from;
 	int pair[2];
 	char byte;
@@ -145,8 +147,10 @@ static void look_at(void (*child)(struct truth *truth), unsigned count)
 	look.header.blocks.granule_shift = 5;
 	look.scan = (struct scan){ .blocks = look.truth->blocks,
 				   .block_count = look.truth->block_count };
+	seep_untouched_init(&pages, 0, &look.maps);
 	from = (struct seep_roots_from){
 		.memory = look.memory,
+		.pages = &pages,
 		.maps = &look.maps,
 		.threads = look.stopped->threads,
 		.thread_count = look.stopped->thread_count,

@@ -153,7 +153,7 @@ static uint32_t fold(enum seep_fold_by by, const struct seep_profile_stack_entry
 	struct seep_folder folder;
 	uint32_t kept;
 
-	seep_folder_init(&folder, sites, by);
+	folder = (struct seep_folder){ .sites = sites, .by = by };
 	(void)seep_fold(&folder, &at, count);
 	/* What was folded before is of no consequence. */
 	at = stack;
@@ -348,7 +348,7 @@ WITH_SAMPLE(self_belongs_to_the_first_function_outside_the_plumbing)
 		assert_int_equal(row_of(flat, S_NEW)->self, 0);
 		assert_int_equal(row_of(flat, S_XMALLOC)->self, 0);
 		assert_int_equal(row_of(flat, S_VISIT)->self, (2 << 20) + 900000);
-		seep_flat_free(flat);
+		free(flat);
 	}
 }
 
@@ -369,7 +369,7 @@ WITH_SAMPLE(recursion_counts_once_in_inclusive_figures)
 		for (uint32_t i = 0; i < profile->context_count; i++)
 			seep_counts_add_context(&all, &profile->contexts[i]);
 		assert_int_equal(self, seep_counts_value(&all, by));
-		seep_flat_free(flat);
+		free(flat);
 	}
 }
 
@@ -381,7 +381,7 @@ WITH_SAMPLE(flat_top_hides_plumbing_unless_asked)
 
 	assert_int_equal(top[0], sites->of_frame[S_LOAD_120].function);
 	assert_int_equal(seep_flat_top(flat, true, 64, top), brief + 4);
-	seep_flat_free(flat);
+	free(flat);
 }
 
 /* ---- tree ---------------------------------------------------------------------------------- */

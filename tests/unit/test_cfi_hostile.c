@@ -28,14 +28,14 @@ static struct built_spec rich_spec(void)
 /* All pcs around the functions, both ways; what comes out does not matter. */
 static void compile_around(const struct built *b, const struct cfi_module *module, unsigned step)
 {
-	cfi_rule rule;
+	struct cfi_rule rule;
 
 	for (uintptr_t pc = b->code - 1; pc < b->code + 3 * BUILT_FUNCTION_STRIDE; pc += step) {
 		enum cfi_result result = cfi_compile(module, pc, pc & 1, &(struct cfi_work){ 0 },
 						     &rule);
 
-		assert_true(result == CFI_FOUND ? rule != 0 : rule == 0);
-		assert_in_range(cfi_rule_kind(rule), CFI_NONE, CFI_STOP);
+		assert_int_equal(result == CFI_FOUND, rule.kind != CFI_NONE);
+		assert_in_range(rule.kind, CFI_NONE, CFI_STOP);
 	}
 }
 
@@ -110,7 +110,7 @@ static enum cfi_result with_patch(size_t at, uint64_t value, size_t count)
 {
 	struct built b = built_new(&built_default);
 	enum cfi_result result;
-	cfi_rule rule;
+	struct cfi_rule rule;
 
 	memcpy(b.block + at, &value, count);
 	result = built_compile(&b, b.code, true, &rule);
@@ -162,7 +162,7 @@ TEST(an_endless_program_is_given_up)
 	uint8_t *program = calloc(1, PROGRAM_BYTES);
 	struct built b;
 	uint64_t from;
-	cfi_rule rule;
+	struct cfi_rule rule;
 
 	spec.program = (struct bytes){ program, PROGRAM_BYTES };
 	spec.fde_encoding = 0x00; /* the code's address lies within the block here: no matter */
@@ -178,7 +178,7 @@ TEST(an_endless_scan_is_given_up)
 {
 	struct built_spec spec = built_default;
 	struct built b;
-	cfi_rule rule;
+	struct cfi_rule rule;
 
 	spec.functions = 20000;
 	spec.table_encoding = CFI_PE_OMIT;

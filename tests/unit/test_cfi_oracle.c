@@ -60,12 +60,15 @@ static void count_reason(struct tally *t, uintptr_t pc, const char *what, const 
 		printf("no rule %s %#" PRIxPTR " %s\n", t->image->path, pc - t->image->bias, text);
 }
 
-static void mismatch(struct tally *t, uintptr_t pc, bool exact, cfi_rule rule, const char *what)
+static const struct cfi_rule no_rule;
+
+static void mismatch(struct tally *t, uintptr_t pc, bool exact, struct cfi_rule rule,
+		     const char *what)
 {
 	if (t->mismatches++ < MISMATCHES_SHOWN)
 		print_error("%s+%#" PRIxPTR "%s: kind %d cfa %d fp %d: %s\n", t->image->path,
-			    pc - t->image->bias, exact ? " exact" : "", cfi_rule_kind(rule),
-			    cfi_rule_cfa_offset(rule), cfi_rule_fp_offset(rule), what);
+			    pc - t->image->bias, exact ? " exact" : "", rule.kind, rule.cfa_offset,
+			    rule.fp_offset, what);
 }
 
 /* The CFAs that a rule can say, by the shape of libdw's expression for them. */
@@ -101,11 +104,11 @@ static void check_no_rule(struct tally *t, uintptr_t pc, bool exact, enum cfi_re
 		return count_reason(t, pc, "no entry",
 				    image_section(t->image, exact ? pc : pc - 1) ?: "no section");
 	if (!frame || result == CFI_MISS_PC)
-		return mismatch(t, pc, exact, 0, "only one of us has an entry");
+		return mismatch(t, pc, exact, no_rule, "only one of us has an entry");
 	if (dwarf_frame_cfa(frame, &ops, &count) != 0 || !evaluate(&e, ops, count, &cfa)) {
 		if (result == CFI_MISS_CFA)
 			return count_reason(t, pc, "CFA", why);
-		return mismatch(t, pc, exact, 0, "libdw has no CFA");
+		return mismatch(t, pc, exact, no_rule, "libdw has no CFA");
 	}
 	if (result == CFI_MISS_CFA && !is_expressible(ops, count)) {
 		describe_ops(ops, count, why);
@@ -117,11 +120,11 @@ static void check_no_rule(struct tally *t, uintptr_t pc, bool exact, enum cfi_re
 		return count_reason(t, pc, "FP", fp.why);
 	if (result == CFI_MISS_RA && (ra.kind != PLACE_MEMORY || ra.address != cfa - 8))
 		return count_reason(t, pc, "RA", ra.why);
-	mismatch(t, pc, exact, 0, "libdw has a usable row");
+	mismatch(t, pc, exact, no_rule, "libdw has a usable row");
 }
 
-static void check_signal(struct tally *t, uintptr_t pc, bool exact, cfi_rule rule, uint64_t cfa,
-			 Dwarf_Frame *frame)
+static void check_signal(struct tally *t, uintptr_t pc, bool exact, struct cfi_rule rule,
+			 uint64_t cfa, Dwarf_Frame *frame)
 {
 	struct place ra = place_of(frame, 16, pc, cfa), fp = place_of(frame, 6, pc, cfa);
 	bool is_signal;
@@ -133,22 +136,23 @@ static void check_signal(struct tally *t, uintptr_t pc, bool exact, cfi_rule rul
 		mismatch(t, pc, exact, rule, "not a signal frame");
 }
 
-static uint64_t rule_cfa(cfi_rule rule)
+static uint64_t rule_cfa(struct cfi_rule rule)
 {
-	int64_t offset = cfi_rule_cfa_offset(rule);
+	int64_t offset = rule.cfa_offset;
 
-	if (cfi_rule_kind(rule) == CFI_SP)
+	if (rule.kind == CFI_SP)
 		return frame_sp + offset;
-	if (cfi_rule_kind(rule) == CFI_FP)
+	if (rule.kind == CFI_FP)
 		return frame_fp + offset;
-	if (cfi_rule_kind(rule) == CFI_SP_MEMORY)
+	if (rule.kind == CFI_SP_MEMORY)
 		return memory_at(frame_sp + offset) + 8;
 	return memory_at(frame_fp + offset);
 }
 
-static void check_rule(struct tally *t, uintptr_t pc, bool exact, cfi_rule rule, Dwarf_Frame *frame)
+static void check_rule(struct tally *t, uintptr_t pc, bool exact, struct cfi_rule rule,
+		       Dwarf_Frame *frame)
 {
-	enum cfi_kind kind = cfi_rule_kind(rule);
+	enum cfi_kind kind = rule.kind;
 	char why[64];
 	struct evaluation e = { .pc = pc, .why = why };
 	struct place ra, fp;
@@ -174,8 +178,8 @@ static void check_rule(struct tally *t, uintptr_t pc, bool exact, cfi_rule rule,
 	if (ra.kind != PLACE_MEMORY || ra.address != cfa - 8)
 		return mismatch(t, pc, exact, rule, "return address not at CFA - 8");
 	fp = place_of(frame, 6, pc, cfa);
-	fp_address = (kind == CFI_DRAP ? frame_fp : cfa) + (int64_t)cfi_rule_fp_offset(rule);
-	if (kind != CFI_DRAP && cfi_rule_fp_offset(rule) == 0) {
+	fp_address = (kind == CFI_DRAP ? frame_fp : cfa) + (int64_t)rule.fp_offset;
+	if (kind != CFI_DRAP && rule.fp_offset == 0) {
 		if (fp.kind != PLACE_SAME && fp.kind != PLACE_UNDEFINED)
 			mismatch(t, pc, exact, rule, "libdw has a saved FP");
 	} else if (fp.kind != PLACE_MEMORY || fp.address != fp_address) {
@@ -187,7 +191,7 @@ static void compare(struct tally *t, uintptr_t pc, bool exact)
 {
 	Dwarf_Frame *frame = NULL;
 	enum cfi_result result;
-	cfi_rule rule;
+	struct cfi_rule rule;
 
 	result = cfi_compile(&t->image->module, pc, exact, &(struct cfi_work){ 0 }, &rule);
 	if (dwarf_cfi_addrframe(t->image->cfi, (exact ? pc : pc - 1) - t->image->bias, &frame) != 0)
@@ -246,7 +250,7 @@ static void compare_plt(struct tally *t)
 static void measure(struct tally *t, unsigned long calls)
 {
 	struct timespec from, to;
-	cfi_rule rule;
+	struct cfi_rule rule;
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	for (unsigned long i = 0; i < calls; i++)
@@ -352,13 +356,13 @@ TEST(scan_equals_table)
 	for (int i = 0; i < SCANNED_PCS; i++) {
 		uintptr_t pc = random_pc(&image);
 		enum cfi_result result;
-		cfi_rule rule, scanned_rule;
+		struct cfi_rule rule, scanned_rule;
 
 		result = cfi_compile(&image.module, pc, true, &(struct cfi_work){ 0 }, &rule);
 		assert_int_equal(
 			cfi_compile(&scanned, pc, true, &(struct cfi_work){ 0 }, &scanned_rule),
 			result);
-		assert_int_equal(scanned_rule, rule);
+		assert_memory_equal(&scanned_rule, &rule, sizeof(rule));
 		*(result == CFI_FOUND ? &found : &missed) += 1;
 	}
 	image_close(&image);

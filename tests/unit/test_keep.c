@@ -136,13 +136,13 @@ TEST(stacks_of_several_threads_are_one_group_unless_told_apart)
 	assert_string_equal(threads->items[0].name, "b");
 	assert_int_equal(threads->items[0].counts.live_bytes, 130);
 	assert_int_equal(threads->items[1].counts.live_bytes, 120);
-	seep_threads_free(threads);
+	free(threads);
 	threads = seep_threads_new(together, profile, NULL, SEEP_BY_LIVE);
 	assert_int_equal(threads->count, 3);
 	assert_int_equal(threads->items[0].counts.live_bytes, 110 + 130 + 150);
 	assert_int_equal(threads->items[1].counts.live_bytes, 100 + 120 + 140);
 	assert_null(threads->items[2].name);
-	seep_threads_free(threads);
+	free(threads);
 	seep_groups_free(apart);
 	seep_groups_free(together);
 	seep_sites_free(sites);

@@ -67,9 +67,13 @@ TEST(devices_are_not_looked_into)
 	const struct scan scan = { 0 };
 	struct seep_maps maps;
 	struct seep_roots roots;
-	struct seep_roots_from from = { .maps = &maps, .scan = &scan, .header = &header };
+	SEEP_RELEASED(seep_untouched_done) struct seep_untouched pages;
+	struct seep_roots_from from = {
+		.maps = &maps, .pages = &pages, .scan = &scan, .header = &header
+	};
 
 	seep_maps_parse(seep_xstrdup(text), &maps);
+	seep_untouched_init(&pages, 0, &maps);
 	assert_int_equal(seep_memory_open(getpid(), 1 << 20, &from.memory, NULL), 0);
 	seep_roots_find(&from, &roots);
 	assert_int_equal(roots.count, 5);

@@ -42,11 +42,10 @@ static bool follows_call(uintptr_t pc, bool loaded)
 	return rt_read_memory(pc - in_page, code, in_page) && ends_in_call(code + in_page, in_page);
 }
 
-static rt_rule pack(cfi_rule rule)
+static rt_rule pack(struct cfi_rule rule)
 {
-	enum cfi_kind kind = cfi_rule_kind(rule);
-	int32_t cfa_offset = cfi_rule_cfa_offset(rule);
-	int32_t fp_offset = cfi_rule_fp_offset(rule);
+	enum cfi_kind kind = rule.kind;
+	int32_t cfa_offset = rule.cfa_offset, fp_offset = rule.fp_offset;
 	uint32_t flags = 0;
 
 	/* Where fp is saved is inside the frame, or beside FP: never out of reach. */
@@ -73,7 +72,7 @@ static rt_rule pack(cfi_rule rule)
 static rt_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact,
 		       struct cfi_work *work)
 {
-	cfi_rule rule, at_pc;
+	struct cfi_rule rule, at_pc;
 
 	switch (cfi_compile(module, pc, exact, work, &rule)) {
 	case CFI_FOUND:
