@@ -9,7 +9,6 @@
 #include "recording/recording_write_stacks.h"
 
 #include "base/xalloc.h"
-#include "recording/recording_rows.h"
 
 #include <stdlib.h>
 
@@ -40,7 +39,7 @@ struct tree {
 	uint32_t *cuts; /* where later stacks leave the present one */
 	char *text;
 	size_t text_capacity;
-	struct seep_row_writer rows;
+	struct seep_row_writer *rows;
 };
 
 /* What @stack has at @depth from the root, as a number; 0 = it is over. */
@@ -174,7 +173,7 @@ static void write_segment(struct tree *tree, const struct stack *stack, uint32_t
 {
 	struct step last = { 0, 0 };
 	struct seep_segment_row row;
-	uint32_t count;
+	uint32_t count, id;
 
 	if (tree->path_count)
 		last = tree->path[tree->path_count - 1];
@@ -187,9 +186,8 @@ static void write_segment(struct tree *tree, const struct stack *stack, uint32_t
 	row.parent = last.segment;
 	row.frames = tree->text;
 	frames_text(stack->entries + (stack->count - end), count, tree->text);
-	seep_row_put(&tree->rows, &row);
-	*SEEP_APPEND(tree->path, tree->path_count) = (struct step){ (uint32_t)tree->rows.count,
-								    end };
+	id = (uint32_t)seep_row_put(tree->rows, SEEP_TABLE_SEGMENT, &row);
+	*SEEP_APPEND(tree->path, tree->path_count) = (struct step){ id, end };
 }
 
 /* From the innermost on: where the stack ends, and where those after it leave what is new in it. */
@@ -225,65 +223,45 @@ static void write_stack(struct tree *tree, uint32_t index)
 							: 0;
 }
 
-static int write_segments(struct sqlite3 *db, const struct seep_profile *profile, uint32_t *leaves,
-			  struct seep_error *err)
+static void write_segments(struct seep_row_writer *rows, const struct seep_profile *profile,
+			   uint32_t *leaves)
 {
-	struct tree tree = { .profile = profile, .leaves = leaves };
+	struct tree tree = { .profile = profile, .leaves = leaves, .rows = rows };
 
 	tree.stacks = seep_xcalloc(profile->context_count, sizeof(*tree.stacks));
 	order_stacks(&tree);
-	seep_row_writer_init(&tree.rows, db, SEEP_TABLE_SEGMENT);
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		write_stack(&tree, i);
 	free(tree.stacks);
 	free(tree.path);
 	free(tree.cuts);
 	free(tree.text);
-	return seep_row_writer_done(&tree.rows, err);
 }
 
-static int write_contexts(struct sqlite3 *db, const struct seep_profile *profile,
-			  const uint32_t *leaves, struct seep_error *err)
+/* With its innermost segment; 0 = none. */
+static void write_context(struct seep_row_writer *rows, const struct seep_profile_context *context,
+			  uint32_t leaf)
 {
-	struct seep_row_writer rows;
+	const struct seep_context_row row = {
+		.context = *context,
+		.frame = leaf ? context->stack[0].frame + 1 : 0,
+		.leaf = leaf,
+	};
 
-	seep_row_writer_init(&rows, db, SEEP_TABLE_CONTEXT);
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *context = &profile->contexts[i];
-		const struct seep_context_row row = {
-			.context = *context,
-			.frame = leaves[i] ? context->stack[0].frame + 1 : 0,
-			.leaf = leaves[i],
-		};
-
-		seep_row_put(&rows, &row);
-	}
-	return seep_row_writer_done(&rows, err);
+	(void)seep_row_put(rows, SEEP_TABLE_CONTEXT, &row);
+	for (uint32_t e = 0; e < context->epoch_count; e++)
+		(void)seep_row_put(rows, SEEP_TABLE_EPOCH,
+				   &(struct seep_epoch_row){ context->id, context->epochs[e] });
+	if (context->growth)
+		(void)seep_row_put(rows, SEEP_TABLE_GROWTH,
+				   &(struct seep_growth_row){ context->id, *context->growth });
 }
 
-static int write_epochs(struct sqlite3 *db, const struct seep_profile *profile,
-			struct seep_error *err)
-{
-	struct seep_row_writer rows;
-
-	seep_row_writer_init(&rows, db, SEEP_TABLE_EPOCH);
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *context = &profile->contexts[i];
-
-		for (uint32_t e = 0; e < context->epoch_count; e++)
-			seep_row_put(&rows,
-				     &(struct seep_epoch_row){ context->id, context->epochs[e] });
-	}
-	return seep_row_writer_done(&rows, err);
-}
-
-int seep_recording_write_stacks(struct sqlite3 *db, const struct seep_profile *profile,
-				struct seep_error *err)
+void seep_recording_write_stacks(struct seep_row_writer *rows, const struct seep_profile *profile)
 {
 	SEEP_FREED uint32_t *leaves = seep_xcalloc(profile->context_count, sizeof(*leaves));
-	int r = write_segments(db, profile, leaves, err);
 
-	if (r == 0)
-		r = write_contexts(db, profile, leaves, err);
-	return r == 0 ? write_epochs(db, profile, err) : r;
+	write_segments(rows, profile, leaves);
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		write_context(rows, &profile->contexts[i], leaves[i]);
 }
