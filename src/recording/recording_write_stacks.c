@@ -42,74 +42,33 @@ struct tree {
 	struct seep_row_writer *rows;
 };
 
-/* What @stack has at @depth from the root, as a number; 0 = it is over. */
-static uint64_t key_at(const struct stack *stack, uint32_t depth)
+static uint64_t key_of(const struct seep_profile_stack_entry *entry)
 {
-	const struct seep_profile_stack_entry *entry;
-
-	if (depth >= stack->count)
-		return 0;
-	entry = &stack->entries[stack->count - 1 - depth];
-	return ((uint64_t)entry->repeats << 40 | (uint64_t)entry->period << 32 | entry->frame) + 1;
+	return (uint64_t)entry->repeats << 40 | (uint64_t)entry->period << 32 | entry->frame;
 }
 
-static void swap(struct stack *a, struct stack *b)
+/* How many entries from the root on both stacks have. */
+static uint32_t shared_by(const struct stack *a, const struct stack *b)
 {
-	const struct stack held = *a;
+	const struct seep_profile_stack_entry *x = a->entries + a->count,
+					      *y = b->entries + b->count;
 
-	*a = *b;
-	*b = held;
-}
-
-/* Those before the middle one's key come first, then its equals. Returns how many of each. */
-static void part(struct stack *stacks, uint32_t count, uint32_t depth, uint32_t *ret_less,
-		 uint32_t *ret_equal)
-{
-	const uint64_t pivot = key_at(&stacks[count / 2], depth);
-	uint32_t less = 0, at = 0, more = count;
-
-	while (at < more) {
-		uint64_t key = key_at(&stacks[at], depth);
-
-		if (key < pivot)
-			swap(&stacks[less++], &stacks[at++]);
-		else if (key > pivot)
-			swap(&stacks[--more], &stacks[at]);
-		else
-			at++;
+	while (x > a->entries && y > b->entries && key_of(x - 1) == key_of(y - 1)) {
+		x--;
+		y--;
 	}
-	*ret_less = less;
-	*ret_equal = more - less;
+	return (uint32_t)(a->entries + a->count - x);
 }
 
-/*
- * Multikey quicksort (Bentley and Sedgewick, 1997): stacks that are equal so far are compared from
- * there on. The largest part is left to the loop, so that the calls nest log2(count) deep at most.
- */
-static void sort(struct stack *stacks, uint32_t count, uint32_t depth)
+/* One that is over comes first. */
+static int from_the_root(const void *left, const void *right)
 {
-	while (count > 1) {
-		struct {
-			uint32_t first, count, depth;
-		} parts[3] = { { .depth = depth }, { .depth = depth + 1 }, { .depth = depth } };
-		int largest = 0;
+	const struct stack *a = left, *b = right;
+	const uint32_t depth = shared_by(a, b);
+	const uint64_t x = depth < a->count ? key_of(&a->entries[a->count - 1 - depth]) + 1 : 0;
+	const uint64_t y = depth < b->count ? key_of(&b->entries[b->count - 1 - depth]) + 1 : 0;
 
-		part(stacks, count, depth, &parts[0].count, &parts[1].count);
-		parts[1].first = parts[0].count;
-		parts[2].first = parts[0].count + parts[1].count;
-		parts[2].count = count - parts[2].first;
-		if (key_at(&stacks[parts[1].first], depth) == 0)
-			parts[1].count = 0;
-		for (int i = 1; i < 3; i++)
-			if (parts[i].count > parts[largest].count)
-				largest = i;
-		for (int i = 0; i < 3; i++)
-			if (i != largest)
-				sort(stacks + parts[i].first, parts[i].count, parts[i].depth);
-		stacks += parts[largest].first;
-		count = parts[largest].count;
-		depth = parts[largest].depth;
-	}
+	return (x > y) - (x < y);
 }
 
 static void order_stacks(struct tree *tree)
@@ -120,14 +79,9 @@ static void order_stacks(struct tree *tree)
 		tree->stacks[i] = (struct stack){ .entries = tree->profile->contexts[i].stack,
 						  .count = tree->profile->contexts[i].stack_count,
 						  .context = i };
-	sort(tree->stacks, count, 0);
-	for (uint32_t i = 1; i < count; i++) {
-		struct stack *stack = &tree->stacks[i];
-
-		while (stack->shared < stack->count &&
-		       key_at(stack, stack->shared) == key_at(&stack[-1], stack->shared))
-			stack->shared++;
-	}
+	qsort(tree->stacks, count, sizeof(*tree->stacks), from_the_root);
+	for (uint32_t i = 1; i < count; i++)
+		tree->stacks[i].shared = shared_by(&tree->stacks[i], &tree->stacks[i - 1]);
 }
 
 static char *add_number(char *at, uint32_t number)
