@@ -4,7 +4,6 @@
 #include "base/xalloc.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

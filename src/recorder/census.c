@@ -11,7 +11,6 @@
 #include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>

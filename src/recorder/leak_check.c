@@ -12,7 +12,6 @@
 #include "recorder/outside.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,

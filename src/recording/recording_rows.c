@@ -90,13 +90,6 @@ uint64_t seep_row_put(struct seep_row_writer *w, enum seep_table_id id, const vo
 	return ++w->tables[id].count;
 }
 
-void seep_rows_put(struct seep_row_writer *w, enum seep_table_id id, const void *rows,
-		   uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		(void)seep_row_put(w, id, (const char *)rows + i * seep_sql_tables[id].row_bytes);
-}
-
 int seep_row_writer_done(struct seep_row_writer *w, struct seep_error *err)
 {
 	int r = seep_db_fail(w->db, w->rc, err);

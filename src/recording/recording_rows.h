@@ -24,10 +24,6 @@ struct seep_row_writer {
 /* @row: of the table's struct; its texts must stay until this returns. Returns its number, from 1. */
 uint64_t seep_row_put(struct seep_row_writer *writer, enum seep_table_id id, const void *row);
 
-/* The same with @count structs of the table. */
-void seep_rows_put(struct seep_row_writer *writer, enum seep_table_id id, const void *rows,
-		   uint32_t count);
-
 /* Release; returns 0 or the first error of all rows. */
 SEEP_NODISCARD int seep_row_writer_done(struct seep_row_writer *writer, struct seep_error *err);
 

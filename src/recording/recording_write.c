@@ -101,14 +101,15 @@ static void write_places(struct seep_row_writer *rows, const struct seep_profile
 {
 	for (unsigned id = 0; id < SEEP_TABLE_COUNT; id++) {
 		const struct seep_sql_table *table = &seep_sql_tables[id];
-		const void *items = (const char *)profile + table->place;
+		const char *items = (const char *)profile + table->place;
 		uint32_t count = table->rows_max;
 
 		if (!seep_sql_has_place(table) || id == SEEP_TABLE_ARGV)
 			continue;
 		if (!table->place)
 			items = seep_profile_items(profile, table->array, &count);
-		seep_rows_put(rows, id, items, count);
+		for (uint32_t i = 0; i < count; i++)
+			(void)seep_row_put(rows, id, items + i * table->row_bytes);
 	}
 }
 
