@@ -8,6 +8,7 @@
 #include "profile/symbolise.h"
 
 #include "base/idtable.h"
+#include "base/progress.h"
 #include "base/work.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
@@ -52,9 +53,8 @@ struct known_text {
 struct symboliser {
 	struct seep_profile *profile;
 	struct seep_symbols *symbols;
-	seep_symbolise_progress progress;
-	void *user;
-	struct module *modules; /* by frame.module; 0 = none */
+	struct seep_progress *progress; /* NULL: nobody waits */
+	struct module *modules;		/* by frame.module; 0 = none */
 	bool any_renewed;
 	struct wanted *wanted;
 	size_t wanted_count;
@@ -220,7 +220,7 @@ static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t c
 	s->name_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (s->progress && i % PROGRESS_EVERY == 0)
-			s->progress(s->user, (uint64_t)(&wanted[i] - s->wanted), s->wanted_count);
+			seep_progress_step(s->progress, (uint64_t)(&wanted[i] - s->wanted));
 		look_up(s, &wanted[i]);
 	}
 	if (again && !is_more(s, &state->before))
@@ -322,13 +322,12 @@ static int expand_stacks(struct symboliser *s, struct seep_error *err)
 }
 
 int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols, bool missing,
-			   seep_symbolise_progress progress, void *user, struct seep_error *err)
+			   struct seep_progress *progress, struct seep_error *err)
 {
 	struct symboliser s = {
 		.profile = profile,
 		.symbols = symbols,
 		.progress = progress,
-		.user = user,
 		.modules = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*s.modules)),
 	};
 	int r;
@@ -336,6 +335,8 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	seep_symbols_begin(symbols);
 	place_modules(&s);
 	collect(&s, missing);
+	if (progress)
+		progress->total = s.wanted_count;
 	look_up_all(&s, missing);
 	r = expand_stacks(&s, err);
 	if (seep_symbols_trouble(symbols))

@@ -153,7 +153,7 @@ static int name(const struct seep_leak_check_plan *plan, struct seep_profile *pr
 	if (plan->name)
 		return plan->name(plan->user, profile, err);
 	if (seep_symbols_new(plan->symbols, &symbols, NULL) == 0)
-		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL);
+		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL);
 	seep_symbols_free(symbols);
 	return 0;
 }

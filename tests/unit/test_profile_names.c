@@ -92,7 +92,7 @@ static int teardown(void **state)
 
 static void add_names(struct seep_profile *p)
 {
-	assert_int_equal(seep_profile_symbolise(p, symbols, false, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(p, symbols, false, NULL, NULL), 0);
 }
 
 static const struct seep_profile_frame *frame_at(const struct seep_profile *p, uint32_t i)
