@@ -156,8 +156,8 @@ static char *path_in(int folder_fd, const char *path)
 int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd, struct seep_error *err)
 {
 	SEEP_FREED char *place = path_in(folder_fd, path);
+	SEEP_CLOSED int fd = -1;
 	struct stat st;
-	int fd, rc = 0;
 
 	if (mkdir(place, 0700) < 0 && errno != EEXIST)
 		return seep_fail_errno(err, errno, "cannot make the folder %s", path);
@@ -166,15 +166,13 @@ int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd, struct se
 		return seep_fail(err, SEEP_EUNSUPPORTED, "%s is not a folder but a link or a file",
 				 path);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		rc = seep_fail_errno(err, errno, "cannot open %s", path);
-	else if (st.st_uid != geteuid())
-		rc = seep_fail(err, SEEP_EUNSUPPORTED, "%s belongs to user %u, not to user %u",
-			       path, (unsigned)st.st_uid, (unsigned)geteuid());
-	if (rc == 0)
-		*ret_fd = fd;
-	else if (fd >= 0)
-		(void)close(fd);
-	return rc;
+		return seep_fail_errno(err, errno, "cannot open %s", path);
+	if (st.st_uid != geteuid())
+		return seep_fail(err, SEEP_EUNSUPPORTED, "%s belongs to user %u, not to user %u",
+				 path, (unsigned)st.st_uid, (unsigned)geteuid());
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
 }
 
 bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to)

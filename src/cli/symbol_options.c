@@ -71,16 +71,15 @@ int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 int seep_symbol_options_open(const struct seep_symbol_option_values *values, const char *path,
 			     struct seep_profile **ret_profile, struct seep_error *err)
 {
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	int ret = seep_profile_open(path, &profile, err);
 
 	if (ret == 0)
 		ret = seep_symbol_options_name(values, profile, err);
-	if (ret < 0) {
-		seep_profile_free(profile);
+	if (ret < 0)
 		return ret;
-	}
 	seep_profile_hash_contexts(profile);
 	*ret_profile = profile;
+	profile = NULL;
 	return 0;
 }

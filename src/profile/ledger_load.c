@@ -267,7 +267,7 @@ int seep_profile_load_ledger(const char *path, bool dead, struct seep_profile **
 			     struct seep_error *err)
 {
 	struct seep_profile *profile = NULL;
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int r = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, err);
 
 	if (r < 0)
@@ -278,7 +278,6 @@ int seep_profile_load_ledger(const char *path, bool dead, struct seep_profile **
 		seep_profile_free(profile);
 		r = load_dead(&ledger, &profile, err);
 	}
-	seep_ledger_close(&ledger);
 	if (r < 0)
 		seep_error_prefix(err, "%s", path);
 	else

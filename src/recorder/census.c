@@ -12,12 +12,10 @@
 #include "recorder/ledgerdir.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { HALF_MADE_AGE_S = 60 };
 
@@ -146,7 +144,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	struct seep_ledger_name name;
 	struct seep_error err = { 0 };
 	struct seep_ledger_sums sums = { 0 };
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 
 	if (!seep_ledger_name_parse(file_name, &name))
 		return;
@@ -169,29 +167,26 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 		(void)seep_fail(&err, SEEP_ETRUNC, "%s: truncated while it was read", file_name);
 		add_problem(taking, &err);
 	}
-	seep_ledger_close(&ledger);
 }
 
-int seep_census_add(struct seep_census *census, const char *path, struct seep_error *err)
+bool seep_census_add(struct seep_census *census, const char *path)
 {
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	struct seep_ledger_sums sums;
-	struct seep_ledger ledger;
-	int rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, err);
 
-	if (rc < 0)
-		return rc;
+	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
+		return false;
 	sums = seep_ledger_sum(&ledger);
 	fill_entry(SEEP_APPEND(census->entries, census->count), &ledger, NULL, &sums);
-	seep_ledger_close(&ledger);
-	return 0;
+	return true;
 }
 
 static int take_folder(struct taking *taking, const char *dir, struct seep_error *err)
 {
 	struct stat *st = &taking->taken[taking->taken_count];
 	struct seep_error why = { 0 };
-	int rc = 0;
-	int fd;
+	SEEP_CLOSED int fd = -1;
+	int rc;
 
 	if (seep_ledgerdir_open(dir, false, &fd, &why) < 0) {
 		if (why.code == SEEP_EUNSUPPORTED)
@@ -201,7 +196,7 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 	(void)fstat(fd, st);
 	for (unsigned i = 0; i < taking->taken_count; i++)
 		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)
-			goto out;
+			return 0;
 	taking->taken_count++;
 	if (ledger_is_crowded(st))
 		seep_texts_take(&taking->census->problems,
@@ -213,8 +208,6 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 	taking->other_version_count = 0;
 	rc = seep_folder_each(fd, count_file, taking, err);
 	sum_other_versions(taking);
-out:
-	(void)close(fd);
 	return rc;
 }
 

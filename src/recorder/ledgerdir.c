@@ -61,7 +61,8 @@ static int check_directory(int fd, const char *path, struct seep_error *err)
 
 int seep_ledgerdir_open(const char *path, bool create, int *ret_fd, struct seep_error *err)
 {
-	int fd, rc;
+	SEEP_CLOSED int fd = -1;
+	int rc;
 
 	/* The umask may have taken our own rights to it. */
 	if (create && mkdir(path, 0700) == 0)
@@ -77,11 +78,10 @@ int seep_ledgerdir_open(const char *path, bool create, int *ret_fd, struct seep_
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	rc = check_directory(fd, path, err);
-	if (rc < 0) {
-		(void)close(fd);
+	if (rc < 0)
 		return rc;
-	}
 	*ret_fd = fd;
+	fd = -1;
 	return 0;
 }
 

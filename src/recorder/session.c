@@ -328,23 +328,22 @@ void seep_session_look(struct seep_session *session)
 /* Has process @pid a child that is no image here, as far as can be told? */
 static bool has_unknown_child(struct seep_session *session, uint32_t pid)
 {
-	char name[32], *text, *at, *end;
-	bool found;
+	SEEP_FREED char *text = NULL;
+	char name[32], *at, *end;
 
 	/* Also those that it was given, and those that it had before an exec. */
 	(void)snprintf(name, sizeof(name), "task/%u/children", pid);
 	text = seep_procfs_read(pid, name, NULL);
-	found = !text;
-	for (at = text; !found; at = end) {
+	for (at = text; at; at = end) {
 		const uint32_t child = (uint32_t)strtoul(at, &end, 10);
 		const struct seep_image *image = newest_of(session, child, NULL);
 
 		if (end == at)
-			break;
-		found = child != session->main_pid && (!image || image->state != SEEP_IMAGE_LIVE);
+			return false;
+		if (child != session->main_pid && (!image || image->state != SEEP_IMAGE_LIVE))
+			return true;
 	}
-	free(text);
-	return found;
+	return true;
 }
 
 /* Children of a process that has ended are ours. One that called exec has kept them. */
