@@ -56,12 +56,14 @@ static void entry_done(struct seep_census_entry *entry)
 	free(entry->exe);
 }
 
-/* @dir: NULL: the name is its path. */
+/* @dir: NULL: the name is its path. @has_sums: figures are asked for. */
 static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledger, const char *dir,
-		       const struct seep_ledger_sums *sums)
+		       bool has_sums)
 {
 	const struct ledger_header *header = &ledger->view.header;
 	const struct ledger_control *control = ledger->control;
+	const struct seep_ledger_sums sums = has_sums ? seep_ledger_sum(ledger)
+						      : (struct seep_ledger_sums){ 0 };
 	const bool has_recorder = seep_ledger_has_recorder(ledger);
 	uint64_t now = seep_clock_ns(CLOCK_REALTIME);
 	uint32_t here_pid = 0;
@@ -81,9 +83,9 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		.is_replaced = life == SEEP_PROCESS_REPLACED,
 		.recorder_pid = LEDGER_GET(control->recorder_pid),
 		.has_recorder = has_recorder,
-		.live_bytes = sums->live_bytes,
-		.allocs = sums->allocs,
-		.frees = sums->frees,
+		.live_bytes = sums.live_bytes,
+		.allocs = sums.allocs,
+		.frees = sums.frees,
 		.created_realtime_ns = header->created_realtime_ns,
 	};
 	/* Of one that has left, or died, the last word is old. */
@@ -143,7 +145,6 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	struct seep_census_entry *entry;
 	struct seep_ledger_name name;
 	struct seep_error err = { 0 };
-	struct seep_ledger_sums sums = { 0 };
 	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 
 	if (!seep_ledger_name_parse(file_name, &name))
@@ -157,9 +158,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 		return;
 	}
 	entry = SEEP_APPEND(census->entries, census->count);
-	if (!taking->tidies)
-		sums = seep_ledger_sum(&ledger);
-	fill_entry(entry, &ledger, taking->dir, &sums);
+	fill_entry(entry, &ledger, taking->dir, !taking->tidies);
 	entry->may_be_reaped = taking->may_be_reaped;
 	if (seep_ledger_is_cut(&ledger)) {
 		entry_done(entry);
@@ -172,12 +171,10 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 bool seep_census_add(struct seep_census *census, const char *path)
 {
 	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
-	struct seep_ledger_sums sums;
 
 	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
 		return false;
-	sums = seep_ledger_sum(&ledger);
-	fill_entry(SEEP_APPEND(census->entries, census->count), &ledger, NULL, &sums);
+	fill_entry(SEEP_APPEND(census->entries, census->count), &ledger, NULL, true);
 	return true;
 }
 
