@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -14,6 +13,8 @@
 
 #include "base/path.h"
 #include "base/xalloc.h"
+
+#define TEMP_SUFFIX ".XXXXXX"
 
 enum { FIRST_READ_BYTES = 16 * 1024, NOBODYS_GROUP = 65534 };
 
@@ -220,19 +221,6 @@ static void release(struct seep_atomic_file *file)
 	*file = (struct seep_atomic_file){ 0 };
 }
 
-/* Beside @path. Of a name that is as long as names may be, the end gives way. */
-static char *temp_template(const char *path)
-{
-	static const char suffix[] = ".XXXXXX";
-	const char *slash = strrchr(path, '/');
-	size_t folder_bytes = slash ? (size_t)(slash + 1 - path) : 0;
-	size_t name_bytes = strlen(path) - folder_bytes;
-
-	if (name_bytes > NAME_MAX - (sizeof(suffix) - 1))
-		name_bytes = NAME_MAX - (sizeof(suffix) - 1);
-	return seep_xasprintf("%.*s%s", (int)(folder_bytes + name_bytes), path, suffix);
-}
-
 /* A file without a name: nothing stays of it if we are killed. Not every file system has them. */
 static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
 {
@@ -257,7 +245,7 @@ static int open_temp(struct seep_atomic_file *file, const char *path, mode_t mod
 	file->is_unnamed = fd >= 0;
 	if (fd >= 0)
 		return fd;
-	file->temp_path = temp_template(path);
+	file->temp_path = seep_path_with_suffix(path, 0, TEMP_SUFFIX);
 	return mkostemp(file->temp_path, O_CLOEXEC);
 }
 
@@ -317,7 +305,7 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 /* Gives the finished file a name beside its own, for the moment up to the rename. 0 or an errno. */
 static int name_temp(struct seep_atomic_file *file)
 {
-	SEEP_FREED char *name = temp_template(file->path);
+	SEEP_FREED char *name = seep_path_with_suffix(file->path, 0, TEMP_SUFFIX);
 	int fd = mkostemp(name, O_CLOEXEC);
 
 	if (fd < 0)
