@@ -561,7 +561,7 @@ void seep_live_name(const struct seep_live *live, struct seep_live_process *proc
 	    profile->frame_count == process->named_frames)
 		return;
 	/* All stacks together too long: the last ones lack inlined calls. */
-	(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL, NULL);
+	(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL);
 	process->named_contexts = profile->context_count;
 	if (process->sites && process->named_frames == profile->frame_count)
 		return;

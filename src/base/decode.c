@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -29,14 +30,9 @@ struct seep_decoder {
 	bool between; /* two members or frames, of which a file may have several: it may end */
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 static bool plain(struct seep_decoder *d, ZSTD_outBuffer *out)
 {
-	const size_t bytes = smaller(d->in.size - d->in.pos, out->size - out->pos);
+	const size_t bytes = core_smaller(d->in.size - d->in.pos, out->size - out->pos);
 
 	memcpy((char *)out->dst + out->pos, (const char *)d->in.src + d->in.pos, bytes);
 	d->in.pos += bytes;
@@ -46,8 +42,8 @@ static bool plain(struct seep_decoder *d, ZSTD_outBuffer *out)
 
 static bool gunzip(struct seep_decoder *d, ZSTD_outBuffer *out)
 {
-	const uInt in = (uInt)smaller(d->in.size - d->in.pos, UINT_MAX);
-	const uInt room = (uInt)smaller(out->size - out->pos, UINT_MAX);
+	const uInt in = (uInt)core_smaller(d->in.size - d->in.pos, UINT_MAX);
+	const uInt room = (uInt)core_smaller(out->size - out->pos, UINT_MAX);
 	z_stream *z = &d->zlib;
 	int r = d->between ? inflateReset(z) : Z_OK;
 

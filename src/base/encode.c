@@ -14,7 +14,6 @@ enum {
 	GZIP_WINDOW_BITS = 15 + 16,
 	GZIP_MEMORY_LEVEL = 9,
 	GZIP_PIECE_BYTES = 16384,
-	BASE64_CHUNK_BYTES = 3 * 4096,
 };
 
 static voidpf zlib_take(voidpf unused, uInt count, uInt item_bytes)
@@ -90,37 +89,25 @@ FILE *seep_gzip_open(FILE *out, int level)
 	return stream;
 }
 
-static size_t encode(const uint8_t *from, size_t bytes, char *to)
+void seep_base64_write(FILE *out, const void *data, size_t bytes)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t length = 0;
+	const uint8_t *from = data;
 
 	for (size_t i = 0; i < bytes; i += 3) {
 		const size_t left = bytes - i;
 		const uint32_t bits = (uint32_t)from[i] << 16 |
 				      (left > 1 ? (uint32_t)from[i + 1] << 8 : 0) |
 				      (left > 2 ? (uint32_t)from[i + 2] : 0);
+		const char text[] = {
+			digits[bits >> 18],
+			digits[bits >> 12 & 63],
+			left > 1 ? digits[bits >> 6 & 63] : '=',
+			left > 2 ? digits[bits & 63] : '=',
+		};
 
-		to[length++] = digits[bits >> 18];
-		to[length++] = digits[bits >> 12 & 63];
-		to[length++] = left > 1 ? digits[bits >> 6 & 63] : '=';
-		to[length++] = left > 2 ? digits[bits & 63] : '=';
-	}
-	return length;
-}
-
-void seep_base64_write(FILE *out, const void *data, size_t bytes)
-{
-	char text[BASE64_CHUNK_BYTES / 3 * 4];
-	const uint8_t *from = data;
-
-	while (bytes > 0) {
-		const size_t chunk = bytes < BASE64_CHUNK_BYTES ? bytes : BASE64_CHUNK_BYTES;
-
-		(void)fwrite(text, 1, encode(from, chunk, text), out);
-		from += chunk;
-		bytes -= chunk;
+		(void)fwrite_unlocked(text, 1, sizeof(text), out);
 	}
 }
 

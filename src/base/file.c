@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -14,6 +13,8 @@
 
 #include "base/path.h"
 #include "base/xalloc.h"
+
+#define TEMP_SUFFIX ".XXXXXX"
 
 enum { FIRST_READ_BYTES = 16 * 1024, NOBODYS_GROUP = 65534 };
 
@@ -156,8 +157,8 @@ static char *path_in(int folder_fd, const char *path)
 int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd, struct seep_error *err)
 {
 	SEEP_FREED char *place = path_in(folder_fd, path);
+	SEEP_CLOSED int fd = -1;
 	struct stat st;
-	int fd, rc = 0;
 
 	if (mkdir(place, 0700) < 0 && errno != EEXIST)
 		return seep_fail_errno(err, errno, "cannot make the folder %s", path);
@@ -166,15 +167,13 @@ int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd, struct se
 		return seep_fail(err, SEEP_EUNSUPPORTED, "%s is not a folder but a link or a file",
 				 path);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		rc = seep_fail_errno(err, errno, "cannot open %s", path);
-	else if (st.st_uid != geteuid())
-		rc = seep_fail(err, SEEP_EUNSUPPORTED, "%s belongs to user %u, not to user %u",
-			       path, (unsigned)st.st_uid, (unsigned)geteuid());
-	if (rc == 0)
-		*ret_fd = fd;
-	else if (fd >= 0)
-		(void)close(fd);
-	return rc;
+		return seep_fail_errno(err, errno, "cannot open %s", path);
+	if (st.st_uid != geteuid())
+		return seep_fail(err, SEEP_EUNSUPPORTED, "%s belongs to user %u, not to user %u",
+				 path, (unsigned)st.st_uid, (unsigned)geteuid());
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
 }
 
 bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to)
@@ -222,19 +221,6 @@ static void release(struct seep_atomic_file *file)
 	*file = (struct seep_atomic_file){ 0 };
 }
 
-/* Beside @path. Of a name that is as long as names may be, the end gives way. */
-static char *temp_template(const char *path)
-{
-	static const char suffix[] = ".XXXXXX";
-	const char *slash = strrchr(path, '/');
-	size_t folder_bytes = slash ? (size_t)(slash + 1 - path) : 0;
-	size_t name_bytes = strlen(path) - folder_bytes;
-
-	if (name_bytes > NAME_MAX - (sizeof(suffix) - 1))
-		name_bytes = NAME_MAX - (sizeof(suffix) - 1);
-	return seep_xasprintf("%.*s%s", (int)(folder_bytes + name_bytes), path, suffix);
-}
-
 /* A file without a name: nothing stays of it if we are killed. Not every file system has them. */
 static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
 {
@@ -259,7 +245,7 @@ static int open_temp(struct seep_atomic_file *file, const char *path, mode_t mod
 	file->is_unnamed = fd >= 0;
 	if (fd >= 0)
 		return fd;
-	file->temp_path = temp_template(path);
+	file->temp_path = seep_path_with_suffix(path, 0, TEMP_SUFFIX);
 	return mkostemp(file->temp_path, O_CLOEXEC);
 }
 
@@ -319,7 +305,7 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 /* Gives the finished file a name beside its own, for the moment up to the rename. 0 or an errno. */
 static int name_temp(struct seep_atomic_file *file)
 {
-	SEEP_FREED char *name = temp_template(file->path);
+	SEEP_FREED char *name = seep_path_with_suffix(file->path, 0, TEMP_SUFFIX);
 	int fd = mkostemp(name, O_CLOEXEC);
 
 	if (fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A buffer in front of the stream; locale-free formatting of whole numbers only. */
+/* Locale-free formatting of whole numbers only. */
 #include "base/json_writer.h"
 
 #include <assert.h>
@@ -14,26 +14,9 @@ enum {
 	DEPTH_WITH_LINES = 2, /* levels up to this one have a line per value */
 };
 
-static void flush(struct seep_json *json)
-{
-	(void)fwrite(json->buffer, 1, json->used, json->out);
-	json->used = 0;
-}
-
 static void put(struct seep_json *json, const char *data, size_t bytes)
 {
-	while (bytes > 0) {
-		size_t part = sizeof(json->buffer) - json->used;
-
-		if (part > bytes)
-			part = bytes;
-		memcpy(json->buffer + json->used, data, part);
-		json->used += part;
-		data += part;
-		bytes -= part;
-		if (json->used == sizeof(json->buffer))
-			flush(json);
-	}
+	(void)fwrite_unlocked(data, 1, bytes, json->out);
 }
 
 static void puts_raw(struct seep_json *json, const char *text)
@@ -142,7 +125,6 @@ void seep_json_finish(struct seep_json *json)
 	while (json->depth > 0)
 		seep_json_close(json);
 	puts_raw(json, "\n");
-	flush(json);
 	(void)fflush(json->out);
 	free(json);
 }

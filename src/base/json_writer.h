@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { SEEP_JSON_BUFFER_BYTES = 65536, SEEP_JSON_DEPTH_MAX = 32 };
+enum { SEEP_JSON_DEPTH_MAX = 32 };
 
 /* Use only through the functions. */
 struct seep_json {
@@ -24,8 +24,6 @@ struct seep_json {
 	unsigned depth;
 	char close[SEEP_JSON_DEPTH_MAX];   /* the bracket that ends each level */
 	bool started[SEEP_JSON_DEPTH_MAX]; /* a value was written at this level */
-	size_t used;
-	char buffer[SEEP_JSON_BUFFER_BYTES];
 };
 
 /*

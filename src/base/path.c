@@ -3,8 +3,8 @@
 
 #include "base/xalloc.h"
 
+#include <limits.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -22,6 +22,17 @@ char *seep_path_folder(const char *path)
 	if (!slash)
 		return seep_xstrdup(".");
 	return seep_xstrndup(path, slash > path ? (size_t)(slash - path) : 1);
+}
+
+char *seep_path_with_suffix(const char *path, size_t cut_bytes, const char *suffix)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t bytes = strlen(name) - cut_bytes;
+
+	if (bytes > NAME_MAX - strlen(suffix))
+		bytes = NAME_MAX - strlen(suffix);
+	return seep_xasprintf("%.*s%s", (int)((size_t)(name - path) + bytes), path, suffix);
 }
 
 bool seep_path_is_same_file(const char *a, const char *b)

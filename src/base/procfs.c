@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,45 +202,25 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 	       (stat.state != 'Z' || stat.threads > 1);
 }
 
-static uint8_t boot_id[16];
-
-static void read_boot_id(void)
+void seep_procfs_boot_id(uint8_t ret_id[16])
 {
 	char text[64];
 	const char *at = text;
 
+	memset(ret_id, 0, 16);
 	(void)seep_file_read_start("/proc/sys/kernel/random/boot_id", text, sizeof(text));
-	for (int i = 0; i < 16 && sscanf(at, "%2hhx", &boot_id[i]) == 1; i++) {
+	for (int i = 0; i < 16 && sscanf(at, "%2hhx", &ret_id[i]) == 1; i++) {
 		at += 2;
 		at += *at == '-';
 	}
 }
 
-void seep_procfs_boot_id(uint8_t ret_id[16])
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	(void)pthread_once(&once, read_boot_id);
-	memcpy(ret_id, boot_id, sizeof(boot_id));
-}
-
-static uint64_t pid_namespace(const char *path)
+uint64_t seep_procfs_pid_namespace(uint32_t pid)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
-}
-
-uint64_t seep_procfs_pid_namespace(uint32_t pid)
-{
-	static _Atomic uint64_t ours; /* never changes; a recorder asks for each process */
-	uint64_t known = atomic_load_explicit(&ours, memory_order_relaxed);
-
-	if (pid)
-		return pid_namespace(seep_procfs_path((pid_t)pid, "ns/pid").text);
-	if (!known) {
-		known = pid_namespace("/proc/self/ns/pid");
-		atomic_store_explicit(&ours, known, memory_order_relaxed);
-	}
-	return known;
+	return stat(pid ? seep_procfs_path((pid_t)pid, "ns/pid").text : "/proc/self/ns/pid", &st) ==
+			       0
+		       ? (uint64_t)st.st_ino
+		       : 0;
 }

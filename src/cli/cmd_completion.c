@@ -68,12 +68,6 @@ static void offer(const struct typed *at, const char *word, size_t bytes)
 	(void)printf("%.*s%.*s\t\n", at->head_bytes, at->head, (int)bytes, word);
 }
 
-static void offer_commands(void)
-{
-	for (size_t i = 0; i < seep_command_count; i++)
-		(void)printf("%s\t%s\n", seep_commands[i].name, seep_commands[i].summary);
-}
-
 static void offer_options(const struct typed *at)
 {
 	const struct seep_option_table *table = at->command->options;
@@ -280,7 +274,8 @@ static void complete(char **words)
 	if (at.index == 1 && *at.word == '-') {
 		(void)fputs("--help\tList the commands\n--version\tPrint the version\n", stdout);
 	} else if (at.index == 1 || (at.index == 2 && strcmp(words[1], "help") == 0)) {
-		offer_commands();
+		for (size_t i = 0; i < seep_command_count; i++)
+			(void)printf("%s\t%s\n", seep_commands[i].name, seep_commands[i].summary);
 		if (at.index == 1)
 			(void)fputs("help\tExplain a command\n", stdout);
 	} else if (at.index > 1) {

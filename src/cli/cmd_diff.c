@@ -180,24 +180,21 @@ static int check_known(const struct side *side, const struct seep_profile *profi
 
 static int compare(const struct side sides[2], struct seep_error *err)
 {
-	struct seep_profile *profiles[2] = { NULL, NULL };
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *a = NULL, *b = NULL;
+	SEEP_RELEASED(seep_diff_free_at) struct seep_diff *diff = NULL;
 	struct seep_diff_view view = { .names = { sides[0].what, sides[1].what } };
-	struct seep_diff *diff = NULL;
-	int rc = load(&sides[0], &profiles[0], err);
+	int rc = load(&sides[0], &a, err);
 
 	if (rc == 0)
-		rc = load(&sides[1], &profiles[1], err);
-	for (int at = 0; at < 2 && rc == 0; at++)
-		rc = check_known(&sides[at], profiles[at], err);
-	if (rc == 0) {
-		view.diff = diff = seep_diff_new(profiles[0], profiles[1],
-						 (enum seep_measure)asked.by);
-		rc = show(&view, err);
-	}
-	seep_diff_free(diff);
-	seep_profile_free(profiles[0]);
-	seep_profile_free(profiles[1]);
-	return rc;
+		rc = load(&sides[1], &b, err);
+	if (rc == 0)
+		rc = check_known(&sides[0], a, err);
+	if (rc == 0)
+		rc = check_known(&sides[1], b, err);
+	if (rc < 0)
+		return rc;
+	view.diff = diff = seep_diff_new(a, b, (enum seep_measure)asked.by);
+	return show(&view, err);
 }
 
 /* Before the profile is read, so that it has the rows of all of them. */

@@ -95,18 +95,12 @@ static int write_page(const char *file, char **ret_output, struct seep_error *er
 /* What is to start, NULL where nobody would see it. */
 static const char *find_browser(void)
 {
-	static const char *const displays[] = { "DISPLAY", "WAYLAND_DISPLAY" };
 	const char *browser = getenv("BROWSER");
+	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
 
 	if (browser && *browser)
 		return browser;
-	for (size_t i = 0; i < sizeof(displays) / sizeof(displays[0]); i++) {
-		const char *display = getenv(displays[i]);
-
-		if (display && *display)
-			return "xdg-open";
-	}
-	return NULL;
+	return (display && *display) || (wayland && *wayland) ? "xdg-open" : NULL;
 }
 
 /* Wait for @pid to fail, but not for a browser to be closed. Returns its wait status, or 0. */

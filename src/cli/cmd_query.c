@@ -212,10 +212,11 @@ static void print_json_cell(struct seep_json *json, struct seep_strbuf *cell,
 static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool strings)
 {
 	struct seep_json *json = seep_json_new(stdout, strings);
-	int step;
+	int step = sqlite3_step(statement);
 
-	seep_json_open_array(json, NULL);
-	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+	if (step == SQLITE_ROW || step == SQLITE_DONE)
+		seep_json_open_array(json, NULL);
+	for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
 		seep_json_open_object(json, NULL);
 		for (int i = 0; i < sqlite3_column_count(statement); i++)
 			print_json_cell(json, cell, statement, i);

@@ -110,12 +110,6 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 	return seep_leak_options_read(&asked.leaks, &plan, view, err);
 }
 
-/* JSON says in "scan" whether there was one, and the page in its first line. */
-static bool is_about_leaks(void)
-{
-	return asked.by == SEEP_BY_LOST && !asked.json;
-}
-
 /* @sites: NULL for what shows no functions. */
 static int print(const struct seep_profile *profile, const struct seep_sites *sites,
 		 const struct seep_view_options *view, struct seep_error *err)
@@ -174,7 +168,8 @@ int cmd_report(char **operands, struct seep_error *err)
 	view.path = path;
 	if (ret == 0)
 		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
-	if (ret == 0 && is_about_leaks())
+	/* JSON says in "scan" whether there was one, and the page in its first line. */
+	if (ret == 0 && asked.by == SEEP_BY_LOST && !asked.json)
 		ret = seep_leak_options_need_scan(profile, operands[0], err);
 	if (ret == 0) {
 		if (!stacks_only || some)

@@ -310,7 +310,7 @@ static int name(void *user, struct seep_profile *profile, struct seep_error *err
 {
 	const struct watching *watching = user;
 
-	return seep_profile_symbolise(profile, watching->symbols, false, NULL, NULL, err);
+	return seep_profile_symbolise(profile, watching->symbols, false, NULL, err);
 }
 
 /* As "seep leaks PID" without options. */

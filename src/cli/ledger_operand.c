@@ -95,7 +95,7 @@ static void add_mapped(uint32_t pid, struct seep_census *census)
 		SEEP_FREED char *path = seep_xasprintf("/proc/%u/root%s", pid, maps.items[i].name);
 
 		added = maps.items[i].shared && strstr(path, ".ledger") &&
-			seep_census_add(census, path, NULL) == 0;
+			seep_census_add(census, path);
 	}
 }
 
@@ -124,7 +124,7 @@ static int find_file_or_name(const char *operand, struct seep_ledger_operand *re
 	if (!kind)
 		return find_running(census, operand, &ret->entry, err);
 	/* What cannot be read says so when it is. */
-	if (strcmp(kind, "ledger") == 0 && seep_census_add(&ret->census, operand, NULL) == 0)
+	if (strcmp(kind, "ledger") == 0 && seep_census_add(&ret->census, operand))
 		ret->entry = &census->entries[census->count - 1];
 	return 0;
 }

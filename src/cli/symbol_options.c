@@ -48,14 +48,6 @@ int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 	return values->debuginfod ? check_debuginfod(err) : 0;
 }
 
-static void show_progress(void *user, uint64_t done, uint64_t all)
-{
-	struct seep_progress *progress = user;
-
-	progress->total = all;
-	seep_progress_step(progress, done);
-}
-
 int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 			     struct seep_profile *profile, struct seep_error *err)
 {
@@ -70,7 +62,7 @@ int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 	if (ret < 0)
 		return ret;
 	seep_progress_start(&progress, "looking up names");
-	ret = seep_profile_symbolise(profile, symbols, true, show_progress, &progress, err);
+	ret = seep_profile_symbolise(profile, symbols, true, &progress, err);
 	seep_progress_done(&progress);
 	seep_symbols_free(symbols);
 	return ret;
@@ -79,16 +71,15 @@ int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 int seep_symbol_options_open(const struct seep_symbol_option_values *values, const char *path,
 			     struct seep_profile **ret_profile, struct seep_error *err)
 {
-	struct seep_profile *profile = NULL;
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	int ret = seep_profile_open(path, &profile, err);
 
 	if (ret == 0)
 		ret = seep_symbol_options_name(values, profile, err);
-	if (ret < 0) {
-		seep_profile_free(profile);
+	if (ret < 0)
 		return ret;
-	}
 	seep_profile_hash_contexts(profile);
 	*ret_profile = profile;
+	profile = NULL;
 	return 0;
 }

@@ -6,7 +6,6 @@
 #include "export/export.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/rank.h"
 #include "base/encode.h"

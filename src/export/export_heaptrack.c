@@ -27,7 +27,6 @@ enum {
 	HEAPTRACK_VERSION = 0x10400,
 	PAGE_BYTES = 4096,
 	ALLOCS_MAX = 50000000,
-	REPEAT_BYTES = 16384,
 };
 
 #define NONE UINT32_MAX
@@ -233,14 +232,8 @@ static void put_free(struct heaptrack *h, uint32_t number, bool temporary)
 
 static void put_repeated(FILE *out, const char *text, uint64_t times)
 {
-	const size_t bytes = strlen(text), each = REPEAT_BYTES / bytes;
-	char buffer[REPEAT_BYTES];
-
-	for (size_t i = 0; i < each && i < times; i++)
-		memcpy(buffer + i * bytes, text, bytes);
-	for (; times > each; times -= each)
-		(void)fwrite(buffer, bytes, each, out);
-	(void)fwrite(buffer, bytes, times, out);
+	while (times-- > 0)
+		(void)fputs_unlocked(text, out);
 }
 
 /* Allocate and free; the smaller ones first, and first those that are temporary. */

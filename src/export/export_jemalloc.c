@@ -7,7 +7,6 @@
 #include "export/export.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/counts.h"
 #include "base/terminal.h"

@@ -358,10 +358,12 @@ static void write_message(FILE *out, const Pprof__Profile *message)
 void seep_export_pprof(FILE *out, const struct seep_profile *profile,
 		       const struct seep_export_options *options)
 {
-	struct builder b = { .profile = profile, .out = PPROF__PROFILE__INIT };
+	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
+	struct builder b = {
+		.profile = profile, .arena = arena, .sites = sites, .out = PPROF__PROFILE__INIT
+	};
 
-	b.arena = seep_arena_new();
-	b.sites = seep_sites_new(profile);
 	b.location_of = seep_arena_calloc(b.arena, profile->frame_count, sizeof(*b.location_of));
 	b.function_of = seep_arena_calloc(b.arena, profile->frame_count, sizeof(*b.function_of));
 	seep_export_names_init(&b.names, profile);
@@ -375,6 +377,4 @@ void seep_export_pprof(FILE *out, const struct seep_profile *profile,
 	write_message(out, &b.out);
 	seep_texts_done(&b.texts);
 	seep_export_names_done(&b.names);
-	seep_sites_free(b.sites);
-	seep_arena_free(b.arena);
 }

@@ -6,8 +6,6 @@
  */
 #include "export/export.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/counts.h"
 #include "analysis/sites.h"

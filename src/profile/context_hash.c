@@ -18,11 +18,6 @@ static uint64_t fnv_number(uint64_t hash, uint64_t number)
 	return hash;
 }
 
-static uint64_t fnv_string(uint64_t hash, const char *text)
-{
-	return core_fnv_byte(core_fnv_bytes(hash, text, strlen(text)), 0);
-}
-
 size_t seep_name_line_bytes(const char *name, const char *at)
 {
 	if (*at != ':' || at - name < 8 || !isdigit((unsigned char)at[1]) ||
@@ -47,6 +42,7 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
 	const struct seep_profile_module *module;
+	const char *path;
 
 	if (frame->function)
 		return fnv_function(core_fnv_byte(CORE_FNV_BASIS, 'F'), frame->function);
@@ -57,8 +53,8 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 		return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'B'),
 						 module->build_id, module->build_id_bytes),
 				  frame->address);
-	return fnv_number(fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'P'),
-				     module->path ? seep_path_base(module->path) : ""),
+	path = module->path ? seep_path_base(module->path) : "";
+	return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'P'), path, strlen(path) + 1),
 			  frame->address);
 }
 

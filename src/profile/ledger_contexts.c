@@ -113,12 +113,6 @@ static void count_repeats(struct seep_ledger_load *load, uint32_t leaf,
 	}
 }
 
-static bool is_zero(const struct seep_row_sum *sum)
-{
-	return (sum->allocs | sum->alloc_bytes | sum->frees | sum->freed_bytes |
-		sum->temporaries) == 0;
-}
-
 /* All but the stack, whose piece is returned: of a damaged one the part that could be read. */
 static uint32_t describe(struct seep_ledger_load *load, const struct ledger_context *from,
 			 struct seep_profile_context *to)
@@ -312,7 +306,9 @@ static void move_row(struct seep_ledger_load *load, const struct seep_row_change
 	if (old && seep_profile_context_of(profile, now->context) == old &&
 	    memcmp(before, now, sizeof(*now)) == 0)
 		return;
-	place = is_zero(now) ? 0 : owner_of(load, change->row);
+	place = now->allocs | now->alloc_bytes | now->frees | now->freed_bytes | now->temporaries
+			? owner_of(load, change->row)
+			: 0;
 	profile->rows[change->row] = (struct seep_profile_row){ place, now->epoch };
 	if (old && (old != place || now->epoch != before->epoch)) {
 		more = difference(&nothing, before);

@@ -83,21 +83,17 @@ static bool is_as_named(const struct seep_ledger *ledger)
 static bool lay_sums(const struct seep_ledger *ledger, int dir_fd, bool writable)
 {
 	SEEP_FREED char *name = seep_ledger_sums_name(ledger->file_name);
-	int fd = openat(dir_fd, name,
-			(writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY |
-				O_NOFOLLOW);
+	SEEP_CLOSED const int fd = openat(dir_fd, name,
+					  (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
+						  O_NOCTTY | O_NOFOLLOW);
 	struct stat ours, st;
-	bool is_there = true;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(ledger->fd, &ours) < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_uid != ours.st_uid || st.st_size != LEDGER_PAGE_BYTES)
 		return true;
-	if (fstat(ledger->fd, &ours) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_uid == ours.st_uid && st.st_size == LEDGER_PAGE_BYTES)
-		is_there = mmap((char *)ledger->map.at + SUMS_AT, LEDGER_PAGE_BYTES,
-				PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd,
-				0) != MAP_FAILED;
-	(void)close(fd);
-	return is_there;
+	return mmap((char *)ledger->map.at + SUMS_AT, LEDGER_PAGE_BYTES,
+		    PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd,
+		    0) != MAP_FAILED;
 }
 
 int seep_ledger_map(const struct seep_ledger *ledger, struct seep_shared_map *ret_map,

@@ -15,50 +15,30 @@
 
 struct seep_ledger_live {
 	struct seep_ledger ledger;
-	struct seep_shared_map map; /* all of it; empty where the caller has it mapped */
+	struct seep_shared_map map; /* all of it */
 	struct seep_ledger_load load;
 	struct seep_arena *passing; /* what the next refresh says anew */
 };
 
-static struct seep_ledger_live *live_new(void)
+int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
+			  struct seep_error *err)
 {
 	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
+	int r;
 
 	live->ledger.fd = -1;
-	return live;
-}
-
-static int begin(struct seep_ledger_live *live, const void *map, uint64_t bytes,
-		 struct seep_ledger_live **ret_live, struct seep_error *err)
-{
-	int r = seep_ledger_load_begin(&live->load, map, bytes, true, err);
-
+	r = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &live->ledger, err);
+	if (r == 0)
+		r = seep_ledger_map(&live->ledger, &live->map, err);
+	if (r == 0)
+		r = seep_ledger_load_begin(&live->load, live->map.at, live->ledger.bytes, true,
+					   err);
 	if (r == 0)
 		r = seep_ledger_live_refresh(live, err);
 	if (r == 0)
 		*ret_live = live;
 	else
 		seep_ledger_live_close(live);
-	return r;
-}
-
-int seep_ledger_live_open_memory(const void *map, size_t bytes, struct seep_ledger_live **ret_live,
-				 struct seep_error *err)
-{
-	return begin(live_new(), map, bytes, ret_live, err);
-}
-
-int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
-			  struct seep_error *err)
-{
-	struct seep_ledger_live *live = live_new();
-	int r = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &live->ledger, err);
-
-	if (r == 0)
-		r = seep_ledger_map(&live->ledger, &live->map, err);
-	if (r == 0)
-		return begin(live, live->map.at, live->ledger.bytes, ret_live, err);
-	seep_ledger_live_close(live);
 	return r;
 }
 
@@ -84,8 +64,6 @@ static int check_file(const struct seep_ledger_live *live, struct seep_error *er
 	const struct ledger_header *header = live->map.at;
 	struct stat st;
 
-	if (!header)
-		return 0;
 	if (fstat(live->ledger.fd, &st) == 0 && (uint64_t)st.st_size < live->ledger.bytes)
 		return seep_fail(err, SEEP_ETRUNC, "its ledger was truncated");
 	if (memcmp(header->magic, live->load.view.header.magic, sizeof(header->magic)) != 0 ||
@@ -102,14 +80,13 @@ int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *e
 
 	if (r < 0)
 		return r;
-	if (live->map.at)
-		seep_ledger_load_bound(&live->load, &live->ledger);
+	seep_ledger_load_bound(&live->load, &live->ledger);
 	seep_ledger_load_figures(&live->load);
 	seep_arena_free(live->passing);
 	profile->arena = live->passing = seep_arena_new();
 	seep_ledger_load_notes(&live->load);
 	profile->arena = kept;
-	if (live->map.at && seep_shared_map_is_cut(&live->map))
+	if (seep_shared_map_is_cut(&live->map))
 		return seep_fail(err, SEEP_ETRUNC, "%s was truncated while it was read",
 				 live->ledger.file_name);
 	return 0;
@@ -131,7 +108,6 @@ bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live)
 {
 	struct stat ours, there;
 
-	return live->map.at && fstat(live->ledger.fd, &ours) == 0 &&
-	       stat(live->ledger.file_name, &there) == 0 &&
+	return fstat(live->ledger.fd, &ours) == 0 && stat(live->ledger.file_name, &there) == 0 &&
 	       (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }

@@ -32,11 +32,6 @@ struct seep_ledger_live;
 SEEP_NODISCARD int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
 					 struct seep_error *err);
 
-/* The same of a ledger in memory: @map begins at a multiple of 64 and stays until the close. */
-SEEP_NODISCARD int seep_ledger_live_open_memory(const void *map, size_t bytes,
-						struct seep_ledger_live **ret_live,
-						struct seep_error *err);
-
 /* Release it with its profile. NULL is a no-op. */
 void seep_ledger_live_close(struct seep_ledger_live *live);
 

@@ -7,7 +7,7 @@
  */
 #include "profile/symbolise.h"
 
-#include "base/idtable.h"
+#include "base/progress.h"
 #include "base/work.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
@@ -43,18 +43,11 @@ struct wanted {
 	size_t count; /* 1 at least */
 };
 
-/* A text of the symbols, and its copy in the profile. */
-struct known_text {
-	const char *from;
-	const char *copy;
-};
-
 struct symboliser {
 	struct seep_profile *profile;
 	struct seep_symbols *symbols;
-	seep_symbolise_progress progress;
-	void *user;
-	struct module *modules; /* by frame.module; 0 = none */
+	struct seep_progress *progress; /* NULL: nobody waits */
+	struct module *modules;		/* by frame.module; 0 = none */
 	bool any_renewed;
 	struct wanted *wanted;
 	size_t wanted_count;
@@ -63,27 +56,7 @@ struct symboliser {
 	size_t name_count;
 	struct seep_profile_stack_entry *expanded; /* one stack */
 	size_t expanded_capacity;
-	struct seep_idtable text_ids;
-	struct known_text *texts;
 };
-
-static const char *copy_text(struct symboliser *s, const char *text)
-{
-	const uint64_t hash = seep_hash_mix(0, (uintptr_t)text);
-	size_t count = s->text_ids.count, at = SEEP_IDTABLE_START;
-	struct known_text *known;
-	uint32_t id;
-
-	if (!text)
-		return NULL;
-	while ((id = seep_idtable_find(&s->text_ids, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (s->texts[id].from == text)
-			return s->texts[id].copy;
-	seep_idtable_add(&s->text_ids, hash, (uint32_t)count);
-	known = SEEP_APPEND(s->texts, count);
-	*known = (struct known_text){ text, seep_profile_strdup(s->profile, text) };
-	return known->copy;
-}
 
 /* Of the call, where the frame is a return. */
 static uint64_t address_of(const struct seep_profile_frame *frame)
@@ -169,11 +142,11 @@ static void look_up(struct symboliser *s, struct wanted *wanted)
 	s->name_count += wanted->count;
 }
 
-static void set_name(struct symboliser *s, struct seep_profile_frame *frame,
+static void set_name(struct seep_profile *profile, struct seep_profile_frame *frame,
 		     const struct seep_symbol_frame *name)
 {
-	frame->function = copy_text(s, name->function);
-	frame->file = copy_text(s, name->file);
+	frame->function = seep_profile_strdup(profile, name->function);
+	frame->file = seep_profile_strdup(profile, name->file);
 	frame->line = name->line;
 }
 
@@ -184,7 +157,7 @@ static void give_names(struct symboliser *s, const struct wanted *wanted)
 	const struct seep_symbol_frame *names = &s->names[wanted->first];
 	struct seep_profile_frame *frame = &profile->frames[wanted->frame];
 
-	set_name(s, frame, &names[wanted->count - 1]);
+	set_name(profile, frame, &names[wanted->count - 1]);
 	profile->inlined[wanted->frame].first = profile->frame_count;
 	profile->inlined[wanted->frame].count = (uint32_t)wanted->count - 1;
 	for (size_t i = 0; i + 1 < wanted->count; i++) {
@@ -192,7 +165,7 @@ static void give_names(struct symboliser *s, const struct wanted *wanted)
 
 		*inlined = profile->frames[wanted->frame];
 		inlined->inlined = true;
-		set_name(s, inlined, &names[i]);
+		set_name(profile, inlined, &names[i]);
 	}
 }
 
@@ -220,7 +193,7 @@ static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t c
 	s->name_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (s->progress && i % PROGRESS_EVERY == 0)
-			s->progress(s->user, (uint64_t)(&wanted[i] - s->wanted), s->wanted_count);
+			seep_progress_step(s->progress, (uint64_t)(&wanted[i] - s->wanted));
 		look_up(s, &wanted[i]);
 	}
 	if (again && !is_more(s, &state->before))
@@ -322,13 +295,12 @@ static int expand_stacks(struct symboliser *s, struct seep_error *err)
 }
 
 int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols, bool missing,
-			   seep_symbolise_progress progress, void *user, struct seep_error *err)
+			   struct seep_progress *progress, struct seep_error *err)
 {
 	struct symboliser s = {
 		.profile = profile,
 		.symbols = symbols,
 		.progress = progress,
-		.user = user,
 		.modules = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*s.modules)),
 	};
 	int r;
@@ -336,6 +308,8 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	seep_symbols_begin(symbols);
 	place_modules(&s);
 	collect(&s, missing);
+	if (progress)
+		progress->total = s.wanted_count;
 	look_up_all(&s, missing);
 	r = expand_stacks(&s, err);
 	if (seep_symbols_trouble(symbols))
@@ -343,8 +317,6 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 					seep_symbols_trouble(symbols));
 	seep_symbols_end(symbols);
 	profile->symbolised = true;
-	seep_idtable_done(&s.text_ids);
-	free(s.texts);
 	free(s.expanded);
 	free(s.names);
 	free(s.wanted);

@@ -6,13 +6,10 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct seep_profile;
+struct seep_progress;
 struct seep_symbols;
-
-/* Called now and then with addresses looked up and all of them. */
-typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all);
 
 /**
  * seep_profile_symbolise - look up frames that were not looked up yet, expand inlined calls
@@ -22,8 +19,7 @@ typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all)
  *            machine's files. Modules that had a problem are looked up as a whole; new answers
  *            replace the old ones only if more of the module's addresses have a name or a line now,
  *            so that nothing is lost. Without it what has names already is left as it is
- * @progress: may be NULL
- * @user:     handed to @progress
+ * @progress: of addresses, started; may be NULL
  *
  * Frames keep their index; of modules by_place, they get their addresses as linked. An address at
  * which calls were inlined becomes several entries of the stacks, innermost first, and a repetition
@@ -36,8 +32,7 @@ typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all)
  */
 SEEP_NODISCARD int seep_profile_symbolise(struct seep_profile *profile,
 					  struct seep_symbols *symbols, bool missing,
-					  seep_symbolise_progress progress, void *user,
-					  struct seep_error *err);
+					  struct seep_progress *progress, struct seep_error *err);
 
 /*
  * Code that a JIT compiler made is in no module, and a perf map may name it. The path of the module

@@ -11,14 +11,11 @@
 #include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { HALF_MADE_AGE_S = 60 };
 
@@ -59,12 +56,14 @@ static void entry_done(struct seep_census_entry *entry)
 	free(entry->exe);
 }
 
-/* @dir: NULL: the name is its path. */
+/* @dir: NULL: the name is its path. @has_sums: figures are asked for. */
 static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledger, const char *dir,
-		       const struct seep_ledger_sums *sums)
+		       bool has_sums)
 {
 	const struct ledger_header *header = &ledger->view.header;
 	const struct ledger_control *control = ledger->control;
+	const struct seep_ledger_sums sums = has_sums ? seep_ledger_sum(ledger)
+						      : (struct seep_ledger_sums){ 0 };
 	const bool has_recorder = seep_ledger_has_recorder(ledger);
 	uint64_t now = seep_clock_ns(CLOCK_REALTIME);
 	uint32_t here_pid = 0;
@@ -84,9 +83,9 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		.is_replaced = life == SEEP_PROCESS_REPLACED,
 		.recorder_pid = LEDGER_GET(control->recorder_pid),
 		.has_recorder = has_recorder,
-		.live_bytes = sums->live_bytes,
-		.allocs = sums->allocs,
-		.frees = sums->frees,
+		.live_bytes = sums.live_bytes,
+		.allocs = sums.allocs,
+		.frees = sums.frees,
 		.created_realtime_ns = header->created_realtime_ns,
 	};
 	/* Of one that has left, or died, the last word is old. */
@@ -146,8 +145,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	struct seep_census_entry *entry;
 	struct seep_ledger_name name;
 	struct seep_error err = { 0 };
-	struct seep_ledger_sums sums = { 0 };
-	struct seep_ledger ledger;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 
 	if (!seep_ledger_name_parse(file_name, &name))
 		return;
@@ -160,9 +158,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 		return;
 	}
 	entry = SEEP_APPEND(census->entries, census->count);
-	if (!taking->tidies)
-		sums = seep_ledger_sum(&ledger);
-	fill_entry(entry, &ledger, taking->dir, &sums);
+	fill_entry(entry, &ledger, taking->dir, !taking->tidies);
 	entry->may_be_reaped = taking->may_be_reaped;
 	if (seep_ledger_is_cut(&ledger)) {
 		entry_done(entry);
@@ -170,29 +166,24 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 		(void)seep_fail(&err, SEEP_ETRUNC, "%s: truncated while it was read", file_name);
 		add_problem(taking, &err);
 	}
-	seep_ledger_close(&ledger);
 }
 
-int seep_census_add(struct seep_census *census, const char *path, struct seep_error *err)
+bool seep_census_add(struct seep_census *census, const char *path)
 {
-	struct seep_ledger_sums sums;
-	struct seep_ledger ledger;
-	int rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, err);
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 
-	if (rc < 0)
-		return rc;
-	sums = seep_ledger_sum(&ledger);
-	fill_entry(SEEP_APPEND(census->entries, census->count), &ledger, NULL, &sums);
-	seep_ledger_close(&ledger);
-	return 0;
+	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
+		return false;
+	fill_entry(SEEP_APPEND(census->entries, census->count), &ledger, NULL, true);
+	return true;
 }
 
 static int take_folder(struct taking *taking, const char *dir, struct seep_error *err)
 {
 	struct stat *st = &taking->taken[taking->taken_count];
 	struct seep_error why = { 0 };
-	int rc = 0;
-	int fd;
+	SEEP_CLOSED int fd = -1;
+	int rc;
 
 	if (seep_ledgerdir_open(dir, false, &fd, &why) < 0) {
 		if (why.code == SEEP_EUNSUPPORTED)
@@ -202,7 +193,7 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 	(void)fstat(fd, st);
 	for (unsigned i = 0; i < taking->taken_count; i++)
 		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)
-			goto out;
+			return 0;
 	taking->taken_count++;
 	if (ledger_is_crowded(st))
 		seep_texts_take(&taking->census->problems,
@@ -214,8 +205,6 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 	taking->other_version_count = 0;
 	rc = seep_folder_each(fd, count_file, taking, err);
 	sum_other_versions(taking);
-out:
-	(void)close(fd);
 	return rc;
 }
 

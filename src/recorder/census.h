@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/texts.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,10 +67,9 @@ SEEP_NODISCARD int seep_census_take(struct seep_census *ret_census, struct seep_
 
 /*
  * Add that of the ledger at @path, wherever it lies, as the last entry. Others move: no entry may be
- * pointed to. Returns 0, or as seep_ledger_open().
+ * pointed to. False: it cannot be read.
  */
-SEEP_NODISCARD int seep_census_add(struct seep_census *census, const char *path,
-				   struct seep_error *err);
+bool seep_census_add(struct seep_census *census, const char *path);
 
 void seep_census_done(struct seep_census *census);
 

@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,7 +104,7 @@ static int name_frames(const struct seep_finish_job *job, struct seep_profile *p
 	if (!*symbols)
 		rc = seep_symbols_new(job->plan->symbols, symbols, err);
 	if (rc == 0)
-		rc = seep_profile_symbolise(profile, *symbols, false, NULL, NULL, err);
+		rc = seep_profile_symbolise(profile, *symbols, false, NULL, err);
 	if (rc == 0 && job->image.gathered.perf_map_fd >= 0)
 		rc = seep_profile_name_generated(profile, job->image.gathered.perf_map_fd, err);
 	return rc;

@@ -10,7 +10,6 @@
 #include "profile/verdict.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { HALF = 8 }; /* of the ends of a long chain so many are kept */
 

@@ -12,7 +12,6 @@
 #include "recorder/outside.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,
@@ -154,7 +153,7 @@ static int name(const struct seep_leak_check_plan *plan, struct seep_profile *pr
 	if (plan->name)
 		return plan->name(plan->user, profile, err);
 	if (seep_symbols_new(plan->symbols, &symbols, NULL) == 0)
-		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL);
+		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL);
 	seep_symbols_free(symbols);
 	return 0;
 }

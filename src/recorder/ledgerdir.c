@@ -61,7 +61,8 @@ static int check_directory(int fd, const char *path, struct seep_error *err)
 
 int seep_ledgerdir_open(const char *path, bool create, int *ret_fd, struct seep_error *err)
 {
-	int fd, rc;
+	SEEP_CLOSED int fd = -1;
+	int rc;
 
 	/* The umask may have taken our own rights to it. */
 	if (create && mkdir(path, 0700) == 0)
@@ -77,20 +78,18 @@ int seep_ledgerdir_open(const char *path, bool create, int *ret_fd, struct seep_
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	rc = check_directory(fd, path, err);
-	if (rc < 0) {
-		(void)close(fd);
+	if (rc < 0)
 		return rc;
-	}
 	*ret_fd = fd;
+	fd = -1;
 	return 0;
 }
 
 struct candidate {
 	char *root; /* whose file system it is */
 	char *path;
-	bool in_memory;
-	bool is_out;	     /* not there, or not to be had */
 	uint64_t room_bytes; /* that one ledger can take */
+	uint64_t rank;	     /* 0: not there, or not to be had; of equal ones the first is better */
 };
 
 /* The runtime lets a ledger take a quarter of a file system, where nobody says how much. */
@@ -105,40 +104,31 @@ static uint64_t room_of(const struct statfs *fs, bool is_said)
 	return is_said || free_bytes < quarter ? free_bytes : quarter;
 }
 
-static void look_at(struct candidate *candidate, bool is_said)
+/* Best is memory that has room, then a disk that has; else the one with most room. */
+static void look_at(struct candidate *candidate, bool is_said, uint64_t wanted_bytes)
 {
 	struct statfs fs;
 
 	candidate->root = seep_path_folder(candidate->path);
-	candidate->is_out = access(candidate->root, W_OK | X_OK) != 0 ||
-			    statfs(candidate->root, &fs) != 0;
-	if (candidate->is_out)
+	if (access(candidate->root, W_OK | X_OK) != 0 || statfs(candidate->root, &fs) != 0)
 		return;
-	candidate->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
 	candidate->room_bytes = room_of(&fs, is_said);
+	if (candidate->room_bytes < wanted_bytes)
+		candidate->rank = candidate->room_bytes + 1;
+	else if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+		candidate->rank = UINT64_MAX;
+	else
+		candidate->rank = UINT64_MAX - 1;
 }
 
-/* Is @later, further down the list, the better one? */
-static bool is_better(const struct candidate *later, const struct candidate *first,
-		      uint64_t wanted_bytes)
+static struct candidate *best_of(struct candidate *candidates)
 {
-	bool later_has = later->room_bytes >= wanted_bytes;
+	struct candidate *best = &candidates[0];
 
-	if (later_has != (first->room_bytes >= wanted_bytes))
-		return later_has;
-	return later_has ? later->in_memory && !first->in_memory
-			 : later->room_bytes > first->room_bytes;
-}
-
-static struct candidate *best_of(struct candidate *candidates, uint64_t wanted_bytes)
-{
-	struct candidate *best = NULL;
-
-	for (unsigned i = 0; i < LEDGER_ROOT_COUNT; i++)
-		if (!candidates[i].is_out &&
-		    (!best || is_better(&candidates[i], best, wanted_bytes)))
+	for (unsigned i = 1; i < LEDGER_ROOT_COUNT; i++)
+		if (candidates[i].rank > best->rank)
 			best = &candidates[i];
-	return best;
+	return best->rank ? best : NULL;
 }
 
 /* Why it is not the usual place, or what it lacks. @problem: of the usual one, or empty. */
@@ -169,12 +159,12 @@ static int choose_usual(uint64_t ledger_bytes, struct seep_ledger_place *place,
 
 	for (unsigned i = 0; i < LEDGER_ROOT_COUNT; i++) {
 		candidates[i].path = seep_ledgerdir_usual(i);
-		look_at(&candidates[i], ledger_bytes != 0);
-		if (!usual && !candidates[i].is_out)
+		look_at(&candidates[i], ledger_bytes != 0, wanted_bytes);
+		if (!usual && candidates[i].rank)
 			usual = &candidates[i];
 	}
 	first.text[0] = usual ? '\0' : first.text[0];
-	while ((chosen = best_of(candidates, wanted_bytes))) {
+	while ((chosen = best_of(candidates))) {
 		struct seep_error problem = { 0 };
 
 		place->was_made = access(chosen->path, F_OK) != 0;
@@ -183,7 +173,7 @@ static int choose_usual(uint64_t ledger_bytes, struct seep_ledger_place *place,
 			break;
 		if (chosen == usual || !first.text[0])
 			first = problem;
-		chosen->is_out = true;
+		chosen->rank = 0;
 	}
 	if (chosen) {
 		place->path = seep_xstrdup(chosen->path);

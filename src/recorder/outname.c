@@ -222,20 +222,9 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 	return rc < 0 ? rc : check_children(path, force, err);
 }
 
-/* @path without its @cut_bytes last ones, as much as leaves room for @suffix, and @suffix. */
-static char *add_suffix(const char *path, size_t cut_bytes, const char *suffix)
-{
-	const char *name = last_name(path);
-	size_t bytes = strlen(name) - cut_bytes;
-
-	if (bytes > NAME_MAX - strlen(suffix))
-		bytes = NAME_MAX - strlen(suffix);
-	return seep_xasprintf("%.*s%s", (int)((size_t)(name - path) + bytes), path, suffix);
-}
-
 char *seep_outname_folder(const char *main_path)
 {
-	return add_suffix(main_path, 0, ".d");
+	return seep_path_with_suffix(main_path, 0, ".d");
 }
 
 char *seep_outname_child(const char *folder, uint32_t pid, const char *exe, unsigned number)
@@ -255,5 +244,6 @@ char *seep_outname_snapshot(const char *path, unsigned number)
 	char suffix[EXE_MAX_BYTES];
 
 	(void)snprintf(suffix, sizeof(suffix), ".%0*u" SUFFIX, SNAPSHOT_DIGITS, number);
-	return add_suffix(path, ends_in_suffix(last_name(path)) ? strlen(SUFFIX) : 0, suffix);
+	return seep_path_with_suffix(path, ends_in_suffix(last_name(path)) ? strlen(SUFFIX) : 0,
+				     suffix);
 }

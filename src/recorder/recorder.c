@@ -109,11 +109,9 @@ static struct seep_finish_job *last_job(struct seep_recorder *recorder, struct s
 /* Not followed: nothing to write, only the ledger to remove. */
 static void drop_image(struct seep_recorder *recorder, struct seep_image *image)
 {
-	const struct seep_session_outcome nothing = { 0 };
-
 	if (!image->keep_ledger)
 		(void)seep_ledger_remove(recorder->plan.ledger_dir_fd, image->file_name);
-	seep_session_close(&recorder->session, image, &nothing);
+	seep_session_close(&recorder->session, image, false, false);
 }
 
 static void hand_over(struct seep_recorder *recorder)
@@ -167,32 +165,31 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 {
 	struct seep_recorder_result *result = recorder->result;
 	struct seep_image *image = job->owner;
-	struct seep_session_outcome outcome = {
-		.recorded = job->recorded,
-		.ledger_kept = job->err.code != 0 || image->keep_ledger,
-	};
+	const bool failed = job->err.code != 0, recorded = job->recorded;
 
-	if (job->err.code != 0) {
+	if (failed) {
 		seep_texts_take(&result->problems, seep_xstrdup(job->err.text));
 		result->unwritten_count++;
 	}
-	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
+	if (job->became_unrecorded && !recorded && !failed)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
 	result->growing_count += image->gathered.growth.growing_count;
 	if (job->keep_profile) {
 		result->profile = job->profile;
-		result->recorded = job->recorded;
-	} else if (job->recorded) {
+		result->recorded = recorded;
+	} else if (recorded) {
 		seep_recorder_add_other(result, job);
 		seep_forked_add(&result->small_forks, &job->forked);
-	} else if (job->err.code == 0 && !job->is_summed) {
-		outcome.small = seep_forked_of(&job->share);
-		seep_forked_add(&outcome.small, &job->forked);
-		seep_forked_add(&result->small_forks, &outcome.small);
+	} else if (!failed && !job->is_summed) {
+		struct seep_profile_forked small = seep_forked_of(&job->share);
+
+		seep_forked_add(&small, &job->forked);
+		seep_forked_add(&result->small_forks, &small);
+		seep_forked_add(&image->forked, &small);
 	}
 	free(job);
-	seep_session_close(&recorder->session, image, &outcome);
+	seep_session_close(&recorder->session, image, recorded, failed || image->keep_ledger);
 }
 
 static void collect_done(struct seep_recorder *recorder)

@@ -216,19 +216,16 @@ static bool has_room(const struct seep_session *session)
  */
 static bool give_name(const struct seep_session *session, const char *unnamed, const char *name)
 {
-	SEEP_CLOSED int fd = openat(session->plan->ledger_dir_fd, unnamed,
-				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct ledger_header header;
-	bool is_due = fd >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
-		      memcmp(header.magic, LEDGER_MAGIC, sizeof(header.magic)) == 0 &&
-		      header.version == LEDGER_VERSION && header.origin == LEDGER_ORIGIN_FORK &&
-		      header.session == session->plan->session &&
-		      (session->is_closing ||
-		       seep_clock_ns(CLOCK_REALTIME) - header.created_realtime_ns >=
-			       LEDGER_FORK_NS);
+	const int dir_fd = session->plan->ledger_dir_fd;
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
+	const struct ledger_header *header = &ledger.view.header;
 
-	return is_due && renameat2(session->plan->ledger_dir_fd, unnamed,
-				   session->plan->ledger_dir_fd, name, RENAME_NOREPLACE) == 0;
+	if (seep_ledger_open(dir_fd, unnamed, SEEP_LEDGER_OURS, &ledger, NULL) < 0 ||
+	    header->origin != LEDGER_ORIGIN_FORK || header->session != session->plan->session)
+		return false;
+	return (session->is_closing ||
+		seep_clock_ns(CLOCK_REALTIME) - header->created_realtime_ns >= LEDGER_FORK_NS) &&
+	       renameat2(dir_fd, unnamed, dir_fd, name, RENAME_NOREPLACE) == 0;
 }
 
 void seep_session_meet(struct seep_session *session, const char *file_name)
@@ -332,23 +329,22 @@ void seep_session_look(struct seep_session *session)
 /* Has process @pid a child that is no image here, as far as can be told? */
 static bool has_unknown_child(struct seep_session *session, uint32_t pid)
 {
-	char name[32], *text, *at, *end;
-	bool found;
+	SEEP_FREED char *text = NULL;
+	char name[32], *at, *end;
 
 	/* Also those that it was given, and those that it had before an exec. */
 	(void)snprintf(name, sizeof(name), "task/%u/children", pid);
 	text = seep_procfs_read(pid, name, NULL);
-	found = !text;
-	for (at = text; !found; at = end) {
+	for (at = text; at; at = end) {
 		const uint32_t child = (uint32_t)strtoul(at, &end, 10);
 		const struct seep_image *image = newest_of(session, child, NULL);
 
 		if (end == at)
-			break;
-		found = child != session->main_pid && (!image || image->state != SEEP_IMAGE_LIVE);
+			return false;
+		if (child != session->main_pid && (!image || image->state != SEEP_IMAGE_LIVE))
+			return true;
 	}
-	free(text);
-	return found;
+	return true;
 }
 
 /* Children of a process that has ended are ours. One that called exec has kept them. */
@@ -420,8 +416,8 @@ struct seep_image *seep_session_next(struct seep_session *session)
 	return NULL;
 }
 
-void seep_session_close(struct seep_session *session, struct seep_image *image,
-			const struct seep_session_outcome *outcome)
+void seep_session_close(struct seep_session *session, struct seep_image *image, bool recorded,
+			bool ledger_kept)
 {
 	struct seep_image *heir = image->parent;
 	struct seep_image **link = &session->images;
@@ -430,18 +426,17 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 		heir = seep_session_main(session);
 	if (heir == image)
 		heir = NULL;
-	if (heir && outcome->recorded && heir->pid != image->pid)
+	if (heir && recorded && heir->pid != image->pid)
 		seep_image_add_child(heir, image->pid);
-	if (heir && !outcome->recorded) {
+	if (heir && !recorded) {
 		seep_forked_add(&heir->forked, &image->forked);
-		seep_forked_add(&heir->forked, &outcome->small);
 		for (size_t i = 0; i < image->child_count; i++)
 			seep_image_add_child(heir, image->children[i]);
 	}
 	for (struct seep_image *other = session->images; other; other = other->next)
 		if (other->parent == image)
 			other->parent = image->parent;
-	if (outcome->ledger_kept)
+	if (ledger_kept)
 		/* Otherwise it would be tried again at every scan. */
 		seep_texts_take(&session->kept, key_of(image->file_name, image->created_ns));
 	while (*link != image)

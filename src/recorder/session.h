@@ -86,16 +86,12 @@ void seep_session_bury_elsewhere(struct seep_session *session);
  */
 struct seep_image *seep_session_next(struct seep_session *session);
 
-/* What became of an image that seep_session_next() gave. */
-struct seep_session_outcome {
-	bool recorded;
-	bool ledger_kept;
-	struct seep_profile_forked small; /* what to add to the parent when it was not */
-};
-
-/* Pass on to the parent what it gets, and release @image. */
-void seep_session_close(struct seep_session *session, struct seep_image *image,
-			const struct seep_session_outcome *outcome);
+/*
+ * An image that seep_session_next() gave was @recorded, or not: then the parent gets what is in
+ * image->forked. Passes on to it what it gets, and releases @image, whose ledger may be kept.
+ */
+void seep_session_close(struct seep_session *session, struct seep_image *image, bool recorded,
+			bool ledger_kept);
 
 /* How many images live, as far as can be told, and are followed or watched for their end. */
 size_t seep_session_live(const struct seep_session *session);

@@ -11,28 +11,24 @@ enum {
 	STATUS_MAX = 255,
 };
 
-void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
-{
-	*w = (struct seep_row_writer){ .db = db, .table = &seep_sql_tables[id] };
-}
-
-static int prepare(struct seep_row_writer *w)
+static int prepare(struct seep_row_writer *w, enum seep_table_id id)
 {
 	SEEP_STRBUF(sql, SQL_BYTES_MAX);
 
-	seep_sql_insert(w->table, &sql);
-	return sqlite3_prepare_v2(w->db, sql.text, -1, &w->statement, NULL);
+	seep_sql_insert(&seep_sql_tables[id], &sql);
+	return sqlite3_prepare_v2(w->db, sql.text, -1, &w->tables[id].insert, NULL);
 }
 
 /* SQLite takes NULL, and a blob of no bytes at NULL, for a value that is not there. */
-static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_column *column,
-		      const void *row)
+static int put_column(struct seep_row_writer *w, enum seep_table_id id, int at, const void *row)
 {
+	const struct seep_sql_column *column = &seep_sql_tables[id].columns[at - 1];
+	sqlite3_stmt *statement = w->tables[id].insert;
 	const void *from = (const char *)row + column->offset;
 	const struct seep_profile_module *module = from;
 	const struct seep_profile_leak_block *block = from;
 	const char *text = "";
-	int64_t number = (int64_t)w->count;
+	int64_t number = (int64_t)w->tables[id].count;
 
 	switch (column->type) {
 	case SEEP_COLUMN_TEXT:
@@ -40,14 +36,14 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 	case SEEP_COLUMN_PASSING:
 		if (*(const char *const *)from || column->type == SEEP_COLUMN_TEXT)
 			text = *(const char *const *)from;
-		return sqlite3_bind_text(w->statement, at, text, -1, SQLITE_STATIC);
+		return sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
 	case SEEP_COLUMN_BUILD_ID:
-		return sqlite3_bind_blob(w->statement, at,
+		return sqlite3_bind_blob(statement, at,
 					 module->build_id_bytes ? module->build_id : NULL,
 					 (int)module->build_id_bytes, SQLITE_STATIC);
 	case SEEP_COLUMN_CONTENTS:
-		return sqlite3_bind_blob(w->statement, at, block->contents,
-					 (int)block->content_bytes, SQLITE_STATIC);
+		return sqlite3_bind_blob(statement, at, block->contents, (int)block->content_bytes,
+					 SQLITE_STATIC);
 	case SEEP_COLUMN_ORDINAL:
 		number++;
 		break;
@@ -57,18 +53,19 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 	case SEEP_COLUMN_COUNT:
 	case SEEP_COLUMN_NUMBER:
 		number = *(const int64_t *)from;
-		w->has_negative |= number < 0 && column->type == SEEP_COLUMN_COUNT;
+		if (number < 0 && column->type == SEEP_COLUMN_COUNT)
+			w->negative = seep_sql_tables[id].name;
 		break;
 	case SEEP_COLUMN_ID:
 	case SEEP_COLUMN_U32:
 		number = *(const uint32_t *)from;
 		if (number == 0 && column->type == SEEP_COLUMN_ID)
-			return sqlite3_bind_null(w->statement, at);
+			return sqlite3_bind_null(statement, at);
 		break;
 	case SEEP_COLUMN_STATUS:
 		number = *(const int *)from;
 		if (number < 0)
-			return sqlite3_bind_null(w->statement, at);
+			return sqlite3_bind_null(statement, at);
 		break;
 	case SEEP_COLUMN_U8:
 		number = *(const uint8_t *)from;
@@ -77,43 +74,32 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 		number = *(const bool *)from;
 		break;
 	}
-	return sqlite3_bind_int64(w->statement, at, number);
+	return sqlite3_bind_int64(statement, at, number);
 }
 
-void seep_row_put(struct seep_row_writer *w, const void *row)
+uint64_t seep_row_put(struct seep_row_writer *w, enum seep_table_id id, const void *row)
 {
-	if (!w->statement && w->rc == SQLITE_OK)
-		w->rc = prepare(w);
-	for (int i = 0; i < w->table->column_count && w->rc == SQLITE_OK; i++)
-		w->rc = put_column(w, i + 1, &w->table->columns[i], row);
+	if (!w->tables[id].insert && w->rc == SQLITE_OK)
+		w->rc = prepare(w, id);
+	for (int i = 1; i <= seep_sql_tables[id].column_count && w->rc == SQLITE_OK; i++)
+		w->rc = put_column(w, id, i, row);
 	if (w->rc == SQLITE_OK) {
-		(void)sqlite3_step(w->statement);
-		w->rc = sqlite3_reset(w->statement);
+		(void)sqlite3_step(w->tables[id].insert);
+		w->rc = sqlite3_reset(w->tables[id].insert);
 	}
-	w->count++;
+	return ++w->tables[id].count;
 }
 
 int seep_row_writer_done(struct seep_row_writer *w, struct seep_error *err)
 {
 	int r = seep_db_fail(w->db, w->rc, err);
 
-	if (r == 0 && w->has_negative)
+	if (r == 0 && w->negative)
 		r = seep_fail(err, SEEP_ELIMIT, "a count or a size in table %s is over 2^63",
-			      w->table->name);
-	(void)sqlite3_finalize(w->statement);
-	w->statement = NULL;
+			      w->negative);
+	for (int id = 0; id < SEEP_TABLE_COUNT; id++)
+		(void)sqlite3_finalize(w->tables[id].insert);
 	return r;
-}
-
-int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, const void *rows, uint32_t count,
-		   struct seep_error *err)
-{
-	struct seep_row_writer w;
-
-	seep_row_writer_init(&w, db, id);
-	for (uint32_t i = 0; i < count; i++)
-		seep_row_put(&w, (const char *)rows + i * seep_sql_tables[id].row_bytes);
-	return seep_row_writer_done(&w, err);
 }
 
 static int table_index(const char *name)

@@ -7,29 +7,25 @@
 
 #include <sqlite3.h>
 
-/* An INSERT that is repeated. Errors stick in rc. */
+/*
+ * The rows of all tables. Zeroed but for db; to be finished by seep_row_writer_done(), whatever
+ * happens. Errors stick in rc.
+ */
 struct seep_row_writer {
 	struct sqlite3 *db;
-	const struct seep_sql_table *table;
-	sqlite3_stmt *statement;
-	uint64_t count;	   /* rows so far */
-	bool has_negative; /* a count that no reader would take */
+	struct {
+		sqlite3_stmt *insert; /* NULL: not used yet */
+		uint64_t count;	      /* rows so far */
+	} tables[SEEP_TABLE_COUNT];
+	const char *negative; /* the table of a count that no reader would take; NULL: none */
 	int rc;
 };
 
-/* @writer must be finished by seep_row_writer_done(), whatever happens. */
-void seep_row_writer_init(struct seep_row_writer *writer, struct sqlite3 *db,
-			  enum seep_table_id id);
-
-/* @row: of the table's struct; its texts must stay until this returns. */
-void seep_row_put(struct seep_row_writer *writer, const void *row);
+/* @row: of the table's struct; its texts must stay until this returns. Returns its number, from 1. */
+uint64_t seep_row_put(struct seep_row_writer *writer, enum seep_table_id id, const void *row);
 
 /* Release; returns 0 or the first error of all rows. */
 SEEP_NODISCARD int seep_row_writer_done(struct seep_row_writer *writer, struct seep_error *err);
-
-/* The same with all rows at once, @count structs of the table. */
-SEEP_NODISCARD int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, const void *rows,
-				  uint32_t count, struct seep_error *err);
 
 /* Which of our tables and columns a file has. */
 struct seep_sql_found {

@@ -37,9 +37,9 @@ static int execute(struct writer *w, const char *sql)
 	return seep_db_fail(w->db, sqlite3_exec(w->db, sql, NULL, NULL, NULL), w->err);
 }
 
-static int write_process(struct writer *w)
+static void write_process(struct seep_row_writer *rows, const struct seep_profile *profile)
 {
-	const struct seep_profile_process *process = &w->profile->process;
+	const struct seep_profile_process *process = &profile->process;
 	const bool by_signal = process->ended == SEEP_ENDED_SIGNAL;
 	const struct seep_process_row row = {
 		.process = *process,
@@ -47,47 +47,36 @@ static int write_process(struct writer *w)
 		.status_code = process->has_status && !by_signal ? process->status_code : -1,
 		.status_signal = process->has_status && by_signal ? process->status_signal : -1,
 		.argv_known = process->argv != NULL,
-		.symbolised = w->profile->symbolised,
+		.symbolised = profile->symbolised,
 		.seep_version = SEEP_VERSION,
-		.growth_after_ns = w->profile->growth_after_ns,
+		.growth_after_ns = profile->growth_after_ns,
 		.schema = SEEP_SCHEMA,
 	};
 
-	return seep_sql_write(w->db, SEEP_TABLE_PROCESS, &row, 1, w->err);
+	(void)seep_row_put(rows, SEEP_TABLE_PROCESS, &row);
+	for (char **argument = process->argv; argument && *argument; argument++)
+		(void)seep_row_put(rows, SEEP_TABLE_ARGV, argument);
 }
 
-static int write_argv(struct writer *w)
+static void write_names(struct seep_row_writer *rows)
 {
-	char **argv = w->profile->process.argv;
-	uint32_t count = 0;
+	for (uint8_t i = 0; i < LEDGER_KIND_COUNT; i++) {
+		const char *name = seep_profile_kind_name(i);
 
-	while (argv && argv[count])
-		count++;
-	return seep_sql_write(w->db, SEEP_TABLE_ARGV, argv, count, w->err);
-}
+		(void)seep_row_put(rows, SEEP_TABLE_KIND, &name);
+	}
+	for (unsigned i = 0; i < SEEP_VERDICT_COUNT; i++) {
+		const struct seep_verdict_row row = { seep_verdict_name(i), seep_verdict_meaning(i),
+						      seep_verdict_is_leak(i) };
 
-static int write_kinds(struct writer *w)
-{
-	const char *names[LEDGER_KIND_COUNT];
-
-	for (uint8_t i = 0; i < LEDGER_KIND_COUNT; i++)
-		names[i] = seep_profile_kind_name(i);
-	return seep_sql_write(w->db, SEEP_TABLE_KIND, names, LEDGER_KIND_COUNT, w->err);
-}
-
-static int write_verdicts(struct writer *w)
-{
-	struct seep_verdict_row rows[SEEP_VERDICT_COUNT];
-
-	for (unsigned i = 0; i < SEEP_VERDICT_COUNT; i++)
-		rows[i] = (struct seep_verdict_row){ seep_verdict_name(i), seep_verdict_meaning(i),
-						     seep_verdict_is_leak(i) };
-	return seep_sql_write(w->db, SEEP_TABLE_VERDICT, rows, SEEP_VERDICT_COUNT, w->err);
+		(void)seep_row_put(rows, SEEP_TABLE_VERDICT, &row);
+	}
 }
 
 /* All that is the same in every recording. There is a page at least for each of its tables. */
 static int begin(struct writer *w, int page_bytes)
 {
+	struct seep_row_writer rows = { .db = w->db };
 	SEEP_STRBUF(sql, SCHEMA_BYTES_MAX);
 	int r;
 
@@ -101,108 +90,71 @@ static int begin(struct writer *w, int page_bytes)
 	r = execute(w, sql.text);
 	if (r == 0)
 		r = execute(w, seep_recording_views_sql);
-	if (r == 0)
-		r = write_kinds(w);
-	return r == 0 ? write_verdicts(w) : r;
-}
-
-static int write_totals(struct writer *w)
-{
-	struct seep_row_writer rows;
-
-	seep_row_writer_init(&rows, w->db, SEEP_TABLE_TOTAL);
-	for (size_t i = 0; i < seep_total_field_count; i++) {
-		const struct seep_total_row row = {
-			seep_total_fields[i].name,
-			seep_total_get(&w->profile->totals, &seep_total_fields[i]),
-		};
-
-		seep_row_put(&rows, &row);
-	}
+	if (r < 0)
+		return r;
+	write_names(&rows);
 	return seep_row_writer_done(&rows, w->err);
 }
 
 /* What is written as it stands in the profile; arguments have an end besides. */
-static int write_places(struct writer *w)
+static void write_places(struct seep_row_writer *rows, const struct seep_profile *profile)
 {
-	int r = 0;
-
-	for (unsigned id = 0; id < SEEP_TABLE_COUNT && r == 0; id++) {
+	for (unsigned id = 0; id < SEEP_TABLE_COUNT; id++) {
 		const struct seep_sql_table *table = &seep_sql_tables[id];
-		const void *items = (const char *)w->profile + table->place;
+		const char *items = (const char *)profile + table->place;
 		uint32_t count = table->rows_max;
 
 		if (!seep_sql_has_place(table) || id == SEEP_TABLE_ARGV)
 			continue;
 		if (!table->place)
-			items = seep_profile_items(w->profile, table->array, &count);
-		r = seep_sql_write(w->db, id, items, count, w->err);
+			items = seep_profile_items(profile, table->array, &count);
+		for (uint32_t i = 0; i < count; i++)
+			(void)seep_row_put(rows, id, items + i * table->row_bytes);
 	}
-	return r;
 }
 
-/* The leak with this index, its blocks and its chain, each to the table of its kind. */
-static void write_leak(const struct seep_profile *p, uint32_t index,
-		       struct seep_row_writer to[static 3])
+static void write_totals(struct seep_row_writer *rows, const struct seep_profile *profile)
 {
-	const struct seep_profile_leak *leak = &p->leaks[index];
+	for (size_t i = 0; i < seep_total_field_count; i++) {
+		const struct seep_total_row row = {
+			seep_total_fields[i].name,
+			seep_total_get(&profile->totals, &seep_total_fields[i]),
+		};
+
+		(void)seep_row_put(rows, SEEP_TABLE_TOTAL, &row);
+	}
+}
+
+/* With its blocks and its chain. */
+static void write_leak(struct seep_row_writer *rows, const struct seep_profile *profile,
+		       const struct seep_profile_leak *leak)
+{
 	const struct seep_leak_row row = {
 		.leak = *leak,
-		.context = leak->context ? p->contexts[leak->context - 1].id : 0,
+		.context = leak->context ? profile->contexts[leak->context - 1].id : 0,
 	};
+	const uint32_t id = (uint32_t)seep_row_put(rows, SEEP_TABLE_LEAK, &row);
 
-	seep_row_put(&to[0], &row);
 	for (uint32_t i = 0; i < leak->block_list_count; i++)
-		seep_row_put(&to[1],
-			     &(struct seep_leak_block_row){ index + 1, i, leak->block_list[i] });
+		(void)seep_row_put(rows, SEEP_TABLE_LEAK_BLOCK,
+				   &(struct seep_leak_block_row){ id, i, leak->block_list[i] });
 	for (uint32_t i = 0; i < leak->chain_count; i++)
-		seep_row_put(&to[2], &(struct seep_leak_link_row){ index + 1, i, leak->chain[i] });
-}
-
-static int write_leaks(struct writer *w)
-{
-	static const enum seep_table_id tables[] = { SEEP_TABLE_LEAK, SEEP_TABLE_LEAK_BLOCK,
-						     SEEP_TABLE_LEAK_LINK };
-	struct seep_row_writer to[3];
-	int r = 0;
-
-	for (int i = 0; i < 3; i++)
-		seep_row_writer_init(&to[i], w->db, tables[i]);
-	for (uint32_t i = 0; i < w->profile->leak_count; i++)
-		write_leak(w->profile, i, to);
-	for (int i = 0; i < 3; i++) {
-		const int failed = seep_row_writer_done(&to[i], r < 0 ? NULL : w->err);
-
-		r = r < 0 ? r : failed;
-	}
-	return r;
-}
-
-static int write_growth(struct writer *w)
-{
-	struct seep_row_writer rows;
-
-	seep_row_writer_init(&rows, w->db, SEEP_TABLE_GROWTH);
-	for (uint32_t i = 0; i < w->profile->context_count; i++) {
-		const struct seep_profile_context *context = &w->profile->contexts[i];
-
-		if (context->growth)
-			seep_row_put(&rows,
-				     &(struct seep_growth_row){ context->id, *context->growth });
-	}
-	return seep_row_writer_done(&rows, w->err);
+		(void)seep_row_put(rows, SEEP_TABLE_LEAK_LINK,
+				   &(struct seep_leak_link_row){ id, i, leak->chain[i] });
 }
 
 static int write_rows(struct writer *w)
 {
-	static int (*const steps[])(struct writer *) = {
-		write_process, write_argv, write_places, write_totals, write_leaks, write_growth,
-	};
-	int r = 0;
+	const struct seep_profile *profile = w->profile;
+	struct seep_row_writer rows = { .db = w->db };
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
-		r = steps[i](w);
-	return r == 0 ? seep_recording_write_stacks(w->db, w->profile, w->err) : r;
+	write_process(&rows, profile);
+	write_places(&rows, profile);
+	write_totals(&rows, profile);
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		write_leak(&rows, profile, &profile->leaks[i]);
+	seep_recording_write_stacks(&rows, profile);
+	return seep_row_writer_done(&rows, w->err);
 }
 
 static int open_database(struct writer *w, const char *path)

@@ -9,7 +9,6 @@
 #include "recording/recording_write_stacks.h"
 
 #include "base/xalloc.h"
-#include "recording/recording_rows.h"
 
 #include <stdlib.h>
 
@@ -40,77 +39,36 @@ struct tree {
 	uint32_t *cuts; /* where later stacks leave the present one */
 	char *text;
 	size_t text_capacity;
-	struct seep_row_writer rows;
+	struct seep_row_writer *rows;
 };
 
-/* What @stack has at @depth from the root, as a number; 0 = it is over. */
-static uint64_t key_at(const struct stack *stack, uint32_t depth)
+static uint64_t key_of(const struct seep_profile_stack_entry *entry)
 {
-	const struct seep_profile_stack_entry *entry;
-
-	if (depth >= stack->count)
-		return 0;
-	entry = &stack->entries[stack->count - 1 - depth];
-	return ((uint64_t)entry->repeats << 40 | (uint64_t)entry->period << 32 | entry->frame) + 1;
+	return (uint64_t)entry->repeats << 40 | (uint64_t)entry->period << 32 | entry->frame;
 }
 
-static void swap(struct stack *a, struct stack *b)
+/* How many entries from the root on both stacks have. */
+static uint32_t shared_by(const struct stack *a, const struct stack *b)
 {
-	const struct stack held = *a;
+	const struct seep_profile_stack_entry *x = a->entries + a->count,
+					      *y = b->entries + b->count;
 
-	*a = *b;
-	*b = held;
-}
-
-/* Those before the middle one's key come first, then its equals. Returns how many of each. */
-static void part(struct stack *stacks, uint32_t count, uint32_t depth, uint32_t *ret_less,
-		 uint32_t *ret_equal)
-{
-	const uint64_t pivot = key_at(&stacks[count / 2], depth);
-	uint32_t less = 0, at = 0, more = count;
-
-	while (at < more) {
-		uint64_t key = key_at(&stacks[at], depth);
-
-		if (key < pivot)
-			swap(&stacks[less++], &stacks[at++]);
-		else if (key > pivot)
-			swap(&stacks[--more], &stacks[at]);
-		else
-			at++;
+	while (x > a->entries && y > b->entries && key_of(x - 1) == key_of(y - 1)) {
+		x--;
+		y--;
 	}
-	*ret_less = less;
-	*ret_equal = more - less;
+	return (uint32_t)(a->entries + a->count - x);
 }
 
-/*
- * Multikey quicksort (Bentley and Sedgewick, 1997): stacks that are equal so far are compared from
- * there on. The largest part is left to the loop, so that the calls nest log2(count) deep at most.
- */
-static void sort(struct stack *stacks, uint32_t count, uint32_t depth)
+/* One that is over comes first. */
+static int from_the_root(const void *left, const void *right)
 {
-	while (count > 1) {
-		struct {
-			uint32_t first, count, depth;
-		} parts[3] = { { .depth = depth }, { .depth = depth + 1 }, { .depth = depth } };
-		int largest = 0;
+	const struct stack *a = left, *b = right;
+	const uint32_t depth = shared_by(a, b);
+	const uint64_t x = depth < a->count ? key_of(&a->entries[a->count - 1 - depth]) + 1 : 0;
+	const uint64_t y = depth < b->count ? key_of(&b->entries[b->count - 1 - depth]) + 1 : 0;
 
-		part(stacks, count, depth, &parts[0].count, &parts[1].count);
-		parts[1].first = parts[0].count;
-		parts[2].first = parts[0].count + parts[1].count;
-		parts[2].count = count - parts[2].first;
-		if (key_at(&stacks[parts[1].first], depth) == 0)
-			parts[1].count = 0;
-		for (int i = 1; i < 3; i++)
-			if (parts[i].count > parts[largest].count)
-				largest = i;
-		for (int i = 0; i < 3; i++)
-			if (i != largest)
-				sort(stacks + parts[i].first, parts[i].count, parts[i].depth);
-		stacks += parts[largest].first;
-		count = parts[largest].count;
-		depth = parts[largest].depth;
-	}
+	return (x > y) - (x < y);
 }
 
 static void order_stacks(struct tree *tree)
@@ -121,14 +79,9 @@ static void order_stacks(struct tree *tree)
 		tree->stacks[i] = (struct stack){ .entries = tree->profile->contexts[i].stack,
 						  .count = tree->profile->contexts[i].stack_count,
 						  .context = i };
-	sort(tree->stacks, count, 0);
-	for (uint32_t i = 1; i < count; i++) {
-		struct stack *stack = &tree->stacks[i];
-
-		while (stack->shared < stack->count &&
-		       key_at(stack, stack->shared) == key_at(&stack[-1], stack->shared))
-			stack->shared++;
-	}
+	qsort(tree->stacks, count, sizeof(*tree->stacks), from_the_root);
+	for (uint32_t i = 1; i < count; i++)
+		tree->stacks[i].shared = shared_by(&tree->stacks[i], &tree->stacks[i - 1]);
 }
 
 static char *add_number(char *at, uint32_t number)
@@ -174,7 +127,7 @@ static void write_segment(struct tree *tree, const struct stack *stack, uint32_t
 {
 	struct step last = { 0, 0 };
 	struct seep_segment_row row;
-	uint32_t count;
+	uint32_t count, id;
 
 	if (tree->path_count)
 		last = tree->path[tree->path_count - 1];
@@ -187,9 +140,8 @@ static void write_segment(struct tree *tree, const struct stack *stack, uint32_t
 	row.parent = last.segment;
 	row.frames = tree->text;
 	frames_text(stack->entries + (stack->count - end), count, tree->text);
-	seep_row_put(&tree->rows, &row);
-	*SEEP_APPEND(tree->path, tree->path_count) = (struct step){ (uint32_t)tree->rows.count,
-								    end };
+	id = (uint32_t)seep_row_put(tree->rows, SEEP_TABLE_SEGMENT, &row);
+	*SEEP_APPEND(tree->path, tree->path_count) = (struct step){ id, end };
 }
 
 /* From the innermost on: where the stack ends, and where those after it leave what is new in it. */
@@ -225,65 +177,45 @@ static void write_stack(struct tree *tree, uint32_t index)
 							: 0;
 }
 
-static int write_segments(struct sqlite3 *db, const struct seep_profile *profile, uint32_t *leaves,
-			  struct seep_error *err)
+static void write_segments(struct seep_row_writer *rows, const struct seep_profile *profile,
+			   uint32_t *leaves)
 {
-	struct tree tree = { .profile = profile, .leaves = leaves };
+	struct tree tree = { .profile = profile, .leaves = leaves, .rows = rows };
 
 	tree.stacks = seep_xcalloc(profile->context_count, sizeof(*tree.stacks));
 	order_stacks(&tree);
-	seep_row_writer_init(&tree.rows, db, SEEP_TABLE_SEGMENT);
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		write_stack(&tree, i);
 	free(tree.stacks);
 	free(tree.path);
 	free(tree.cuts);
 	free(tree.text);
-	return seep_row_writer_done(&tree.rows, err);
 }
 
-static int write_contexts(struct sqlite3 *db, const struct seep_profile *profile,
-			  const uint32_t *leaves, struct seep_error *err)
+/* With its innermost segment; 0 = none. */
+static void write_context(struct seep_row_writer *rows, const struct seep_profile_context *context,
+			  uint32_t leaf)
 {
-	struct seep_row_writer rows;
+	const struct seep_context_row row = {
+		.context = *context,
+		.frame = leaf ? context->stack[0].frame + 1 : 0,
+		.leaf = leaf,
+	};
 
-	seep_row_writer_init(&rows, db, SEEP_TABLE_CONTEXT);
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *context = &profile->contexts[i];
-		const struct seep_context_row row = {
-			.context = *context,
-			.frame = leaves[i] ? context->stack[0].frame + 1 : 0,
-			.leaf = leaves[i],
-		};
-
-		seep_row_put(&rows, &row);
-	}
-	return seep_row_writer_done(&rows, err);
+	(void)seep_row_put(rows, SEEP_TABLE_CONTEXT, &row);
+	for (uint32_t e = 0; e < context->epoch_count; e++)
+		(void)seep_row_put(rows, SEEP_TABLE_EPOCH,
+				   &(struct seep_epoch_row){ context->id, context->epochs[e] });
+	if (context->growth)
+		(void)seep_row_put(rows, SEEP_TABLE_GROWTH,
+				   &(struct seep_growth_row){ context->id, *context->growth });
 }
 
-static int write_epochs(struct sqlite3 *db, const struct seep_profile *profile,
-			struct seep_error *err)
-{
-	struct seep_row_writer rows;
-
-	seep_row_writer_init(&rows, db, SEEP_TABLE_EPOCH);
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *context = &profile->contexts[i];
-
-		for (uint32_t e = 0; e < context->epoch_count; e++)
-			seep_row_put(&rows,
-				     &(struct seep_epoch_row){ context->id, context->epochs[e] });
-	}
-	return seep_row_writer_done(&rows, err);
-}
-
-int seep_recording_write_stacks(struct sqlite3 *db, const struct seep_profile *profile,
-				struct seep_error *err)
+void seep_recording_write_stacks(struct seep_row_writer *rows, const struct seep_profile *profile)
 {
 	SEEP_FREED uint32_t *leaves = seep_xcalloc(profile->context_count, sizeof(*leaves));
-	int r = write_segments(db, profile, leaves, err);
 
-	if (r == 0)
-		r = write_contexts(db, profile, leaves, err);
-	return r == 0 ? write_epochs(db, profile, err) : r;
+	write_segments(rows, profile, leaves);
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		write_context(rows, &profile->contexts[i], leaves[i]);
 }

@@ -3,14 +3,9 @@
 #ifndef SEEP_RECORDING_RECORDING_WRITE_STACKS_H
 #define SEEP_RECORDING_RECORDING_WRITE_STACKS_H
 
-#include "base/error.h"
+#include "recording/recording_rows.h"
 
-struct seep_profile;
-struct sqlite3;
-
-/* Segments, contexts and epochs. Errors as for seep_recording_write(). */
-SEEP_NODISCARD int seep_recording_write_stacks(struct sqlite3 *db,
-					       const struct seep_profile *profile,
-					       struct seep_error *err);
+/* Segments, contexts, and what was seen of each in its epochs and in time. */
+void seep_recording_write_stacks(struct seep_row_writer *rows, const struct seep_profile *profile);
 
 #endif

@@ -15,10 +15,13 @@
 #include "profile/total_fields.h"
 #include "recording/recording.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { LEDGER_BYTES_MAX = 1 << 20, WORD = 8 };
 
@@ -225,13 +228,21 @@ static void load_memory(const uint8_t *map, size_t size, bool live)
 }
 
 /* Between two readings anything may change. */
-static void refresh(uint8_t *map, size_t size, uint64_t choice)
+static void refresh(const uint8_t *bytes, size_t size, uint64_t choice)
 {
 	struct fuzz_random random = { choice };
 	struct seep_ledger_live *live = NULL;
+	uint8_t *map;
+	int fd;
 
-	if (seep_ledger_live_open_memory(map, size, &live, NULL) != 0)
+	fuzz_write_file(bytes, size);
+	if (seep_ledger_live_open(fuzz_path, &live, NULL) != 0)
 		return;
+	fd = open(fuzz_path, O_RDWR | O_CLOEXEC);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		abort();
+	(void)close(fd);
 	for (int i = 0; i < 3; i++) {
 		change_item(&random, map, size);
 		change_word(&random, map, 2 * (size_t)LEDGER_PAGE_BYTES,
@@ -241,6 +252,7 @@ static void refresh(uint8_t *map, size_t size, uint64_t choice)
 		check(seep_ledger_live_profile(live));
 	}
 	seep_ledger_live_close(live);
+	(void)munmap(map, size);
 }
 
 static void load_while_written(uint8_t *map, size_t size, uint64_t choice)

@@ -8,6 +8,7 @@
 #define SEEP_TESTS_LEDGER_BUILD_H
 
 #include "ledger/ledger.h"
+#include "profile/ledger_live.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #define BUILD_UNUSED __attribute__((unused))
 
 struct built_ledger {
+	int fd; /* of memory */
 	unsigned char *map;
 	uint64_t bytes;
 	struct ledger_header *header;
@@ -200,8 +202,10 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 		   sizes->nodes * sizeof(struct ledger_node) +
 		   sizes->modules * sizeof(struct ledger_module) + sizes->strings +
 		   sizes->marks * sizeof(struct ledger_mark);
-	b->map = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	b->fd = memfd_create("ledger", MFD_CLOEXEC);
+	if (ftruncate(b->fd, (off_t)b->bytes) != 0)
+		abort();
+	b->map = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, b->fd, 0);
 	assert(b->map != MAP_FAILED);
 	b->header = (void *)b->map;
 	b->control = (void *)(b->map + 4096);
@@ -246,6 +250,17 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 static BUILD_UNUSED void built_done(struct built_ledger *b)
 {
 	(void)munmap(b->map, b->bytes);
+	(void)close(b->fd);
+}
+
+/* seep_ledger_live_open() of it. */
+static BUILD_UNUSED int built_open_live(const struct built_ledger *b,
+					struct seep_ledger_live **ret_live, struct seep_error *err)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
+	return seep_ledger_live_open(path, ret_live, err);
 }
 
 /* The first @bytes of it into a file. */

@@ -92,7 +92,7 @@ static int teardown(void **state)
 
 static void add_names(struct seep_profile *p)
 {
-	assert_int_equal(seep_profile_symbolise(p, symbols, false, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(p, symbols, false, NULL, NULL), 0);
 }
 
 static const struct seep_profile_frame *frame_at(const struct seep_profile *p, uint32_t i)
@@ -190,7 +190,7 @@ PROFILE_NAMES_TEST(names_are_added_to_a_profile_that_is_refreshed)
 	built_init(&ledger, &built_small);
 	(void)built_module(&ledger, "/proc/self/exe", 0);
 	(void)add_context(&ledger, address, 0);
-	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
+	assert_int_equal(built_open_live(&ledger, &live, NULL), 0);
 	p = seep_ledger_live_profile(live);
 	add_names(p);
 	assert_int_equal(p->contexts[0].stack_count, 3);
@@ -224,7 +224,7 @@ PROFILE_NAMES_TEST(leaks_stay_with_their_contexts_through_names_and_refreshes)
 	(void)built_module(&ledger, "/proc/self/exe", 0);
 	(void)add_context(&ledger, 1, 0);
 	(void)add_context(&ledger, address, 0);
-	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
+	assert_int_equal(built_open_live(&ledger, &live, NULL), 0);
 	p = seep_ledger_live_profile(live);
 	leak = seep_profile_add(p, SEEP_ARRAY_LEAKS);
 	leak->context = 2;

@@ -314,7 +314,7 @@ static struct seep_ledger_live *open_live(const struct built_ledger *of)
 	struct seep_ledger_live *live = NULL;
 	struct seep_error err = { 0 };
 
-	if (seep_ledger_live_open_memory(of->map, of->bytes, &live, &err) != 0)
+	if (built_open_live(of, &live, &err) != 0)
 		fail_msg("%s", err.text);
 	return live;
 }
@@ -381,8 +381,7 @@ TEST(what_is_no_ledger_is_refused)
 	assert_int_equal(seep_ledger_live_open("/nonexistent", &live, NULL), -SEEP_ENOTFOUND);
 	start();
 	ledger.header->magic[0] = 'x';
-	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL),
-			 -SEEP_ECORRUPT);
+	assert_int_equal(built_open_live(&ledger, &live, NULL), -SEEP_ECORRUPT);
 	built_done(&ledger);
 }
 

@@ -3,6 +3,7 @@
 #include "ledger_fake.h"
 #include "unit.h"
 #include "recorder/ledgerdir.h"
+#include "profile/ledger_figure.h"
 #include "recorder/session.h"
 
 #include <errno.h>
@@ -88,18 +89,15 @@ static struct seep_image *next(void)
 
 static void close_small(struct seep_image *image, uint64_t allocs)
 {
-	const struct seep_session_outcome outcome = {
-		.small = { .processes = 1, .allocs = allocs },
-	};
+	const struct seep_profile_forked own = { .processes = 1, .allocs = allocs };
 
-	seep_session_close(&session, image, &outcome);
+	seep_forked_add(&image->forked, &own);
+	seep_session_close(&session, image, false, false);
 }
 
 static void close_recorded(struct seep_image *image)
 {
-	const struct seep_session_outcome outcome = { .recorded = true };
-
-	seep_session_close(&session, image, &outcome);
+	seep_session_close(&session, image, true, false);
 }
 
 #define SESSION_TEST(name) TEST_WITH(set_up, name, tear_down)
