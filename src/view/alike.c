@@ -12,7 +12,7 @@
 #include "profile/kind_name.h"
 #include "view/frame_text.h"
 
-enum { VIA, CALLER, LAST_CALLER = 8, INNER_VIA, LAST_VIA = 16, THREAD, OFFSET, KIND, STEPS };
+enum { VIA, CALLER, LAST_CALLER = 8, INNER_VIA, LAST_VIA = 16, THREAD, OFFSET, INNER, KIND, STEPS };
 
 /* Of rows that read alike. */
 struct likes {
@@ -54,9 +54,12 @@ static char *detail_of(const struct seep_row *row, unsigned step)
 		return caller_of(row, part, step);
 	if (step == THREAD && context->thread != NULL)
 		return seep_xasprintf(", thread %s", context->thread);
-	if (step == OFFSET)
+	if (step == OFFSET || step == INNER) {
+		const uint32_t at = step == OFFSET ? part.first : 0;
+
 		return seep_xasprintf(", at 0x%" PRIx64,
-				      profile->frames[context->stack[part.first].frame].address);
+				      profile->frames[context->stack[at].frame].address);
+	}
 	if (step == KIND)
 		return seep_xasprintf(", by %s", seep_profile_kind_name(context->kind));
 	inner = step == VIA ? 1 : step - LAST_CALLER + 1;
