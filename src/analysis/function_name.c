@@ -539,9 +539,12 @@ bool seep_function_is_allocator(const char *function)
 bool seep_function_says_alloc(const char *function)
 {
 	const struct seep_name_part name = seep_function_name(function);
-	const char *end = name.text + name.bytes, *at = strcasestr(name.text, "malloc");
+	const char *end = name.text + name.bytes, *at = strcasestr(name.text, "alloc");
 
-	return (at != NULL && at < end) ||
+	/* zmalloc_usable, sqlite3_realloc64 */
+	return (at != NULL && at > name.text && at < end &&
+		(strchr("mMcC", at[-1]) != NULL ||
+		 (at - name.text > 1 && strncasecmp(at - 2, "re", 2) == 0))) ||
 	       (name.bytes > 5 && strncasecmp(end - 5, "alloc", 5) == 0 &&
 		(name.bytes < 7 || strncasecmp(end - 7, "dealloc", 7) != 0));
 }

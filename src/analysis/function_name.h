@@ -57,7 +57,7 @@ bool seep_function_is_shim(const char *function);
 /* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */
 bool seep_function_is_allocator(const char *function);
 
-/* Whether its name ends in "alloc" or has "malloc" in it: co_alloc, mallocWithAlarm... */
+/* Whether its name ends in "alloc", or has "malloc" or "realloc" in it: zmalloc_usable... */
 bool seep_function_says_alloc(const char *function);
 
 /* Whether @function comes before main or a thread's function: _start, start_thread, clone... */

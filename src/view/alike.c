@@ -12,7 +12,7 @@
 #include "profile/kind_name.h"
 #include "view/frame_text.h"
 
-enum { VIA, CALLER, LAST_CALLER = 8, INNER_VIA, LAST_VIA = 16, THREAD, OFFSET, INNER, KIND, STEPS };
+enum { VIA, CALLER, LAST_CALLER = 8, LAST_VIA = 16, THREAD, OFFSET, INNERMOST = 26, KIND, STEPS };
 
 /* Of rows that read alike. */
 struct likes {
@@ -54,12 +54,10 @@ static char *detail_of(const struct seep_row *row, unsigned step)
 		return caller_of(row, part, step);
 	if (step == THREAD && context->thread != NULL)
 		return seep_xasprintf(", thread %s", context->thread);
-	if (step == OFFSET || step == INNER) {
-		const uint32_t at = step == OFFSET ? part.first : 0;
-
-		return seep_xasprintf(", at 0x%" PRIx64,
-				      profile->frames[context->stack[at].frame].address);
-	}
+	if (step >= OFFSET && step <= INNERMOST && part.first + OFFSET >= step)
+		return seep_xasprintf(
+			", at 0x%" PRIx64,
+			profile->frames[context->stack[part.first + OFFSET - step].frame].address);
 	if (step == KIND)
 		return seep_xasprintf(", by %s", seep_profile_kind_name(context->kind));
 	inner = step == VIA ? 1 : step - LAST_CALLER + 1;

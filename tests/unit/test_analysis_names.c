@@ -270,7 +270,9 @@ TEST(allocators_are_those_that_everybody_knows)
 	assert_true(seep_function_says_alloc("co_alloc"));
 	assert_true(seep_function_says_alloc("app::Arena::alloc(unsigned long)"));
 	assert_true(seep_function_says_alloc("PyObject_Malloc"));
-	assert_true(seep_function_says_alloc("mallocWithAlarm"));
+	assert_true(seep_function_says_alloc("sqlite3_realloc64"));
+	assert_true(seep_function_says_alloc("mem_malloc_page"));
+	assert_false(seep_function_says_alloc("dealloc_page"));
 	assert_false(seep_function_says_alloc("alloc_table"));
 	assert_false(seep_function_says_alloc("app::load(app::alloc)"));
 }
