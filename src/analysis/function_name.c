@@ -230,7 +230,9 @@ static struct seep_name_part named_type(const char *type, const char *end)
 				break;
 			at = more;
 		} else {
-			at = strchr("<({", *at) ? skip_bracket(at) : at + 1;
+			at = is_operator(type, at) ? skip_operator(at)
+			     : strchr("<({", *at)  ? skip_bracket(at)
+						   : at + 1;
 		}
 	}
 	if (at >= end || at == type || *at == '*' || seep_begins_with(at, " (*") ||
@@ -353,6 +355,7 @@ static const struct {
 	{ "std::__cxx11::", "std::" },
 	{ "(anonymous namespace)", "(anon)" },
 	{ " >", ">" },
+	{ "}::operator()() const::{", "}::{" },
 	{ "basic_string<char>", "string" },
 	{ "basic_string_view<char>", "string_view" },
 };

@@ -99,6 +99,11 @@ static const struct {
 	  "boost::asio::detail::binder2<boost::asio::detail::write_op<tcp<ip>, all, "
 	  "app::S::write(int)::{lambda()#1}>, error, int>::operator()",
 	  "app::S::write(int)::{lambda()#1}" },
+	{ "boost::asio::detail::wait_handler<main::{lambda()#2}::operator()() const::{lambda(int)#1}, "
+	  "any>::do_complete(void*)",
+	  "boost::asio::detail::wait_handler<main::{lambda()#2}::operator()() const::{lambda(int)#1}, "
+	  "any>::do_complete",
+	  "main::{lambda()#2}::{lambda(int)#1}" },
 	{ "QtPrivate::QFunctorSlotObject<main::{lambda()#2}, 0, QtPrivate::List<>, void>::impl(int)",
 	  "QtPrivate::QFunctorSlotObject<main::{lambda()#2}, 0, QtPrivate::List<>, void>::impl",
 	  "main::{lambda()#2}" },
