@@ -167,6 +167,18 @@ static const char *const library_prefixes[] = {
 	"__rdl_",  "__rg_",	  "__rust_",	   NULL,
 };
 
+static const char *const compiled_in[] = {
+	"boost::",  "boost_asio_", "google::protobuf::",
+	"absl::",   "QtPrivate::", "QtSharedPointer::",
+	"QHash<",   "QList<",	   "QMap<",
+	"QVector<", NULL,
+};
+
+bool seep_function_is_compiled_in(const char *function)
+{
+	return seep_begins_among(seep_function_name(function).text, compiled_in);
+}
+
 /* What calls or holds a callable, and which of its template arguments that is. */
 static const struct {
 	const char *name;
@@ -218,11 +230,13 @@ static struct seep_name_part named_type(const char *type, const char *end)
 				break;
 			at = more;
 		} else {
-			at = strchr("<({", *at) ? skip_bracket(at) : at + 1;
+			at = is_operator(type, at) ? skip_operator(at)
+			     : strchr("<({", *at)  ? skip_bracket(at)
+						   : at + 1;
 		}
 	}
 	if (at >= end || at == type || *at == '*' || seep_begins_with(at, " (*") ||
-	    seep_begins_among(type, library_prefixes))
+	    seep_begins_among(type, library_prefixes) || seep_begins_among(type, compiled_in))
 		return (struct seep_name_part){ 0 };
 	if (seep_begins_with(at, " (") && memmem(at, (size_t)(skip_bracket(at + 1) - at), "*)", 2))
 		return (struct seep_name_part){ 0 }; /* T (T::*)(int) */
@@ -249,13 +263,30 @@ static bool find_callable(const char *at, const char *end, struct seep_name_part
 	return ret->bytes > 0;
 }
 
+static const char *const call_members[] = { "::_M_invoke",   "::_M_run", "::operator()",
+					    "::do_complete", "::impl",	 NULL };
+
+/* "boost::asio::detail::binder1<app::run()::{lambda(int)#1}, int>::operator()", however deep. */
+static bool find_lambda_argument(struct seep_name_part name, struct seep_name_part *ret)
+{
+	const char *open = name.text + strcspn(name.text, "<"), *end = skip_bracket(open);
+	const char *at = memmem(open, (size_t)(end - open), "{lambda", 7);
+	long depth = 0;
+
+	if (at == NULL || !seep_begins_among(end, call_members))
+		return false;
+	for (; at > open + 1 && (depth > 0 || (at[-1] != '<' && at[-1] != ' ')); at--)
+		depth += (at[-1] == ')' || at[-1] == '>') - (at[-1] == '(' || at[-1] == '<');
+	*ret = named_type(at, end);
+	return ret->bytes > 0;
+}
+
 /* Behind the arguments of what holds a callable: what it does is to call it. */
 static bool is_call(const struct seep_name_part *name)
 {
-	static const char *const members[] = { "::_M_invoke", "::_M_run", "::operator()", NULL };
 	const char *at = skip_bracket(name->text + strcspn(name->text, "<"));
 
-	return at >= name->text + name->bytes || seep_begins_among(at, members);
+	return at >= name->text + name->bytes || seep_begins_among(at, call_members);
 }
 
 /* "<app::f::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}" */
@@ -281,7 +312,7 @@ static bool find_closure(const struct seep_name_part *name, struct seep_name_par
 static bool callable_of(struct seep_name_part name, struct seep_name_part *ret)
 {
 	return (find_callable(name.text, name.text + name.bytes, ret) && is_call(&name)) ||
-	       find_closure(&name, ret);
+	       find_lambda_argument(name, ret) || find_closure(&name, ret);
 }
 
 bool seep_function_is_invoker(const char *function)
@@ -301,30 +332,20 @@ bool seep_function_is_shim(const char *function)
 	return seep_begins_among(function, prefixes);
 }
 
-/* Template arguments that are what they always are. */
-static const char *const default_arguments[] = {
-	"std::allocator<", "std::char_traits<", "std::less<",
-	"std::hash<",	   "std::equal_to<",	"std::default_delete<",
-};
-
 /* At ", std::allocator<…>": how many bytes to leave out, with a space before the closing '>'. */
 static size_t default_argument_at(const char *at, const char *end)
 {
-	const char *name = at + 2;
+	/* What they always are. */
+	static const char *const defaults[] = {
+		"std::allocator<", "std::char_traits<",	   "std::less<", "std::hash<",
+		"std::equal_to<",  "std::default_delete<", NULL,
+	};
+	const char *after;
 
-	if (end - at < 2 || at[0] != ',' || at[1] != ' ')
+	if (end - at < 2 || at[0] != ',' || at[1] != ' ' || !seep_begins_among(at + 2, defaults))
 		return 0;
-	for (size_t i = 0; i < sizeof(default_arguments) / sizeof(default_arguments[0]); i++) {
-		const size_t bytes = strlen(default_arguments[i]);
-
-		if ((size_t)(end - name) > bytes &&
-		    memcmp(name, default_arguments[i], bytes) == 0) {
-			const char *after = skip_bracket(name + bytes - 1);
-
-			return after < end ? (size_t)(after - at) : (size_t)(end - at);
-		}
-	}
-	return 0;
+	after = skip_bracket(at + strcspn(at, "<"));
+	return (size_t)((after < end ? after : end) - at);
 }
 
 static const struct {
@@ -334,6 +355,7 @@ static const struct {
 	{ "std::__cxx11::", "std::" },
 	{ "(anonymous namespace)", "(anon)" },
 	{ " >", ">" },
+	{ "}::operator()() const::{", "}::{" },
 	{ "basic_string<char>", "string" },
 	{ "basic_string_view<char>", "string_view" },
 };
@@ -354,47 +376,31 @@ static void replace_all(char *text, const char *from, const char *to)
 	*out = '\0';
 }
 
-/* Where the lambda or closure begins that @text ends with at @end. */
-static char *find_lambda(char *text, char *end)
+/* "{lambda:37(char)#1}": the line tells it from others. */
+static void shorten_lines(char *text)
 {
-	static const char *const marks[] = { "{lambda", "{{closure", "{closure", NULL };
-	char *at = end;
-	long depth = 1;
+	while ((text = strstr(text, "{lambda:")) != NULL) {
+		const char *end = skip_bracket(text);
 
-	while (at > text && isdigit((unsigned char)at[-1]))
-		at--;
-	if (at < end && at - text >= 2 && at[-1] == '_' && at[-2] == '$')
-		return at - 2;
-	if (end == text || end[-1] != '}')
-		return NULL;
-	for (at = end - 1; at > text && depth > 0;) {
-		at--;
-		depth += (*at == '}') - (*at == '{');
+		text += strcspn(text, "(}");
+		if (*text == '(')
+			memmove(text, end - 1, strlen(end - 1) + 1);
 	}
-	return seep_begins_among(at, marks) ? at : NULL;
 }
 
 /* There is one thing to do with a lambda: "main::{lambda:37}::operator()" is main::{lambda:37}. */
-static void shorten_lambda(char *text)
+static void shorten_call(char *text)
 {
 	static const char call[] = "::operator()";
-	char *end = text + strlen(text);
-	char *lambda;
+	char *end = NULL, *after;
 
 	for (char *at = text; (at = strstr(at, call)) != NULL; at++)
 		end = at;
-	if (*end != '\0' && end[strlen(call)] == '<' && *skip_bracket(end + strlen(call)) == '\0')
-		end[strlen(call)] = '\0';
-	if (*end != '\0' && end[strlen(call)] != '\0')
+	if (end == NULL || end == text || (end[-1] != '}' && strstr(text, "$_") == NULL))
 		return;
-	lambda = find_lambda(text, end);
-	if (lambda == NULL)
-		return;
-	*end = '\0';
-	if (seep_begins_with(lambda, "{{")) {
-		end[-1] = '\0';
-		memmove(lambda, lambda + 1, strlen(lambda));
-	}
+	after = end + strlen(call);
+	if (*after == '\0' || (*after == '<' && *skip_bracket(after) == '\0'))
+		*end = '\0';
 }
 
 char *seep_function_short_name(const char *function, const char *file)
@@ -417,10 +423,15 @@ char *seep_function_short_name(const char *function, const char *file)
 			*out++ = *at++;
 	}
 	strcpy(out, called && *name.text != '<' && end[-1] != '}' ? "::operator()" : "");
-	if (strchr(text, '<') != NULL || strchr(text, '(') != NULL)
+	if (strstr(text, "{{closure") != NULL) {
+		replace_all(text, "{{", "{");
+		replace_all(text, "}}", "}");
+	}
+	if (strpbrk(text, "<(") != NULL)
 		for (size_t i = 0; i < sizeof(replacements) / sizeof(replacements[0]); i++)
 			replace_all(text, replacements[i].from, replacements[i].to);
-	shorten_lambda(text);
+	shorten_lines(text);
+	shorten_call(text);
 	return text;
 }
 
@@ -462,7 +473,8 @@ static void add_brief(struct seep_strbuf *out, const char *from, const char *end
 			add_arguments(out, at, next, depth);
 		else
 			seep_strbuf_adds(out, gap);
-		first &= *at != '<' || symbol;
+		/* Not Rust's "Arc<T>", whose T a later one tells. */
+		first &= *at != '<' || symbol || (size_t)(next - at) < strlen(gap);
 	}
 }
 
@@ -530,32 +542,35 @@ bool seep_function_is_allocator(const char *function)
 bool seep_function_says_alloc(const char *function)
 {
 	const struct seep_name_part name = seep_function_name(function);
+	const char *end = name.text + name.bytes, *at = strcasestr(name.text, "alloc");
 
-	return name.bytes > 5 && strncasecmp(name.text + name.bytes - 5, "alloc", 5) == 0 &&
-	       (name.bytes < 7 || strncasecmp(name.text + name.bytes - 7, "dealloc", 7) != 0);
+	/* zmalloc_usable, sqlite3_realloc64 */
+	return (at != NULL && at > name.text && at < end &&
+		(strchr("mMcC", at[-1]) != NULL ||
+		 (at - name.text > 1 && strncasecmp(at - 2, "re", 2) == 0))) ||
+	       (name.bytes > 5 && strncasecmp(end - 5, "alloc", 5) == 0 &&
+		(name.bytes < 7 || strncasecmp(end - 7, "dealloc", 7) != 0));
 }
 
 bool seep_function_is_startup(const char *function)
 {
 	static const char *const names[] = {
 		"_start",
-		"__libc_start_main",
-		"__libc_start_main_impl",
-		"__libc_start_call_main",
-		"__libc_csu_init",
+		"libc_start_main",
+		"libc_start_main_impl",
+		"libc_start_call_main",
+		"libc_csu_init",
 		"start_thread",
 		"clone",
 		"clone3",
-		"__clone",
-		"__clone3",
-		"__GI___clone",
-		"__GI___clone3",
 		"_dl_start_user",
 		"_dl_init",
 		"call_init",
 		NULL,
 	};
 
+	function += seep_begins_with(function, "__GI_") ? strlen("__GI_") : 0;
+	function += seep_begins_with(function, "__") ? strlen("__") : 0;
 	/* __libc_start_main@@GLIBC_2.34 */
 	return is_among((struct seep_name_part){ function, strcspn(function, "@") }, names);
 }

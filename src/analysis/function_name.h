@@ -40,6 +40,9 @@ char *seep_function_brief_name(const char *name);
  */
 bool seep_function_is_library(const char *function);
 
+/* Whether it is of a library that programs have parts of in them: Boost, Qt, protobuf. */
+bool seep_function_is_compiled_in(const char *function);
+
 /*
  * Whether @function is the library's for one callable of the program's, and does nothing but call
  * it: std::_Function_handler<void (), main::{lambda()#2}>::_M_invoke, Rust's call_once(). Where no
@@ -54,7 +57,7 @@ bool seep_function_is_shim(const char *function);
 /* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */
 bool seep_function_is_allocator(const char *function);
 
-/* Whether the name of @function ends in "alloc": co_alloc, Arena::alloc, PyObject_Malloc... */
+/* Whether its name ends in "alloc", or has "malloc" or "realloc" in it: zmalloc_usable... */
 bool seep_function_says_alloc(const char *function);
 
 /* Whether @function comes before main or a thread's function: _start, start_thread, clone... */

@@ -50,6 +50,8 @@ static void classify(struct seep_site *site, const struct seep_profile *profile,
 		     const struct seep_profile_frame *frame)
 {
 	const char *path = seep_profile_frame_path(profile, frame);
+	const char *file = frame->file != NULL ? frame->file : "";
+	const bool installed = path == NULL || seep_begins_among(path, installed_places);
 
 	if (path != NULL) {
 		site->system = seep_begins_among(seep_path_base(path), system_libraries);
@@ -63,14 +65,15 @@ static void classify(struct seep_site *site, const struct seep_profile *profile,
 		site->library |= seep_function_is_library(frame->function);
 		site->startup = seep_function_is_startup(frame->function);
 		site->allocator = seep_function_is_allocator(frame->function);
+		site->installed = seep_function_is_compiled_in(frame->function);
 	}
-	if (frame->file != NULL)
-		site->library |= seep_begins_among(frame->file, library_sources) ||
-				 strstr(frame->file, "/rustlib/src/rust/library/") != NULL;
+	site->library |= seep_begins_among(file, library_sources) ||
+			 strstr(file, "/rustlib/src/rust/library/") != NULL;
+	site->installed |= (path != NULL && installed) ||
+			   seep_begins_among(file, installed_places) ||
+			   strstr(file, "/.cargo/registry/") != NULL;
 	site->plumbing = (site->library && !site->invoker) || site->allocator;
-	site->own = path != NULL && !site->plumbing && !seep_begins_among(path, installed_places) &&
-		    (frame->file == NULL || (!seep_begins_among(frame->file, installed_places) &&
-					     strstr(frame->file, "/.cargo/registry/") == NULL));
+	site->own = !installed && !site->plumbing && (!site->installed || site->invoker);
 }
 
 static void add_function(struct seep_sites *sites, struct seep_idtable *table, uint32_t frame)
@@ -112,6 +115,24 @@ static void add_line(struct seep_sites *sites, struct seep_idtable *table, uint3
 	seep_idtable_add(table, key, site->line);
 }
 
+static void mark_loops(struct seep_sites *sites)
+{
+	const struct seep_profile *profile = sites->profile;
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+		bool inside = false, between = false;
+
+		for (uint32_t k = 0; k < context->stack_count; k++) {
+			struct seep_site *site = &sites->of_frame[context->stack[k].frame];
+
+			site->loops |= site->own && between;
+			between = !site->own && inside;
+			inside |= site->own;
+		}
+	}
+}
+
 struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 {
 	const uint32_t frame_count = profile->frame_count;
@@ -129,6 +150,7 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 		add_line(sites, &lines, i);
 	}
 	seep_wrappers_mark(sites);
+	mark_loops(sites);
 	return sites;
 }
 
@@ -210,25 +232,36 @@ static uint32_t innermost_shim(const struct seep_sites *sites,
 	return 0;
 }
 
+/* A library that does more than this for a call does it for itself: an interpreter, a browser. */
+enum { FAR = 16 };
+
 struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 				       const struct seep_profile_stack_entry *stack, uint32_t count)
 {
 	struct seep_stack_part part = { .end = without_startup(sites, stack, count) };
-	uint32_t first;
-	bool own = false;
+	uint32_t first, last;
+	bool own = false, library = false;
 
 	if (part.end < count)
 		part.end = without_runtime(sites, stack, part.end);
 	first = seep_sites_plumbing(sites, stack, part.end);
 	part.first = first < part.end ? first : innermost_shim(sites, stack, part.end);
-	for (; first < part.end; first++) {
+	for (last = part.end; first < last; first++) {
 		const struct seep_site *site = &sites->of_frame[stack[first].frame];
+		const bool named = !site->plumbing && is_named(sites, &stack[first]);
 
-		if (!site->plumbing && is_named(sites, &stack[first])) {
-			if (site->own || !own)
+		if (site->own && !site->plumbing && (named || library)) {
+			if (named && !(library && site->loops))
 				part.first = first;
 			return part;
 		}
+		if (named && own)
+			return part;
+		if (named && !library) {
+			part.first = first;
+			last = last - first > FAR ? first + FAR : last;
+		}
+		library |= named;
 		own |= site->own;
 	}
 	return part;
@@ -240,7 +273,8 @@ bool seep_sites_passes(const struct seep_sites *sites, const struct seep_profile
 	const struct seep_site *blamed = &sites->of_frame[stack[part.first].frame];
 
 	return at > part.first && at < part.end && (!blamed->plumbing || blamed->shim) &&
-	       sites->of_frame[stack[at].frame].library;
+	       (sites->of_frame[stack[at].frame].library ||
+		(blamed->own && sites->of_frame[stack[at].frame].installed));
 }
 
 const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *sites,

@@ -20,7 +20,9 @@ struct seep_site {
 	bool startup;	/* comes before main or a thread's function, by its name */
 	bool allocator; /* allocates what its caller asked for: operator new, a wrapper of malloc */
 	bool plumbing;	/* library but no invoker, or allocator: who to blame is further out */
-	bool own; /* the program's: no library but an invoker, not installed with the system */
+	bool installed; /* with the system, or compiled in from what is: Boost, templates of Qt */
+	bool loops;	/* a call of the program's that comes back into it, as event loops do */
+	bool own;	/* the program's: no library but an invoker, not installed */
 };
 
 struct seep_sites {
@@ -45,11 +47,12 @@ struct seep_stack_part {
 };
 
 /*
- * The part of a stack worth reading. First is the function to blame: the innermost with a name
- * that is not plumbing; without such a one the innermost that is not plumbing, and when all are,
- * the innermost shim, or 0. Code of the system does not take the blame from the program's own code
- * that has no name. End leaves out what comes before main or a thread's function. Both are 0 for an
- * empty stack.
+ * The part of a stack worth reading. First is the function to blame: the program's innermost one
+ * that is not plumbing, unless all it does is to run a library that calls the program, or it is far
+ * out; then the innermost of a library that has a name; without such a one the innermost that is
+ * not plumbing, and when all are, the innermost shim, or 0. Code of the system does not take the
+ * blame from the program's own code that has no name. End leaves out what comes before main or a
+ * thread's function. Both are 0 for an empty stack.
  */
 struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 				       const struct seep_profile_stack_entry *stack,
@@ -57,7 +60,8 @@ struct seep_stack_part seep_sites_trim(const struct seep_sites *sites,
 
 /*
  * Whether the entry at @at only passes a call on: library code between the program's functions in
- * @part of a stack. None does in a stack of library code alone.
+ * @part of a stack. Where one of the system's is to blame, only that of languages does; and none
+ * does in a stack of plumbing alone.
  */
 bool seep_sites_passes(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
 		       struct seep_stack_part part, uint32_t at);

@@ -61,7 +61,8 @@ static bool fits_name(struct core_glob pattern, const char *demangled, const cha
 	const struct seep_name_part name = seep_function_name(function);
 
 	return fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes) ||
-	       (demangled && strcmp(demangled, function) == 0);
+	       (demangled && strncmp(demangled, function, strlen(demangled)) == 0 &&
+		strchr("<", function[strlen(demangled)])); /* Rust's, with its arguments */
 }
 
 /* As it is; lambdas also without their lines, which are other ones in the next build. */

@@ -22,7 +22,8 @@ static const struct seep_next_command next_growth = { " --by growth",
 static const struct seep_next_command next_leaks = { " --by lost", "each leak, and why it is one" };
 
 /* "load_rows ← visit ×17 ← main" */
-static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines)
+static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines,
+		      const char *type)
 {
 	SEEP_STRBUF(chain, SEEP_LINE_BYTES_MAX);
 	uint32_t frames = 0;
@@ -38,7 +39,9 @@ static char *chain_of(const struct seep_view *view, const struct seep_stack_line
 		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],
 				       SEEP_NAME_BRIEF);
 		repeats = seep_frame_repeats(line->entry);
-		seep_strbuf_addf(&chain, "%s%s%s", frames++ > 0 ? " ← " : "", name, repeats);
+		seep_strbuf_addf(&chain, "%s%s%s%s", frames > 0 ? " ← " : "", name,
+				 frames == 0 ? type : "", repeats);
+		frames++;
 	}
 	if (frames == 0)
 		seep_strbuf_addf(&chain, "(%s)", lines->items[0].note);
@@ -52,13 +55,16 @@ static struct seep_row row_of(const struct seep_view *view, const struct seep_st
 	const struct seep_profile *profile = view->profile;
 	const struct seep_profile_stack_entry *entry = lines->items[lines->blamed].entry;
 
-	return (struct seep_row){
+	struct seep_row row = {
 		.sites = view->sites,
 		.context = context ? &profile->contexts[context - 1] : NULL,
-		.name = chain_of(view, lines),
 		.place = entry ? seep_frame_place(profile, &profile->frames[entry->frame], true)
 			       : seep_xstrdup(""),
 	};
+	SEEP_FREED char *type = seep_row_type(&row);
+
+	row.name = chain_of(view, lines, type);
+	return row;
 }
 
 static void add_row(struct seep_table *table, const struct seep_row *row)

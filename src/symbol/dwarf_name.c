@@ -161,19 +161,57 @@ static const char *readable(struct dwarf_names *names, const char *linkage)
 	return seep_demangle(names->arena, linkage);
 }
 
-/* All closures of a function have one name in Rust's older mangling. */
+/* Where the line of the lambda or closure goes that @name is of; NULL: it is of none. */
+static const char *line_place(const char *name)
+{
+	static const char closure[] = "::{{closure}}", lambda[] = "{lambda",
+			  call[] = "}::operator()";
+	const size_t bytes = strlen(name);
+	const char *at = NULL;
+
+	if (bytes >= strlen(closure) && strcmp(name + bytes - strlen(closure), closure) == 0)
+		return name + bytes - strlen("}}");
+	for (const char *next = name; (next = strstr(next, call)) != NULL; next++)
+		at = next;
+	for (long depth = 1; at > name && depth > 0;) {
+		at--;
+		depth += (*at == '}') - (*at == '{');
+	}
+	return at && strncmp(at, lambda, strlen(lambda)) == 0 ? at + strlen(lambda) : NULL;
+}
+
+/* All closures of a function have one name in Rust's older mangling, and lambdas a number. */
 static const char *with_line(struct dwarf_names *names, const char *name,
 			     const struct dwarf_entry *entry)
 {
-	static const char end[] = "::{{closure}}";
-	const size_t bytes = strlen(name);
+	const struct dwarf_scope *scopes[SCOPES_MAX];
+	const char *at = line_place(name);
+	struct dwarf_entry scope = *entry;
 	SEEP_STRBUF(text, NAME_MAX_BYTES);
 
-	if (bytes < strlen(end) || strcmp(name + bytes - strlen(end), end) != 0)
+	if (at == NULL)
 		return name;
-	seep_strbuf_add(&text, name, bytes - strlen("{{closure}}"));
-	put_line(&text, "{{closure", entry);
-	put(&text, "}}");
+	/* gcc tells it of the lambda's class alone. */
+	if (dwarf_entry_number(entry, DW_AT_decl_line, 0) == 0 &&
+	    find_scopes(dwarf_unit_walk(entry->unit, names->elf), entry->at, scopes) > 0)
+		(void)dwarf_entry_read(entry->unit, scopes[0]->at, &scope);
+	seep_strbuf_add(&text, name, (size_t)(at - name));
+	put_line(&text, "", &scope);
+	put(&text, at);
+	return text.overflowed ? name : copy(names, text.text);
+}
+
+/* "keep<app::Row>", in which Rust's older mangling has lost the type: app::keep<app::Row>. */
+static const char *with_arguments(struct dwarf_names *names, const char *name, const char *own)
+{
+	const size_t bytes = own ? strcspn(own, "<") : 0, all = strlen(name);
+	SEEP_STRBUF(text, NAME_MAX_BYTES);
+
+	if (bytes == 0 || all < bytes + 2 || name[all - bytes - 1] != ':' ||
+	    memcmp(name + all - bytes, own, bytes) != 0)
+		return name;
+	put(&text, name);
+	put(&text, own + bytes);
 	return text.overflowed ? name : copy(names, text.text);
 }
 
@@ -199,7 +237,7 @@ static struct dwarf_function *read_function(struct dwarf_names *names,
 		function->name = readable(names, function->linkage);
 	}
 	if (function->name)
-		function->name = with_line(names, function->name, &at);
+		function->name = with_arguments(names, with_line(names, function->name, &at), name);
 	if (!function->name && name)
 		function->name = qualified(names, &at, without_section(name), language);
 	if (!function->name)

@@ -2,15 +2,17 @@
 /* Step by step: what is still alike after one step goes to the next. */
 #include "view/alike.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/function_name.h"
 #include "base/texts.h"
 #include "profile/kind_name.h"
 #include "view/frame_text.h"
 
-enum { VIA, CALLER, LAST_CALLER = 8, THREAD, OFFSET, KIND, STEPS };
+enum { VIA, CALLER, LAST_CALLER = 8, LAST_VIA = 16, THREAD, OFFSET, INNERMOST = 26, KIND, STEPS };
 
 /* Of rows that read alike. */
 struct likes {
@@ -43,6 +45,7 @@ static char *detail_of(const struct seep_row *row, unsigned step)
 	const struct seep_profile *profile = row->sites->profile;
 	SEEP_FREED char *name = NULL;
 	struct seep_stack_part part;
+	unsigned inner;
 
 	if (context == NULL || context->stack_count == 0)
 		return seep_xstrdup("");
@@ -51,16 +54,33 @@ static char *detail_of(const struct seep_row *row, unsigned step)
 		return caller_of(row, part, step);
 	if (step == THREAD && context->thread != NULL)
 		return seep_xasprintf(", thread %s", context->thread);
-	if (step == OFFSET)
-		return seep_xasprintf(", at 0x%" PRIx64,
-				      profile->frames[context->stack[part.first].frame].address);
+	if (step >= OFFSET && step <= INNERMOST && part.first + OFFSET >= step)
+		return seep_xasprintf(
+			", at 0x%" PRIx64,
+			profile->frames[context->stack[part.first + OFFSET - step].frame].address);
 	if (step == KIND)
 		return seep_xasprintf(", by %s", seep_profile_kind_name(context->kind));
-	if (step != VIA || part.first == 0)
+	inner = step == VIA ? 1 : step - LAST_CALLER + 1;
+	if (step > LAST_VIA || part.first < inner)
 		return seep_xstrdup("");
-	name = seep_frame_name(profile, &profile->frames[context->stack[part.first - 1].frame],
+	name = seep_frame_name(profile, &profile->frames[context->stack[part.first - inner].frame],
 			       SEEP_NAME_BRIEF);
 	return seep_xasprintf(", via %s", name);
+}
+
+char *seep_row_type(const struct seep_row *row)
+{
+	SEEP_FREED char *via = detail_of(row, VIA);
+
+	for (const char *at = via; (at = strchr(at, '<')) != NULL;) {
+		const size_t bytes = strcspn(++at, "<>,&*{[( ");
+
+		if (bytes > 1 && at[bytes] != '{' && !seep_function_is_library(at) &&
+		    !seep_function_is_compiled_in(at) &&
+		    (isupper((unsigned char)*at) || memmem(at, bytes, "::", 2) != NULL))
+			return seep_xasprintf(", of %.*s", (int)bytes, at);
+	}
+	return seep_xstrdup("");
 }
 
 /* False: no two rows read alike. */

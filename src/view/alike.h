@@ -18,6 +18,9 @@ struct seep_row {
 	char *place;
 };
 
+/* The type that its library code is for, if that is the program's: ", of Conn", or "". free() it. */
+char *seep_row_type(const struct seep_row *row);
+
 /* Linear in the rows; compares at most some callers of each. */
 void seep_rows_tell_apart(struct seep_row *rows, size_t count);
 

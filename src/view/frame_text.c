@@ -10,7 +10,7 @@
 #include "analysis/runtime_blocks.h"
 #include "base/path.h"
 
-enum { NAME_BYTES_MAX = 500 };
+enum { NAME_BYTES_MAX = 500, SHORT_BYTES_MAX = 160 };
 
 char *seep_frame_name(const struct seep_profile *profile, const struct seep_profile_frame *frame,
 		      enum seep_name_form form)
@@ -29,7 +29,7 @@ char *seep_frame_name(const struct seep_profile *profile, const struct seep_prof
 	if (form == SEEP_NAME_WHOLE)
 		return seep_xstrdup(frame->function);
 	name = seep_function_short_name(frame->function, frame->file);
-	if (form == SEEP_NAME_BRIEF) {
+	if (form == SEEP_NAME_BRIEF || strlen(name) > SHORT_BYTES_MAX) {
 		SEEP_FREED char *short_name = name;
 
 		name = seep_function_brief_name(short_name);

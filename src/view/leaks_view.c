@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
+#include "view/alike.h"
 #include "view/frame_text.h"
 
 enum { WITH_SHOWN = 3, NAME_COLUMNS_MAX = 60, PLACE_COLUMNS_MAX = 30 };
@@ -159,14 +160,16 @@ static char *site_of(const struct seep_view *view, const struct seep_profile_lea
 	const struct seep_profile_frame *frame = context ? seep_sites_blamed(view->sites, context)
 							 : NULL;
 	SEEP_STRBUF(site, SEEP_LINE_BYTES_MAX);
-	SEEP_FREED char *name = NULL, *place = NULL;
+	SEEP_FREED char *name = NULL, *place = NULL, *type = NULL;
 
 	if (!frame)
 		return seep_xstrdup("an unknown place");
 	name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
 	place = seep_frame_place(view->profile, frame, true);
+	type = seep_row_type(&(struct seep_row){ view->sites, context, NULL, NULL });
 	/* Words that cannot be folded. */
 	seep_text_fit(&site, name, NAME_COLUMNS_MAX, false);
+	seep_strbuf_adds(&site, type);
 	if (*place) {
 		seep_strbuf_adds(&site, " (");
 		seep_text_fit(&site, place, PLACE_COLUMNS_MAX, true);

@@ -39,8 +39,13 @@ char *seep_live_name_text(const struct seep_live_process *process, uint32_t inde
 {
 	const struct seep_profile_frame *frame = seep_live_blamed(process, index);
 
-	if (frame)
-		return seep_frame_name(process->profile, frame, SEEP_NAME_BRIEF);
+	if (frame) {
+		SEEP_FREED char *name = seep_frame_name(process->profile, frame, SEEP_NAME_BRIEF);
+		SEEP_FREED char *type = seep_row_type(&(struct seep_row){
+			process->sites, &process->profile->contexts[index], NULL, NULL });
+
+		return seep_xasprintf("%s%s", name, type);
+	}
 	return seep_xstrdup(process->profile->contexts[index].other ? "(ledger full)"
 								    : "(no stack)");
 }

@@ -226,22 +226,44 @@ VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too)
 	assert_string_equal(blamed(0), "user");
 }
 
-VIEW_TEST(the_first_frame_with_a_name_is_taken)
+VIEW_TEST(a_library_has_not_the_blame_for_what_the_program_asked_of_it)
 {
 	const int hidden = frame(INSTALLED, NULL);
 	const int open = frame(INSTALLED, "ui_open");
 	const int own = frame(APP, "show");
 	const int own_hidden = frame(APP, NULL);
 	const int loop = frame(INSTALLED, "ui_loop");
+	const int main = frame(APP, "main");
+	const int boost = frame(APP, "boost::container::grow(int)");
+	const int far = frame(INSTALLED, "interpret");
+	const int call = frame(APP, "boost::asio::detail::binder1<main::{lambda(int)#1}, int>"
+				    "::operator()()");
+	struct seep_profile_context *c;
 
-	stack(1, 1, hidden, open, own, END);
+	stack(1, 1, hidden, open, own, main, END);
 	stack(1, 1, hidden, own, END);
 	/* The system's code does not take the blame from the program's own. */
 	stack(1, 1, own_hidden, loop, END);
+	/* What runs a loop asked for nothing in it. */
+	stack(1, 1, own, loop, main, END);
+	stack(1, 1, hidden, open, loop, main, END);
+	stack(1, 1, boost, own, END);
+	stack(1, 1, call, loop, main, END);
+	stack(1, 1, open, own_hidden, own, END);
+	c = stack(1, 1, END);
+	for (int i = 0; i < 20; i++)
+		c->stack[c->stack_count++].frame = (uint32_t)far;
+	c->stack[c->stack_count++].frame = (uint32_t)own;
 	look();
-	assert_string_equal(blamed(0), "ui_open");
+	assert_string_equal(blamed(0), "show");
 	assert_string_equal(blamed(1), "show");
 	assert_string_equal(blamed(2), "?");
+	assert_string_equal(blamed(3), "show");
+	assert_string_equal(blamed(4), "ui_open");
+	assert_string_equal(blamed(5), "show");
+	assert_int_equal(seep_sites_trim(sites, profile->contexts[6].stack, 3).first, 0);
+	assert_string_equal(blamed(7), "ui_open");
+	assert_string_equal(blamed(8), "interpret");
 }
 
 VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself)
@@ -326,7 +348,7 @@ VIEW_TEST(own_code_is_never_among_what_is_left_out)
 	unsigned shown = 0;
 
 	for (int i = 0; i < 30; i++)
-		c->stack[c->stack_count++].frame = (uint32_t)frame(INSTALLED, NULL);
+		c->stack[c->stack_count++].frame = (uint32_t)frame(0, NULL); /* JIT */
 	c->stack[15].frame = (uint32_t)frame(APP, "on_click");
 	c->stack[c->stack_count++].frame = (uint32_t)frame(APP, "main");
 	look();
@@ -429,6 +451,8 @@ VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
 		"main, at 0x1234", /* the place */
 		"main, at 0x5678",
 		"alone",
+		"ask, via ui_read", /* what the library does, where it is asked for the same */
+		"ask, via ui_open",
 	};
 	enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
 	const int step = frame(APP, "step"), work = frame(APP, "work"), load = frame(APP, "load");
@@ -451,6 +475,9 @@ VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
 	stack(1, 1, main[0], END);
 	stack(1, 1, main[1], END);
 	stack(1, 1, alone, END);
+	for (int i = 0; i < 2; i++)
+		stack(1, 1, frame(INSTALLED, i ? "ui_open" : "ui_read"), frame(INSTALLED, "ui"),
+		      frame(APP, "ask"), END);
 	look();
 	for (uint32_t i = 0; i < ROWS; i++)
 		rows[i] = (struct seep_row){ sites, &profile->contexts[i], seep_xstrdup(blamed(i)),
@@ -458,6 +485,13 @@ VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
 	seep_rows_tell_apart(rows, ROWS);
 	for (uint32_t i = 0; i < ROWS; i++)
 		assert_string_equal(rows[i].name, wanted[i]);
+	for (uint32_t i = 0; i < 3; i++) {
+		static const char *const types[] = { ", of Conn", ", of Invoice", "" };
+		char *type = seep_row_type(&rows[i]);
+
+		assert_string_equal(type, types[i]);
+		free(type);
+	}
 	/* Of another place, or of no stack: as they are. */
 	free(rows[10].name);
 	free(rows[9].place);
