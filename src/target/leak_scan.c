@@ -37,7 +37,6 @@ struct seep_leak_scan_private {
 	struct seep_memory *memory;
 	struct seep_roots roots;
 	struct seep_kernel_held held;
-	struct seep_ranges unread; /* of its memory, what a copy could not be given */
 };
 
 /* A scan while it is made. */
@@ -50,7 +49,6 @@ struct job {
 	struct seep_stopped *stopped;		/* NULL: it goes on */
 	pid_t copy;				/* 0 none */
 	struct ledger_facts *facts;		/* NULL: it has none */
-	uint64_t began_ns;
 	struct seep_error *err;
 	int rc;
 	/* By turns: the process will be changed; now it may be; it is not any more. */
@@ -88,11 +86,14 @@ static void keep_threads(struct job *job)
 
 static void release(struct job *job)
 {
+	uint64_t began_ns;
+
 	if (!job->stopped)
 		return;
+	began_ns = job->stopped->began_ns;
 	seep_stop_release(job->stopped);
 	job->stopped = NULL;
-	job->scan->pause_ns = seep_monotonic_ns() - job->began_ns;
+	job->scan->pause_ns = seep_monotonic_ns() - began_ns;
 }
 
 /*
@@ -184,9 +185,8 @@ static int copy_all(struct job *job, struct seep_error *why)
 	int rc = seep_stop_copy(job->stopped, &job->copy, why);
 
 	if (rc == 0)
-		rc = seep_unforked_add(job->stopped, maps, job->copy,
-				       seep_maps_of_file(maps, job->options->ledger_fd),
-				       &job->private->unread, why);
+		rc = seep_unforked_add(maps, job->copy,
+				       seep_maps_of_file(maps, job->options->ledger_fd), why);
 	if (rc < 0) {
 		seep_copy_end(job->copy);
 		job->copy = 0;
@@ -201,7 +201,6 @@ static int hold_still(struct job *job)
 	struct seep_error why = { 0 };
 	int rc;
 
-	job->began_ns = seep_monotonic_ns();
 	rc = seep_stop(job->pid, &job->stopped, job->err);
 	if (rc == -SEEP_EREFUSED && job->options->moment == SEEP_SCAN_AT_EXIT) {
 		rc = take_waiting(job);
@@ -219,7 +218,6 @@ static int hold_still(struct job *job)
 		.header = job->header,
 		.ledger_fd = job->options->ledger_fd,
 		.may_run = job->options->moment != SEEP_SCAN_DYING,
-		.began_ns = job->began_ns,
 		.caveats = &scan->caveats,
 	});
 	keep_threads(job);
@@ -322,16 +320,6 @@ static int tell_of_need(const struct job *job, uint64_t room_bytes)
 			 seep_bytes_text(room_bytes).text);
 }
 
-static void note_unread(const struct job *job)
-{
-	const struct seep_ranges *unread = &job->private->unread;
-	struct scan *marked = &job->scan->marked;
-
-	for (size_t i = 0; i < unread->count; i++, marked->skipped_count++)
-		if (i < SCAN_SKIPPED_MAX)
-			marked->skipped[i] = unread->items[i];
-}
-
 static int mark(struct job *job)
 {
 	struct seep_leak_scan_private *private = job->private;
@@ -352,7 +340,6 @@ static int mark(struct job *job)
 	seep_untouched_init(&untouched, job->copy, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
-		note_unread(job);
 		seep_memory_keep(private->memory,
 				 (options.memory_max_bytes - marked->need_bytes) / 2);
 		find_roots(job);
@@ -523,7 +510,6 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 		seep_memory_close(private->memory);
 	else
 		seep_result_free(&scan->result);
-	seep_ranges_done(&private->unread);
 	seep_kernel_held_done(&private->held);
 	seep_texts_done(&scan->caveats);
 	free(private);
