@@ -10,6 +10,7 @@
 #include "ledger/ledger_facts.h"
 #include "base/maps.h"
 #include "target/kept_result.h"
+#include "target/lost_note.h"
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
 #include "target/resizes.h"
@@ -24,6 +25,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KEPT_BLOCKS (UINT64_C(1) << 16)	     /* of a result that is copied */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
@@ -48,6 +50,7 @@ struct job {
 	struct seep_leak_scan_private *private; /* the scan's */
 	struct seep_stopped *stopped;		/* NULL: it goes on */
 	pid_t copy;				/* 0 none */
+	int own_memory;				/* to note what is lost; -1 it is not */
 	struct ledger_facts *facts;		/* NULL: it has none */
 	struct seep_error *err;
 	int rc;
@@ -228,6 +231,8 @@ static int hold_still(struct job *job)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
 	read_held(job);
+	if (job->options->notes_lost)
+		job->own_memory = seep_lost_memory(&job->private->maps, job->stopped);
 	job->in_place = job->options->moment == SEEP_SCAN_AT_EXIT &&
 			seep_stop_is_small(job->stopped);
 	/* Who dies makes no system call any more, nor does anybody wait for it to go on. */
@@ -396,6 +401,8 @@ static int look_through(struct job *job)
 	if (job->scan->method == SEEP_SCAN_WAITING)
 		find_waiting(job);
 	rc = mark(job);
+	if (rc == 0 && job->own_memory >= 0)
+		seep_lost_note(&job->scan->marked, &job->scan->result, job->own_memory);
 	if (rc == 0 && job->options->dump_bytes)
 		keep_contents(job);
 	return rc;
@@ -417,6 +424,8 @@ static void *do_job(void *argument)
 	seep_copy_end(job->copy);
 	if (job->private->memory)
 		seep_memory_forget(job->private->memory);
+	if (job->own_memory >= 0)
+		(void)close(job->own_memory);
 	job->scan->mark_ns = seep_monotonic_ns() - held_ns;
 	return NULL;
 }
@@ -455,6 +464,7 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 		.pid = pid, .header = header, .options = options, .scan = scan, .err = err
 	};
 
+	job.own_memory = -1;
 	(void)sem_init(&job.will_change, 0, 0);
 	(void)sem_init(&job.may_change, 0, 0);
 	(void)sem_init(&job.is_held, 0, 0);
