@@ -30,6 +30,7 @@ static const struct {
 	[SCAN_RULE_UNREAD] = { "unread", NULL },
 	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its start with other upper bits" },
 	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its start" },
+	[SCAN_RULE_LOST_BEFORE] = { "lost-before", "to its start" },
 };
 
 static const char *const roots[SCAN_ROOT_COUNT] = {
@@ -81,11 +82,15 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 	else
 		snprintf(at, sizeof(at), "at 0x%" PRIx64, from);
 	if (lost->rule >= SCAN_RULE_HINTS)
-		return seep_xasprintf("a pointer %s is %s; %s", pointer, at,
-				      lost->rule == SCAN_RULE_UNALIGNED
-					      ? "pointers are followed only where their address "
-						"is a multiple of 8"
-					      : "tagged pointers are not followed");
+		return seep_xasprintf(
+			"a pointer %s is %s; %s", pointer, at,
+			lost->rule == SCAN_RULE_LOST_BEFORE
+				? "it was lost in an earlier scan and has not changed "
+				  "since, so that the word is an old one"
+			: lost->rule == SCAN_RULE_UNALIGNED
+				? "pointers are followed only where their address "
+				  "is a multiple of 8"
+				: "tagged pointers are not followed");
 	holder = scan_result_in_root(result, block) ? NULL : block_at(result, from);
 	if (holder)
 		return seep_xasprintf(

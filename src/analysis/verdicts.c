@@ -36,6 +36,7 @@ struct draft {
 	struct fate fate;
 	uint64_t first;	 /* block of the result with the lowest address */
 	uint64_t hinted; /* the first one with a hint */
+	bool is_with;	 /* fate.leader is a leak */
 	struct seep_profile_leak leak;
 };
 
@@ -228,6 +229,54 @@ static struct draft *draft_of(struct judge *j, const struct fate *fate)
 	return draft;
 }
 
+/*
+ * Which block of the result @i was reached from, if that is MAYBE-LOST itself; else @i: a pointer
+ * that is not trusted, or none, leads to it from outside.
+ */
+static uint32_t maybe_holder(const struct judge *j, uint32_t i)
+{
+	const struct scan_result *result = j->result;
+	const uint64_t from = scan_result_from(result, i);
+	uint32_t at = 0;
+
+	for (uint32_t end = (uint32_t)result->block_count, middle; at + 1 < end;) {
+		middle = at + (end - at) / 2;
+		if (scan_result_block(result, middle)->address <= from)
+			at = middle;
+		else
+			end = middle;
+	}
+	return !scan_result_in_root(result, i) && j->verdicts[at] == SEEP_VERDICT_MAYBE_LOST &&
+			       from - scan_result_block(result, at)->address <
+				       scan_result_block(result, at)->size
+		       ? at
+		       : i;
+}
+
+/* What is MAYBE-LOST goes with the block that the others were reached through. */
+static void lead_maybe(struct judge *j)
+{
+	const uint32_t count = (uint32_t)j->result->block_count;
+	uint32_t *leaders = j->leaders, at;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (j->verdicts[i] == SEEP_VERDICT_MAYBE_LOST)
+			leaders[i] = maybe_holder(j, i);
+	for (uint32_t i = 0; i < count; i++) {
+		if (j->verdicts[i] != SEEP_VERDICT_MAYBE_LOST)
+			continue;
+		for (at = i; leaders[at] != at; at = leaders[at])
+			leaders[at] = leaders[leaders[at]];
+		leaders[i] = at;
+	}
+}
+
+static bool goes_with(const struct judge *j, uint64_t i)
+{
+	return j->verdicts[i] == SEEP_VERDICT_LOST_WITH ||
+	       (j->verdicts[i] == SEEP_VERDICT_MAYBE_LOST && j->leaders[i] != i);
+}
+
 /* With those that go with a root last, so that the roots' leaks are there. */
 static void draft_blocks(struct judge *j, bool with)
 {
@@ -242,7 +291,7 @@ static void draft_blocks(struct judge *j, bool with)
 		};
 		struct draft *draft;
 
-		if ((fate.verdict == SEEP_VERDICT_LOST_WITH) != with)
+		if (goes_with(j, i) != with)
 			continue;
 		if (with)
 			fate.leader = j->leaks[j->leaders[i]] + 1;
@@ -251,6 +300,7 @@ static void draft_blocks(struct judge *j, bool with)
 		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST)
 			fate.scan_rule = block->rule;
 		draft = draft_of(j, &fate);
+		draft->is_with = with;
 		j->leaks[i] = (uint32_t)(draft - j->drafts);
 		draft->leak.blocks++;
 		draft->leak.bytes += block->size;
@@ -420,7 +470,7 @@ static void publish(struct judge *j)
 		const struct draft *draft = &j->drafts[order[i]];
 
 		profile->leaks[i] = draft->leak;
-		if (draft->fate.verdict == SEEP_VERDICT_LOST_WITH && draft->fate.leader > 0)
+		if (draft->is_with)
 			profile->leaks[i].root = j->places[draft->fate.leader - 1] + 1;
 	}
 	list_blocks(j);
@@ -462,6 +512,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	judge_blocks(&j);
 	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
 		judge_blocks(&j);
+	lead_maybe(&j);
 	j.leaks = seep_xcalloc(blocks, sizeof(*j.leaks));
 	draft_blocks(&j, false);
 	draft_blocks(&j, true);

@@ -25,7 +25,7 @@ struct seep_verdict_options {
  * @suppressions: their hits are counted
  *
  * LOST, LOST-CYCLE and LOST-WITH of one context, and of one root, are one leak each; so are blocks
- * that a weak pointer of one rule leads to. Of ancestors, whose contexts are not here, those of one
+ * that a weak pointer of one rule leads to, and those of one context that are reached through them. Of ancestors, whose contexts are not here, those of one
  * row are. REACHABLE ones are told apart by rule, and by where their chain begins.
  */
 void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *result,

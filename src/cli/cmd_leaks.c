@@ -61,7 +61,8 @@ const struct seep_option_table cmd_leaks_options = {
 		"possible.\n"
 		"\n"
 		"Suppressions are written as for LeakSanitizer (leak:PATTERN) or valgrind, or as\n"
-		"hash:HASH of a leak. Without --error-exitcode the status is 0 whatever is found.\n",
+		"hash:HASH of a leak. Without --error-exitcode the status is 0 whatever is found,\n"
+		"and 2 if nobody could look.\n",
 };
 
 static int name(void *user, struct seep_profile *profile, struct seep_error *err)
@@ -117,15 +118,13 @@ static int print(const struct seep_profile *profile, const char *operand,
 
 	if (asked.json)
 		return seep_json_report(asked.json, profile, view, err);
-	/* No rules would say that there is nothing to suppress. */
-	if (asked.leaks.gen_suppressions && seep_leak_options_need_scan(profile, operand, err) < 0)
-		return -SEEP_ENOTFOUND;
 	sites = seep_sites_new(profile);
-	if (asked.leaks.gen_suppressions)
-		seep_report_leak_rules(stdout, sites, view);
-	else
+	if (!asked.leaks.gen_suppressions)
 		seep_report_leaks(&printer, sites, view);
-	return 0;
+	/* No rules would say that there is nothing to suppress. */
+	else if (profile->scan.done)
+		seep_report_leak_rules(stdout, sites, view);
+	return seep_leak_options_need_scan(profile, operand, err);
 }
 
 /* If nobody answers, the process says that itself. */

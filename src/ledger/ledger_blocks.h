@@ -24,7 +24,7 @@ enum ledger_cell_flags {
 	LEDGER_CELL_FLAGS = (1 << 5) - 1,
 };
 
-/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12, marks 2. */
+/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12, marks 2; lost 16. */
 enum {
 	LEDGER_CELL_HALF_SHIFT = 25, /* bit 4 of the block's address */
 	LEDGER_CELL_STATE_SHIFT = 26,
@@ -32,6 +32,7 @@ enum {
 	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KB, in units of 16 */
 	LEDGER_CELL_SIZE_BITS = 12,
 	LEDGER_CELL_MARKS_SHIFT = 45,
+	LEDGER_CELL_LOST_SHIFT = 48, /* two bytes of their own: see ledger_cell_lost() */
 };
 
 /* What the program said of a block. */
@@ -100,6 +101,15 @@ static inline enum ledger_family ledger_cell_family(uint64_t cell)
 static inline uint32_t ledger_cell_marks(uint64_t cell)
 {
 	return (uint32_t)(cell >> LEDGER_CELL_MARKS_SHIFT) & LEDGER_CELL_MARKS;
+}
+
+/*
+ * Not 0: a leak scan found the block lost, and this is what it made of its contents then. The scan
+ * writes it, into the process's memory; the process does when it notes another block there.
+ */
+static inline uint16_t ledger_cell_lost(uint64_t cell)
+{
+	return (uint16_t)(cell >> LEDGER_CELL_LOST_SHIFT);
 }
 
 /* A small block's size, a large one's offset. */

@@ -38,6 +38,8 @@ int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
 		.moment = moment,
 		.want_chains = plan->chains,
 		.dump_bytes = plan->dump_bytes,
+		.notes_lost = moment != SEEP_SCAN_DYING &&
+			      LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_RUNNING,
 		.ledger_fd = ledger->fd,
 	};
 

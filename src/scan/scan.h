@@ -92,7 +92,8 @@ enum scan_rule {
 	/* Hints about lost blocks; these are never followed. */
 	SCAN_RULE_HINTS,
 	SCAN_RULE_HIGH_TAG = SCAN_RULE_HINTS, /* to its begin but for the uppermost 16 bits */
-	SCAN_RULE_UNALIGNED, /* to its begin, from an address that is no multiple of 8 */
+	SCAN_RULE_UNALIGNED,   /* to its begin, from an address that is no multiple of 8 */
+	SCAN_RULE_LOST_BEFORE, /* to its begin, but it was lost before, and is as it was then */
 	SCAN_RULE_COUNT,
 };
 
@@ -111,16 +112,21 @@ struct scan_block {
 	uint32_t row;
 	uint8_t flags : 5; /* enum ledger_cell_flags */
 	uint8_t marks : 2; /* enum ledger_cell_marks */
-	/* Set by scan_finish(). */
-	uint8_t state; /* enum scan_state */
-	uint8_t rule;  /* of the pointer that reached it; of a lost one a hint */
-	uint8_t root;  /* enum scan_root_kind that its chain begins at */
+	uint8_t was_lost : 1;
+	uint8_t state; /* enum scan_state, by scan_finish() */
+	union {
+		uint16_t lost;	      /* its cell's, until scan_mark() */
+		struct {	      /* by scan_finish(): */
+			uint8_t rule; /* of the pointer that reached it; of a lost one a hint */
+			uint8_t root; /* enum scan_root_kind that its chain begins at */
+		};
+	};
 };
 
 /* A piece of the page map. */
 struct scan_leaf {
-	uint64_t at;	  /* of the leaf itself */
 	uint64_t address; /* that it stands for */
+	uint64_t at;	  /* of the leaf itself */
 };
 
 struct scan_root {
@@ -205,6 +211,10 @@ static inline bool scan_result_in_root(const struct scan_result *result, uint64_
 
 /* Follow weak pointers, then gather. 0, -SCAN_ENOMEM or -SCAN_EROOM. */
 int scan_finish(struct scan *scan, struct scan_result *ret_result);
+
+/* Where the cell of a block is, and what it is to say of that: ledger_cell_lost(). */
+uint64_t scan_cell_at(const struct scan *scan, const struct scan_block *block);
+uint16_t scan_cell_lost(const struct scan *scan, const struct scan_block *block);
 
 /*
  * One step outward: the word at @from, in the block at @block (0: in a root), points to the block

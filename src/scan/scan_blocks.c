@@ -91,8 +91,11 @@ static void keep(struct reader *r, uint64_t address, uint64_t size, uint64_t cel
 	block->row = ledger_cell_row(cell);
 	block->flags = ledger_cell_flags(cell) & LEDGER_CELL_FLAGS;
 	block->marks = ledger_cell_marks(cell) & LEDGER_CELL_MARKS;
+	block->lost = ledger_cell_lost(cell);
 	if (block->marks & LEDGER_CELL_IGNORED)
 		scan->private->ignored_count++;
+	if (block->lost)
+		scan->private->lost_count++;
 	r->end = core_larger(r->end, end + !size);
 	index_block(r, address, end);
 }
@@ -224,8 +227,8 @@ static void add_leaf(struct reader *r, uint64_t at, uint64_t number)
 		return;
 	}
 	*seen |= UINT64_C(1) << part % 64;
-	r->scan->leaves[r->scan->leaf_count++] = (struct scan_leaf){ at,
-								     number << LEDGER_LEAF_SHIFT };
+	r->scan->leaves[r->scan->leaf_count++] = (struct scan_leaf){ number << LEDGER_LEAF_SHIFT,
+								     at };
 }
 
 /* The list of leaves there are. False: none of it can be read. */
@@ -339,7 +342,7 @@ int scan_read_blocks(struct scan *scan, const struct scan_memory *memory,
 		return -SCAN_ENOMEM;
 	scan->private->holes_left = SCAN_HOLES_MAX;
 	r->scan = scan;
-	r->shift = blocks->granule_shift;
+	r->shift = scan->private->granule_shift = blocks->granule_shift;
 	scan->leaves = scan_take(scan, LEDGER_LEAVES, sizeof(*scan->leaves));
 	r->large = scan_take(scan, LEDGER_LEAF_LARGE, sizeof(*r->large));
 	r->seen = scan_take(scan, SEEN_WORDS, sizeof(*r->seen));

@@ -45,13 +45,17 @@ static void take_hints(struct scan_look *look)
 		uint64_t to = word->to & look->mask;
 		uint32_t i = scan_index_block(&own->index, to);
 		struct scan_block *block = &look->scan->blocks[i];
-		bool aligned = !(word->from & (sizeof(uint64_t) - 1));
+		bool aligned = !(word->from & (sizeof(uint64_t) - 1)), is_old;
 
 		/* Found where pointers are, it points to a lost block only by a tag. */
+		is_old = aligned && word->to == to && i != SCAN_NO_BLOCK &&
+			 scan_lost_is_apart(&own->fates[i]);
 		if (i == SCAN_NO_BLOCK || block->state != SCAN_LOST || block->rule ||
-		    block->address != to || aligned == (word->to == to))
+		    block->address != to || (aligned == (word->to == to) && !is_old))
 			continue;
-		block->rule = aligned ? SCAN_RULE_HIGH_TAG : SCAN_RULE_UNALIGNED;
+		block->rule = is_old	? SCAN_RULE_LOST_BEFORE
+			      : aligned ? SCAN_RULE_HIGH_TAG
+					: SCAN_RULE_UNALIGNED;
 		own->from[i] = word->from;
 	}
 }
@@ -196,7 +200,7 @@ static void list_unreached(struct scan *scan, struct scan_result *result)
 		struct scan_block *block = &scan->blocks[i];
 
 		block->state = fate->state;
-		block->rule = fate->rule;
+		block->rule = scan_lost_is_apart(fate) ? SCAN_RULE_NONE : fate->rule;
 		block->root = fate->root;
 		if (block->state != SCAN_REACHABLE)
 			result->unreached[result->block_count++] = i;

@@ -27,8 +27,7 @@ static void mark_block(struct scan_look *look, uint32_t i, uint64_t address, uin
 static void meet_block(struct scan_look *look, uint32_t i, uint8_t rule, uint64_t from)
 {
 	const uint64_t address = look->scan->blocks[i].address;
-	struct scan_index *index = &look->scan->private->index;
-	struct scan_page *page = &index->records[scan_index_entry(index, address) - 1];
+	struct scan_page *page = scan_page_of(look->scan, address);
 
 	page->met[scan_unit(address)] |= scan_unit_bit(address);
 	mark_block(look, i, address, rule, from);
@@ -44,7 +43,8 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	union scan_fate *fate = &own->fates[i];
 	uint8_t rule;
 
-	if (fate->state != SCAN_LOST || word->to - block->address > block->size)
+	if (fate->state != SCAN_LOST || scan_lost_is_apart(fate) ||
+	    word->to - block->address > block->size)
 		return;
 	rule = scan_rule_of(scan, block, word->to);
 	if (rule == SCAN_RULE_NONE)
@@ -76,8 +76,9 @@ static struct scan_page *begins_at(const struct scan_index *index, const struct 
  * Which block each word means, without those that were reached; what is needed of the others is
  * fetched.
  */
-static unsigned find_blocks(struct scan *scan, unsigned found)
+static unsigned find_blocks(const struct scan_look *look, unsigned found)
 {
+	struct scan *scan = look->scan;
 	struct scan_private *own = scan->private;
 	unsigned count = 0;
 
@@ -85,7 +86,8 @@ static unsigned find_blocks(struct scan *scan, unsigned found)
 		struct scan_word word = own->words[i];
 		const struct scan_page *page = begins_at(&own->index, &word);
 
-		if (page && page->met[scan_unit(word.to)] & scan_unit_bit(word.to))
+		if (page && page->met[scan_unit(word.to)] & scan_unit_bit(word.to) &&
+		    !look->sees_lost)
 			continue;
 		word.block = word.entry & SCAN_COVERED
 				     ? word.entry & ~SCAN_COVERED
@@ -118,12 +120,14 @@ static void mark_batch(struct scan_look *look)
 			__builtin_prefetch(&index->records[word.entry - 1]);
 		own->words[count++] = word;
 	}
-	count = find_blocks(look->scan, count);
+	count = find_blocks(look, count);
 	for (unsigned i = 0; i < count; i++) {
 		const struct scan_word *word = &own->words[i];
 		const unsigned unit = scan_unit(word->to);
 		struct scan_page *page = begins_at(index, word);
 
+		if (look->sees_lost && scan_lost_is_apart(&own->fates[word->block]))
+			scan_lost_take_back(look->scan, word->block, word->to);
 		if (!page) {
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
@@ -162,6 +166,16 @@ static void look_at_next(struct scan_look *look)
 		own->parts[own->part_count++] = (struct scan_part){ at, depth };
 }
 
+/* The block on top of the list was lost, and somebody knows it again, with all that it leads to. */
+static bool is_back(const struct scan *scan)
+{
+	const struct scan_private *own = scan->private;
+	const uint64_t work = own->todo[own->todo_count - 1];
+
+	return own->lost_count &&
+	       scan_find(scan, work & ((UINT64_C(1) << SCAN_WORK_SHIFT) - 1))->was_lost;
+}
+
 static void mark_follow(struct scan_look *look)
 {
 	struct scan_private *own = look->scan->private;
@@ -169,7 +183,9 @@ static void mark_follow(struct scan_look *look)
 	look->root_rule = SCAN_RULE_NONE;
 	look->from_flag = 0;
 	while (own->todo_count) {
-		while (own->todo_count && look->count < SCAN_WORDS_AT_ONCE)
+		look->sees_lost = is_back(look->scan);
+		while (own->todo_count && look->count < SCAN_WORDS_AT_ONCE &&
+		       look->sees_lost == is_back(look->scan))
 			look_at_next(look);
 		scan_look_end(look);
 	}
@@ -179,6 +195,7 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 {
 	scan->private->roots = roots;
 	scan->private->root_count = count;
+	scan_lost_set_apart(scan);
 	for (size_t i = 0; i < count && scan->block_count; i++) {
 		const struct scan_root *root = &roots[i];
 		struct scan_look look = mark_begin(scan, SCAN_REACHABLE, root->kind);
@@ -187,6 +204,8 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 		while (at < root->end) {
 			look.root_rule = root->rule;
 			look.from_flag = SCAN_FROM_ROOT;
+			look.sees_lost = scan->private->lost_count &&
+					 root->kind < SCAN_ROOT_REGISTER;
 			at = scan_look_at_root(&look, root, at);
 			scan_look_end(&look);
 			mark_follow(&look);

@@ -55,7 +55,9 @@ struct scan_private {
 	uint64_t todo_count;
 	uint64_t part_count;
 	uint64_t weak_count;
-	uint64_t ignored_count;	       /* blocks marked LEDGER_CELL_IGNORED */
+	uint64_t ignored_count; /* blocks marked LEDGER_CELL_IGNORED */
+	uint64_t lost_count;	/* blocks that were lost before */
+	unsigned granule_shift;
 	const struct scan_root *roots; /* for a second look */
 	size_t root_count;
 	uint64_t holes_left;
@@ -127,6 +129,7 @@ struct scan_look {
 	/* For take(). */
 	void *user;
 	uint8_t state, root, root_rule;
+	bool sees_lost; /* a pointer from here is new, and shows that somebody knows the block */
 	uint32_t block; /* that is looked through */
 };
 
@@ -153,6 +156,29 @@ void scan_look_end(struct scan_look *look);
  */
 void scan_mark_from(struct scan *scan, uint32_t block, enum scan_state state, uint8_t root,
 		    uint8_t rule);
+
+/*
+ * scan_lost.c: what an earlier scan found lost stays lost. All of it was unreachable then, so that
+ * a pointer that is found now was either in memory that nobody used (a freed block, a stack that
+ * has grown since), and is an old word; or somebody had hidden it. An old word leads nowhere: such
+ * blocks are set apart before roots are marked. Hidden ones come back where the block has changed
+ * since, or a pointer to it is in memory that was looked at then, too.
+ */
+void scan_lost_set_apart(struct scan *scan);
+void scan_lost_take_back(struct scan *scan, uint32_t block, uint64_t to);
+
+static inline bool scan_lost_is_apart(const union scan_fate *fate)
+{
+	return fate->state == SCAN_LOST && fate->rule == SCAN_RULE_LOST_BEFORE;
+}
+
+/* The bits around the begin of a block that the index has. */
+static inline struct scan_page *scan_page_of(const struct scan *scan, uint64_t address)
+{
+	const struct scan_index *index = &scan->private->index;
+
+	return &index->records[scan_index_entry(index, address) - 1];
+}
 
 /*
  * scan_rules.c: what kind of pointer an address is to the block around it: pointers that C++, its

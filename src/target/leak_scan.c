@@ -10,6 +10,7 @@
 #include "ledger/ledger_facts.h"
 #include "base/maps.h"
 #include "target/kept_result.h"
+#include "target/lost_note.h"
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
 #include "target/resizes.h"
@@ -24,6 +25,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KEPT_BLOCKS (UINT64_C(1) << 16)	     /* of a result that is copied */
 #define KEPT_FIRST_BYTES (UINT64_C(8) << 20) /* of its memory, until its blocks are known */
@@ -37,7 +39,6 @@ struct seep_leak_scan_private {
 	struct seep_memory *memory;
 	struct seep_roots roots;
 	struct seep_kernel_held held;
-	struct seep_ranges unread; /* of its memory, what a copy could not be given */
 };
 
 /* A scan while it is made. */
@@ -49,8 +50,8 @@ struct job {
 	struct seep_leak_scan_private *private; /* the scan's */
 	struct seep_stopped *stopped;		/* NULL: it goes on */
 	pid_t copy;				/* 0 none */
+	int own_memory;				/* to note what is lost; -1 it is not */
 	struct ledger_facts *facts;		/* NULL: it has none */
-	uint64_t began_ns;
 	struct seep_error *err;
 	int rc;
 	/* By turns: the process will be changed; now it may be; it is not any more. */
@@ -88,11 +89,14 @@ static void keep_threads(struct job *job)
 
 static void release(struct job *job)
 {
+	uint64_t began_ns;
+
 	if (!job->stopped)
 		return;
+	began_ns = job->stopped->began_ns;
 	seep_stop_release(job->stopped);
 	job->stopped = NULL;
-	job->scan->pause_ns = seep_monotonic_ns() - job->began_ns;
+	job->scan->pause_ns = seep_monotonic_ns() - began_ns;
 }
 
 /*
@@ -184,9 +188,8 @@ static int copy_all(struct job *job, struct seep_error *why)
 	int rc = seep_stop_copy(job->stopped, &job->copy, why);
 
 	if (rc == 0)
-		rc = seep_unforked_add(job->stopped, maps, job->copy,
-				       seep_maps_of_file(maps, job->options->ledger_fd),
-				       &job->private->unread, why);
+		rc = seep_unforked_add(maps, job->copy,
+				       seep_maps_of_file(maps, job->options->ledger_fd), why);
 	if (rc < 0) {
 		seep_copy_end(job->copy);
 		job->copy = 0;
@@ -201,7 +204,6 @@ static int hold_still(struct job *job)
 	struct seep_error why = { 0 };
 	int rc;
 
-	job->began_ns = seep_monotonic_ns();
 	rc = seep_stop(job->pid, &job->stopped, job->err);
 	if (rc == -SEEP_EREFUSED && job->options->moment == SEEP_SCAN_AT_EXIT) {
 		rc = take_waiting(job);
@@ -219,7 +221,6 @@ static int hold_still(struct job *job)
 		.header = job->header,
 		.ledger_fd = job->options->ledger_fd,
 		.may_run = job->options->moment != SEEP_SCAN_DYING,
-		.began_ns = job->began_ns,
 		.caveats = &scan->caveats,
 	});
 	keep_threads(job);
@@ -230,6 +231,8 @@ static int hold_still(struct job *job)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
 	read_held(job);
+	if (job->options->notes_lost)
+		job->own_memory = seep_lost_memory(&job->private->maps, job->stopped);
 	job->in_place = job->options->moment == SEEP_SCAN_AT_EXIT &&
 			seep_stop_is_small(job->stopped);
 	/* Who dies makes no system call any more, nor does anybody wait for it to go on. */
@@ -322,16 +325,6 @@ static int tell_of_need(const struct job *job, uint64_t room_bytes)
 			 seep_bytes_text(room_bytes).text);
 }
 
-static void note_unread(const struct job *job)
-{
-	const struct seep_ranges *unread = &job->private->unread;
-	struct scan *marked = &job->scan->marked;
-
-	for (size_t i = 0; i < unread->count; i++, marked->skipped_count++)
-		if (i < SCAN_SKIPPED_MAX)
-			marked->skipped[i] = unread->items[i];
-}
-
 static int mark(struct job *job)
 {
 	struct seep_leak_scan_private *private = job->private;
@@ -353,7 +346,6 @@ static int mark(struct job *job)
 	seep_untouched_init(&untouched, job->copy, &private->maps);
 	rc = scan_read_blocks(marked, &memory, &options, &job->header->blocks);
 	if (rc == 0) {
-		note_unread(job);
 		seep_memory_keep(private->memory,
 				 (options.memory_max_bytes - marked->need_bytes) / 2);
 		find_roots(job, &untouched);
@@ -408,6 +400,8 @@ static int look_through(struct job *job)
 	if (job->scan->method == SEEP_SCAN_WAITING)
 		find_waiting(job);
 	rc = mark(job);
+	if (rc == 0 && job->own_memory >= 0)
+		seep_lost_note(&job->scan->marked, &job->scan->result, job->own_memory);
 	if (rc == 0 && job->options->dump_bytes)
 		keep_contents(job);
 	return rc;
@@ -429,6 +423,8 @@ static void *do_job(void *argument)
 	seep_copy_end(job->copy);
 	if (job->private->memory)
 		seep_memory_forget(job->private->memory);
+	if (job->own_memory >= 0)
+		(void)close(job->own_memory);
 	job->scan->mark_ns = seep_monotonic_ns() - held_ns;
 	return NULL;
 }
@@ -467,6 +463,7 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 		.pid = pid, .header = header, .options = options, .scan = scan, .err = err
 	};
 
+	job.own_memory = -1;
 	(void)sem_init(&job.will_change, 0, 0);
 	(void)sem_init(&job.may_change, 0, 0);
 	(void)sem_init(&job.is_held, 0, 0);
@@ -522,7 +519,6 @@ void seep_leak_scan_free(struct seep_leak_scan *scan)
 		seep_memory_close(private->memory);
 	else
 		seep_result_free(&scan->result);
-	seep_ranges_done(&private->unread);
 	seep_kernel_held_done(&private->held);
 	seep_texts_done(&scan->caveats);
 	free(private);

@@ -60,7 +60,7 @@ void seep_resizes_finish(const struct seep_resizes *resizes)
 		for (ssize_t i = 0; i < count; i++) {
 			if (!caches[i].ready || !caches[i].resizing)
 				continue;
-			if (seep_monotonic_ns() - resizes->began_ns > MOST_NS) {
+			if (seep_monotonic_ns() - resizes->stopped->began_ns > MOST_NS) {
 				seep_texts_take(
 					resizes->caveats,
 					seep_xstrdup("more threads were in realloc() than could be "

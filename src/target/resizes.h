@@ -16,7 +16,6 @@ struct seep_resizes {
 	const struct ledger_header *header;
 	int ledger_fd;
 	bool may_run;		    /* a thread of it, for a moment; a dying one does not */
-	uint64_t began_ns;	    /* when the stop began */
 	struct seep_texts *caveats; /* gets those that are in it still */
 };
 

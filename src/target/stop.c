@@ -331,6 +331,7 @@ int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *e
 	stopped->pid = pid;
 	/* Found now, it costs no time that the process stands still. */
 	stopped->call_site = seep_injection_site(pid);
+	stopped->began_ns = seep_monotonic_ns();
 	problem = seep_call_is_refused(SYS_ptrace) ? EPERM : stop_new(stopped);
 	if (problem) {
 		seep_stop_release(stopped);

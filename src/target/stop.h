@@ -38,7 +38,8 @@ struct seep_stopped {
 	struct seep_thread *threads; /* one of them, the first if it lives, is pid's own */
 	size_t thread_count;
 	struct seep_idtable tids; /* of threads, by which they are found */
-	uint64_t stopped_ns;	  /* monotonic: when the last one stopped */
+	uint64_t began_ns;	  /* monotonic: when the first one was to stop, */
+	uint64_t stopped_ns;	  /* and when the last one had */
 	uint64_t call_site;	  /* address of a system call instruction; 0: none was found */
 };
 

@@ -2,198 +2,106 @@
 /*
  * What is excluded is missing among the copy's mappings. What is wiped is there, but has no pages,
  * while the process has some: /proc/PID/smaps would name it, and visits each page of the process
- * for that; to ask for the first page of a mapping is done in a microsecond.
+ * for that. Where mappings are small, one call tells of many.
  */
 #include "target/unforked.h"
 
 #include "base/procfs.h"
-#include "base/units.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "target/injection.h"
 #include "target/present_pages.h"
-#include "target/remote_memory.h"
 #include "target/roots.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
-	MAPPINGS_MAX = 1024,
-	AT_ONCE_BYTES = 1 << 20,
+	TOGETHER_BYTES = 2 << 20,
+	MOST_BYTES = 64 << 20,
 	LOOK_AT_MAX = 1 << 23, /* pages, one by one, where the kernel cannot look: 0.05 s */
 };
 
-#define MOST_BYTES (UINT64_C(64) << 20)
+#define ADDRESSES_END ((UINT64_C(1) << LEDGER_ADDRESS_BITS) - LEDGER_PAGE_BYTES)
 
-/* A mapping that the copy lacks, or lacks the contents of. */
-struct lack {
-	const struct seep_mapping *mapping;
-	bool is_there;
-	struct seep_ranges pages; /* of it, that the process has */
+/* One of the two, the process or its copy. */
+struct side {
+	struct seep_present_pages pages;
+	struct seep_ranges found; /* pages up to @end, from where was looked last */
+	uint64_t end;
 };
 
-struct work {
-	const struct seep_stopped *stopped;
-	const struct seep_maps *maps;
-	const struct seep_mapping *ledger;
-	pid_t copy;
-	struct seep_ranges *unread;
-	struct seep_present_pages has, copy_has;
-	struct seep_maps copy_maps;
-	struct lack *lacks;
-	size_t count;
-	uint64_t bytes;
-};
-
-static bool is_wiped(struct work *work, const struct seep_mapping *mapping)
+static bool has_pages(struct side *side, const struct seep_mapping *mapping)
 {
-	return mapping->inode == 0 && !mapping->shared &&
-	       !seep_present_pages_any(&work->copy_has, mapping->begin, mapping->end) &&
-	       seep_present_pages_any(&work->has, mapping->begin, mapping->end);
-}
+	const uint64_t upto = core_smaller(mapping->begin + TOGETHER_BYTES, ADDRESSES_END);
+	size_t at;
 
-static bool is_same_file(const struct seep_mapping *mapping, const struct seep_mapping *other)
-{
-	return other && mapping->inode == other->inode &&
-	       mapping->device_major == other->device_major &&
-	       mapping->device_minor == other->device_minor;
-}
-
-static void find_lacks(struct work *work)
-{
-	for (size_t i = 0; i < work->maps->count; i++) {
-		const struct seep_mapping *mapping = &work->maps->items[i];
-		struct lack lack = { .mapping = mapping };
-
-		if (!mapping->readable || seep_roots_is_device(mapping) ||
-		    is_same_file(mapping, work->ledger))
-			continue;
-		lack.is_there = seep_maps_find(&work->copy_maps, mapping->begin);
-		if (lack.is_there && !is_wiped(work, mapping))
-			continue;
-		if (!seep_present_pages_find(&work->has, mapping->begin, mapping->end,
-					     &lack.pages)) {
-			lack.pages.count = 0;
-			seep_ranges_add(&lack.pages, mapping->begin, mapping->end);
-		}
-		for (size_t k = 0; k < lack.pages.count; k++)
-			work->bytes += lack.pages.items[k].end - lack.pages.items[k].begin;
-		*SEEP_APPEND(work->lacks, work->count) = lack;
+	if (mapping->end > upto)
+		return seep_present_pages_any(&side->pages, mapping->begin, mapping->end);
+	if (mapping->end > side->end) {
+		side->end = upto;
+		side->found.count = 0;
+		if (!seep_present_pages_find(&side->pages, mapping->begin, upto, &side->found))
+			seep_ranges_add(&side->found, mapping->begin, upto);
 	}
+	at = seep_ranges_from(&side->found, mapping->begin);
+	return at < side->found.count && side->found.items[at].begin < mapping->end;
 }
 
-static bool call(struct seep_injection *injection, long number, const uint64_t arguments[6])
+/* What the process has of @mapping. False: it is more than @left_bytes, or cannot be read. */
+static bool carry(struct side *process, int from, int to, const struct seep_mapping *mapping,
+		  uint64_t *left_bytes)
 {
-	int64_t value = 0;
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges pages = { 0 };
+	bool is_good = seep_present_pages_find(&process->pages, mapping->begin, mapping->end,
+					       &pages);
 
-	return seep_injection_call(injection, number, arguments, &value, NULL) == 0 && value >= 0;
-}
+	for (size_t i = 0; i < pages.count && is_good; i++) {
+		const off_t at = (off_t)pages.items[i].begin;
+		const uint64_t bytes = pages.items[i].end - pages.items[i].begin;
+		SEEP_FREED uint8_t *buffer = seep_xmalloc(core_smaller(bytes, MOST_BYTES));
 
-static bool make_room(struct seep_injection *injection, const struct seep_mapping *mapping)
-{
-	const uint64_t arguments[6] = {
-		mapping->begin,
-		mapping->end - mapping->begin,
-		PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
-		UINT64_MAX,
-	};
-
-	return call(injection, SYS_mmap, arguments);
-}
-
-static void take_away(struct seep_injection *injection, const struct seep_mapping *mapping)
-{
-	const uint64_t arguments[6] = { mapping->begin, mapping->end - mapping->begin };
-
-	(void)call(injection, SYS_munmap, arguments);
-}
-
-static bool carry(struct seep_memory *from, int to, const struct scan_range *range, uint8_t *buffer)
-{
-	for (uint64_t at = range->begin; at < range->end; at += AT_ONCE_BYTES) {
-		const size_t bytes = (size_t)core_smaller(range->end - at, AT_ONCE_BYTES);
-
-		if (!seep_memory_read(from, at, buffer, bytes) ||
-		    pwrite(to, buffer, bytes, (off_t)at) != (ssize_t)bytes)
-			return false;
+		is_good = bytes <= *left_bytes &&
+			  pread(from, buffer, bytes, at) == (ssize_t)bytes &&
+			  pwrite(to, buffer, bytes, at) == (ssize_t)bytes;
+		*left_bytes -= bytes;
 	}
-	return true;
+	return is_good;
 }
 
-static void add_lacks(const struct work *work, struct seep_injection *injection,
-		      struct seep_memory *from)
-{
-	SEEP_CLOSED const int to = open(seep_procfs_path(work->copy, "mem").text,
-					O_WRONLY | O_CLOEXEC);
-	SEEP_FREED uint8_t *buffer = seep_xmalloc(AT_ONCE_BYTES);
-
-	for (size_t i = 0; i < work->count; i++) {
-		const struct lack *lack = &work->lacks[i];
-		bool is_good = lack->is_there || make_room(injection, lack->mapping);
-
-		for (size_t k = 0; k < lack->pages.count && is_good; k++)
-			is_good = carry(from, to, &lack->pages.items[k], buffer);
-		if (is_good)
-			continue;
-		take_away(injection, lack->mapping);
-		seep_ranges_add_all(work->unread, &lack->pages);
-	}
-}
-
-static int find_and_add(struct work *work, struct seep_error *err)
-{
-	struct seep_injection injection;
-	struct seep_memory *from;
-	int rc = seep_maps_read(work->copy, &work->copy_maps, err);
-
-	if (rc < 0)
-		return seep_fail(err, SEEP_ESYS, "the copy's mappings cannot be read");
-	find_lacks(work);
-	if (work->count == 0)
-		return 0;
-	if (work->bytes > MOST_BYTES || work->count > MAPPINGS_MAX)
-		return seep_fail(err, SEEP_ELIMIT,
-				 "it excludes %s of memory from forks (MADV_DONTFORK, "
-				 "MADV_WIPEONFORK)",
-				 seep_bytes_text(work->bytes).text);
-	rc = seep_memory_open(work->maps->tid, 0, &from, err);
-	if (rc < 0)
-		return rc;
-	rc = seep_injection_begin(&injection, work->copy, work->stopped->call_site, err);
-	/* It never runs again: there is no end. */
-	if (rc == 0)
-		add_lacks(work, &injection, from);
-	seep_memory_close(from);
-	return rc;
-}
-
-int seep_unforked_add(const struct seep_stopped *stopped, const struct seep_maps *maps, pid_t copy,
-		      const struct seep_mapping *ledger, struct seep_ranges *ret_unread,
+int seep_unforked_add(const struct seep_maps *maps, pid_t copy, const struct seep_mapping *ledger,
 		      struct seep_error *err)
 {
-	struct work work = {
-		.stopped = stopped,
-		.maps = maps,
-		.ledger = ledger,
-		.copy = copy,
-		.unread = ret_unread,
-	};
-	int rc;
+	SEEP_CLOSED const int from = open(seep_procfs_path(maps->tid, "mem").text,
+					  O_RDONLY | O_CLOEXEC);
+	SEEP_CLOSED const int to = open(seep_procfs_path(copy, "mem").text, O_WRONLY | O_CLOEXEC);
+	SEEP_RELEASED(seep_maps_done) struct seep_maps copied = { 0 };
+	struct side of_process = { 0 }, of_copy = { 0 };
+	uint64_t left_bytes = MOST_BYTES;
+	int rc = seep_maps_read(copy, &copied, err);
 
-	seep_present_pages_init(&work.has, maps->tid);
-	seep_present_pages_init(&work.copy_has, copy);
-	work.has.pages_left = work.copy_has.pages_left = LOOK_AT_MAX;
-	rc = find_and_add(&work, err);
-	for (size_t i = 0; i < work.count; i++)
-		seep_ranges_done(&work.lacks[i].pages);
-	free(work.lacks);
-	seep_maps_done(&work.copy_maps);
-	seep_present_pages_done(&work.has);
-	seep_present_pages_done(&work.copy_has);
+	seep_present_pages_init(&of_process.pages, maps->tid);
+	seep_present_pages_init(&of_copy.pages, copy);
+	of_process.pages.pages_left = of_copy.pages.pages_left = LOOK_AT_MAX;
+	for (size_t i = 0; i < maps->count && rc == 0; i++) {
+		const struct seep_mapping *mapping = &maps->items[i];
+
+		if (!mapping->readable || seep_roots_is_device(mapping) ||
+		    (ledger && seep_text_equal(mapping->name, ledger->name)))
+			continue;
+		if (!seep_maps_find(&copied, mapping->begin))
+			rc = seep_fail(err, SEEP_EREFUSED,
+				       "it excludes memory from forks (MADV_DONTFORK)");
+		else if (mapping->inode == 0 && !mapping->shared && !has_pages(&of_copy, mapping) &&
+			 has_pages(&of_process, mapping) &&
+			 !carry(&of_process, from, to, mapping, &left_bytes))
+			rc = seep_fail(err, SEEP_EREFUSED,
+				       "what it has wiped in forks (MADV_WIPEONFORK) is too much, "
+				       "or cannot be read");
+	}
+	seep_present_pages_done(&of_process.pages);
+	seep_present_pages_done(&of_copy.pages);
+	seep_ranges_done(&of_process.found);
+	seep_ranges_done(&of_copy.found);
 	return rc;
 }

@@ -349,8 +349,7 @@ static bool is_elsewhere(const struct seep_view *view, const struct seep_profile
 {
 	const struct seep_profile *profile = view->profile;
 
-	return leak->verdict == SEEP_VERDICT_LOST_WITH && leak->root > 0 &&
-	       leak->root <= profile->leak_count &&
+	return leak->root > 0 && leak->root <= profile->leak_count &&
 	       is_wanted(view, profile->leaks[leak->root - 1].verdict) &&
 	       is_kept(view, &profile->leaks[leak->root - 1]);
 }
@@ -403,8 +402,7 @@ static void gather_with(struct builder *b)
 	for (uint32_t i = profile->leak_count; i > 0; i--) {
 		const uint32_t root = profile->leaks[i - 1].root;
 
-		if (profile->leaks[i - 1].verdict != SEEP_VERDICT_LOST_WITH || root == 0 ||
-		    root > profile->leak_count || root == i)
+		if (root == 0 || root > profile->leak_count || root == i)
 			continue;
 		b->next_with[i - 1] = b->first_with[root - 1];
 		b->first_with[root - 1] = i;

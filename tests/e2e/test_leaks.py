@@ -31,6 +31,13 @@ def text_of(done):
     return done.stdout.decode()
 
 
+def assert_nobody_looked(done, why):
+    """No answer is not the answer that nothing is lost; live blocks by call stack are a hint."""
+    assert done.status == 2
+    assert f"\nNot scanned for leaks: {why}" in done.stdout.decode() and b"192 B" in done.stdout
+    assert f": not scanned for leaks: {why}" in done.stderr.decode()
+
+
 def begin(seep, command, *options):
     """The program, followed by a recorder and waiting; and its ledger."""
     process = start(seep, command, *options, stdin=subprocess.PIPE)
@@ -191,9 +198,8 @@ def test_generated_rules_suppress_just_what_they_were_made_from(seep):
 ], ids=["not-asked", "signal"])
 def test_a_recording_says_why_nothing_was_scanned(seep, options, words, why):
     record(seep, *words, options=options)
-    text = text_of(leaks(seep, "run.seep"))
-    assert f"\nNot scanned for leaks: {why}" in text
-    assert "192 B" in text, "live blocks by call stack, as a hint"
+    assert_nobody_looked(leaks(seep, "run.seep"), why)
+    assert_nobody_looked(leaks(seep, "--error-exitcode=9", "run.seep"), why)
     assert f"\nNot scanned for leaks: {why}\n" in text_of(seep.command("report", seep.directory / "run.seep"))
     for command in (["report", "--by", "lost"], ["report", "--leak-kinds=all"], ["report", "--gen-suppressions"],
                     ["leaks", "--gen-suppressions"]):  # fmt: skip
@@ -216,13 +222,13 @@ def test_a_program_that_went_on_by_exec_is_not_looked_for_in_its_successor(seep)
     assert [x for x in reports for leak in x["leaks"] if leak["verdict"] == "LOST"] == []
 
 
-def copy_that_is_read(scan):
-    """The process whose memory it has opened to read, or None."""
+def copy_that_is_read(scan, original):
+    """The process whose memory it has opened to read, not the original, or None."""
     for fd in os.listdir(f"/proc/{scan.pid}/fd"):
         with contextlib.suppress(OSError):
             found = re.fullmatch(r"/proc/(\d+)/mem", os.readlink(f"/proc/{scan.pid}/fd/{fd}"))
             with open(f"/proc/{scan.pid}/fdinfo/{fd}", encoding="utf-8") as about:
-                if found and re.search(r"^flags:\s+\d*0$", about.read(), re.M):
+                if found and int(found[1]) != original and re.search(r"^flags:\s+\d*0$", about.read(), re.M):
                     return int(found[1])
     return None
 
@@ -232,7 +238,7 @@ def test_what_a_killed_copy_held_is_not_called_lost(seep):
     process, ledger = begin(seep, [sys.executable, "-c", code], "--no-leak-check")
     scan = subprocess.Popen([SEEP, "leaks", str(ledger["pid"])], stdout=subprocess.PIPE,
                             env={**os.environ, **seep.environment()})  # fmt: skip
-    while not (copy := copy_that_is_read(scan)):
+    while not (copy := copy_that_is_read(scan, ledger["pid"])):
         assert scan.poll() is None
     os.kill(copy, signal.SIGKILL)
     text, _ = scan.communicate(timeout=LIMIT_S)
@@ -252,15 +258,51 @@ def test_what_hash_tables_of_rust_hold_is_not_lost(seep):
     assert sum(x["blocks"] for x in tables) == 105
 
 
+def verdicts_of(seep, process, sizes):
+    """Each block of these sizes, by address: its size, verdict and rule."""
+    done = leaks(seep, "--json", "--leak-kinds=all", "--blocks=100000", str(process.pid))
+    return {block["address"]: (block["size"], leak["verdict"], leak["rule"])
+            for leak in read_report(text_of(done))["leaks"] for block in leak["block_list"]
+            if block["size"] in sizes}  # fmt: skip
+
+
+def test_what_is_lost_stays_lost_whatever_old_words_come_up(seep):
+    process = launch(seep, program("lost_before"), "churn")
+    assert process.stdout.readline() == b"ready\n"
+    lost = [{at for at, (_, verdict, _) in verdicts_of(seep, process, {777}).items() if "LOST" == verdict}
+            for _ in range(6)]  # fmt: skip
+    process.communicate(b"\n", timeout=LIMIT_S)
+    assert [before - after for before, after in zip(lost, lost[1:])] == [set()] * 5
+    assert 0 < len(lost[0]) <= len(lost[-1]) <= 400
+
+
+def test_what_only_looked_lost_comes_back(seep):
+    process = launch(seep, program("lost_before"), "hidden")
+    for wants in (
+        {1001: ("LOST", None), 1002: ("LOST", None), 1003: ("LOST", None), 1004: ("LOST", None)},
+        {1001: ("REACHABLE", "start"), 1002: ("REACHABLE", "start"), 1003: ("LOST", "lost-before"),
+         1004: ("MAYBE-LOST", "interior")},
+        {1001: ("MAYBE-LOST", "interior"), 1002: ("LOST", None), 1003: ("LOST", None),
+         1004: ("MAYBE-LOST", "interior")},
+    ):  # fmt: skip
+        assert process.stdout.readline() == b"ready\n"
+        found = verdicts_of(seep, process, wants)
+        # What is reachable is in no list of blocks.
+        listed = {size: said for size, said in wants.items() if said[0] != "REACHABLE"}
+        assert {size: (verdict, rule) for size, verdict, rule in found.values()} == listed
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    assert process.wait(timeout=LIMIT_S) == 0
+    process.communicate()
+
+
 def test_a_dead_process_cannot_be_scanned(seep):
     process = launch(seep, *shown())
     assert process.stdout.readline() == b"ready\n"
     assert f"\n{ANSWER}\n" in text_of(leaks(seep, str(process.pid))), "without a recorder, too"
     process.kill()
     process.communicate(timeout=LIMIT_S)
-    text = text_of(leaks(seep, str(process.pid)))
-    assert "\nNot scanned for leaks: the process has ended\n" in text
-    assert "192 B" in text, "live blocks by call stack, as a hint"
+    assert_nobody_looked(leaks(seep, str(process.pid)), "the process has ended")
 
 
 @pytest.mark.parametrize("options", [[], ["--size-min", "100"]], ids=["all", "filtered"])

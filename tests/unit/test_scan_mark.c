@@ -313,3 +313,65 @@ FAKE_TEST(without_memory_a_scan_says_so)
 	}
 	assert_in_range(f->refuse_from, 10, 64);
 }
+
+/* As the tool does, in our own memory. */
+static void note_lost(struct fake *f, const uint64_t *block)
+{
+	const struct scan_block *found = fake_find(f, block);
+	uint64_t *cell = (uint64_t *)(uintptr_t)scan_cell_at(&f->scan, found);
+	const uint64_t lost = scan_cell_lost(&f->scan, found);
+
+	*cell = (*cell & UINT64_MAX >> 16) | lost << LEDGER_CELL_LOST_SHIFT;
+	assert_int_equal(ledger_cell_lost(*cell), lost);
+}
+
+FAKE_TEST(what_was_lost_comes_back_only_where_that_is_no_old_word)
+{
+	static const struct {
+		uint8_t root; /* that points to it; 0: a block does that the root points to */
+		bool inside, changes;
+		uint8_t state, rule;
+	} cases[] = {
+		{ 0, false, false, SCAN_LOST, SCAN_RULE_LOST_BEFORE },
+		{ 0, true, false, SCAN_LOST, SCAN_RULE_NONE },
+		{ 0, false, true, SCAN_REACHABLE, SCAN_RULE_START },
+		{ 0, true, true, SCAN_MAYBE, SCAN_RULE_INTERIOR },
+		{ SCAN_ROOT_STACK, false, false, SCAN_LOST, SCAN_RULE_LOST_BEFORE },
+		{ SCAN_ROOT_STACK, true, false, SCAN_LOST, SCAN_RULE_NONE },
+		{ SCAN_ROOT_REGISTER, false, false, SCAN_LOST, SCAN_RULE_LOST_BEFORE },
+		{ SCAN_ROOT_GLOBAL, false, false, SCAN_REACHABLE, SCAN_RULE_START },
+		{ SCAN_ROOT_GLOBAL, true, false, SCAN_MAYBE, SCAN_RULE_INTERIOR },
+		{ SCAN_ROOT_MAPPING, false, false, SCAN_REACHABLE, SCAN_RULE_START },
+		{ SCAN_ROOT_EPOLL, false, false, SCAN_REACHABLE, SCAN_RULE_START },
+	};
+	struct fake *f = *state;
+	uint64_t *blocks[] = { fake_block(f, 900, 7, 0), fake_block(f, 100000, 7, 0) };
+	uint64_t *with = fake_block(f, 64, 7, 0), *holder = fake_block(f, 64, 8, 0);
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t *block = blocks[i % 2], *other = blocks[1 - i % 2];
+		const uint64_t pointer = A(block) + (cases[i / 2].inside ? 320 : 0);
+		struct scan_root root = fake_root(f, SCAN_ROOT_GLOBAL);
+
+		f->words[0] = f->words[1] = holder[1] = 0;
+		block[3] = A(with);
+		other[3] = 0;
+		assert_int_equal(fake_scan(f), 0);
+		assert_int_equal(fake_state(f, block), SCAN_LOST);
+		assert_int_equal(fake_state(f, with), SCAN_LOST);
+		note_lost(f, block);
+		note_lost(f, with);
+		f->words[0] = cases[i / 2].root ? pointer : A(holder);
+		holder[1] = pointer;
+		block[2] += cases[i / 2].changes;
+		f->words[1] = A(other);
+		root.kind = cases[i / 2].root ? cases[i / 2].root : SCAN_ROOT_GLOBAL;
+		assert_int_equal(fake_scan_roots(f, &root, 1), 0);
+		assert_int_equal(fake_state(f, block), cases[i / 2].state);
+		assert_int_equal(fake_rule(f, block), cases[i / 2].rule);
+		assert_int_equal(fake_state(f, with), cases[i / 2].state);
+		assert_true(fake_find(f, block)->was_lost);
+		assert_int_equal(!scan_cell_lost(&f->scan, fake_find(f, block)),
+				 cases[i / 2].state != SCAN_LOST);
+	}
+}

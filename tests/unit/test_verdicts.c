@@ -384,14 +384,14 @@ VERDICT_TEST(evidence_says_where_the_pointer_is)
 	pointed_at(SCAN_RULE_START, SCAN_ROOT_GLOBAL, BEGIN + 2 * STEP + 8);
 	block(3, 16, SCAN_MAYBE);
 	/* A word on a stack points into that block. */
-	pointed_at(SCAN_RULE_START, SCAN_ROOT_STACK, BEGIN + 2 * STEP + 16);
+	pointed_at(SCAN_RULE_START, SCAN_ROOT_STACK, SCAN_FROM_ROOT | (BEGIN + 2 * STEP + 16));
 	block(4, 8, SCAN_LOST)->marks = LEDGER_CELL_REPORTED;
 	block(0, 4, SCAN_MAYBE);
 	/* Registers lie where no memory is. */
 	pointed_at(SCAN_RULE_LOW_TAG, SCAN_ROOT_REGISTER, UINT64_C(1) << 62);
 	judge();
-	assert_leaks("LOST f0 2 1100\nLOST f4 1 8\nMAYBE-LOST f1 1 64\nMAYBE-LOST f2 1 32\n"
-		     "MAYBE-LOST f3 1 16\nMAYBE-LOST f0 1 4\n");
+	assert_leaks("LOST f0 2 1100\nLOST f4 1 8\nMAYBE-LOST f1 1 64 +1 32\n"
+		     "MAYBE-LOST f2 1 32 of 3\nMAYBE-LOST f3 1 16\nMAYBE-LOST f0 1 4\n");
 	assert_string_equal(g.profile->leaks[0].rule, "high-tag");
 	assert_string_equal(g.profile->leaks[0].evidence,
 			    "a pointer to its start with other upper bits is at 0x7ff0; tagged "
@@ -409,6 +409,29 @@ VERDICT_TEST(evidence_says_where_the_pointer_is)
 	assert_string_equal(
 		g.profile->leaks[5].evidence,
 		"a pointer to its start with low bits set is in a register of a thread");
+}
+
+VERDICT_TEST(what_may_be_lost_goes_with_the_block_that_it_was_reached_through)
+{
+	start(4);
+	block(1, 10, SCAN_MAYBE); /* the last of a chain of three */
+	pointed_at(SCAN_RULE_START, SCAN_ROOT_GLOBAL, BEGIN + 2 * STEP);
+	block(1, 20, SCAN_MAYBE);
+	pointed_at(SCAN_RULE_START, SCAN_ROOT_GLOBAL, BEGIN + 3 * STEP);
+	block(2, 30, SCAN_MAYBE);
+	pointed_at(SCAN_RULE_START, SCAN_ROOT_GLOBAL, BEGIN + 3 * STEP + 8);
+	block(0, 40, SCAN_MAYBE);
+	pointed_at(SCAN_RULE_INTERIOR, SCAN_ROOT_GLOBAL, 0x404040);
+	block(3, 50, SCAN_MAYBE);
+	pointed_at(SCAN_RULE_INTERIOR, SCAN_ROOT_GLOBAL, 0x404048);
+	block(1, 60, SCAN_MAYBE);
+	pointed_at(SCAN_RULE_INTERIOR, SCAN_ROOT_GLOBAL, BEGIN + 4 * STEP);
+	block(2, 70, SCAN_MAYBE);
+	/* Behind that block, in none. */
+	pointed_at(SCAN_RULE_START, SCAN_ROOT_GLOBAL, BEGIN + 4 * STEP + 50);
+	judge();
+	assert_leaks("MAYBE-LOST f3 1 50 +1 60\nMAYBE-LOST f0 1 40 +3 60\nMAYBE-LOST f2 1 70\n"
+		     "MAYBE-LOST f1 1 60 of 1\nMAYBE-LOST f1 2 30 of 2\nMAYBE-LOST f2 1 30 of 2\n");
 }
 
 VERDICT_TEST(what_comes_before_main_is_told)

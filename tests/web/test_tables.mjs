@@ -195,7 +195,7 @@ test("a function opens to its lines, and leads to its stacks and callers", async
 test("leaks have their verdicts, bytes and what is lost with them", async (session) => {
 	const page = await session.open("tour", { hash: "leaks", ...WIDE });
 	const { leaks } = session.document("tour");
-	const figures = (row) => [row.Verdict.text.replace(/^\W+/, ""), number(row["Bytes in all"].exact), number(row.Own.exact), number(row.Blocks.text), number(row["Lost with it"].exact)].join(" ");
+	const figures = (row) => [row.Verdict.text.replace(/^\W+/, ""), number(row["Bytes in all"].exact), number(row.Own.exact), number(row.Blocks.text), number(row["With it"].exact)].join(" ");
 	const wanted = (list) => list.map((one) => [one.verdict, one.bytes + one.with_bytes, one.bytes, one.blocks, one.with_bytes].join(" ")).sort();
 	const roots = leaks.filter(({ verdict, root }) => root === null && /^LOST/.test(verdict));
 

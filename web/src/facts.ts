@@ -224,7 +224,7 @@ export function gather(model: Model): Facts {
 		epochs: diff ? [] : epochsOf(doc, startNs, endNs),
 		leaks,
 		roots: leaks.filter((leak) => leak.root < 0 && LOST.includes(leak.verdict)),
-		doubtful: leaks.filter((leak) => leak.verdict === "MAYBE-LOST"),
+		doubtful: leaks.filter((leak) => leak.root < 0 && leak.verdict === "MAYBE-LOST"),
 		growth: diff ? [] : growthOf(model),
 		unseen,
 		timeline,

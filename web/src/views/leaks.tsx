@@ -84,7 +84,7 @@ function With({ leak, facts }: { leak: LeakRow; facts: Facts }) {
 	if (!members.length) return null;
 	return (
 		<>
-			<h3>Lost with {leak.blocks === 1 ? "it" : "them"}</h3>
+			<h3>{leak.verdict === "MAYBE-LOST" ? "Reached through" : "Lost with"} {leak.blocks === 1 ? "it" : "them"}</h3>
 			<ul class="with">
 				{members.slice(0, 20).map((one) => (
 					<li key={one.index}>
@@ -163,7 +163,7 @@ export function LeakDetail({ leak, facts }: { leak: LeakRow; facts: Facts }) {
 				{leak.evidence && <p>Evidence: {leak.evidence}</p>}
 				{leak.rule && <p>Rule {leak.rule}{RULES[leak.rule] ? `: ${RULES[leak.rule]}` : ""}.</p>}
 				{leak.suppressedBy && <p>Suppressed by <code class="break">{leak.suppressedBy}</code></p>}
-				{root && <p>Lost with <Site frames={root.frames} callers={1} /></p>}
+				{root && <p>{leak.verdict === "MAYBE-LOST" ? "Reached through" : "Lost with"} <Site frames={root.frames} callers={1} /></p>}
 				<Chain leak={leak} />
 				<With leak={leak} facts={facts} />
 				<Blocks leak={leak} />
@@ -239,7 +239,8 @@ export function Leaks({ facts }: { facts: Facts }) {
 	const rows = useMemo(
 		() => facts.leaks
 			.filter((leak) =>
-				(chosen === "leaks" ? leak.root < 0 && LOST.includes(leak.verdict) : !chosen || leak.verdict === chosen) &&
+				(chosen === "leaks" ? leak.root < 0 && LOST.includes(leak.verdict)
+					: !chosen || (leak.verdict === chosen && (chosen !== "MAYBE-LOST" || leak.root < 0))) &&
 				(!keep || (leak.context >= 0 && keep[leak.context])) &&
 				(!filtered || (leak.context >= 0 && weighed.value[leak.context] !== 0)))
 			.map((leak) => leak.index),
@@ -252,10 +253,10 @@ export function Leaks({ facts }: { facts: Facts }) {
 				value: (i) => (of(i).frames.length ? nameOf(model, of(i).frames[0]) : ""), cell: (i) => <Site frames={of(i).frames} /> },
 			{ key: "verdict", title: "Verdict", width: "128px", value: (i) => ORDER.indexOf(of(i).verdict),
 				cell: (i) => <Verdict word={of(i).verdict} />, exact: (i) => MEANING[of(i).verdict] ?? "" },
-			main(sizes("all", "Bytes in all", (i) => withAll(of(i)), { hint: "Its own bytes and those lost with it", width: "104px" })),
+			main(sizes("all", "Bytes in all", (i) => withAll(of(i)), { hint: "Its own bytes and those that go with it", width: "104px" })),
 			sizes("bytes", "Own", (i) => of(i).bytes),
 			numbers("blocks", "Blocks", (i) => of(i).blocks),
-			sizes("with", "Lost with it", (i) => of(i).withBytes, { width: "100px" }),
+			sizes("with", "With it", (i) => of(i).withBytes, { width: "100px" }),
 			...threads(model, (i) => of(i).context),
 			words("rule", "Rule", (i) => of(i).rule ?? "", { exact: (i) => RULES[of(i).rule ?? ""] ?? "" }),
 		];
