@@ -476,6 +476,75 @@ GROWTH_TEST(cohorts_tell_a_leak_that_the_load_hides)
 	assert_in_range(seep_growth_bytes_per_hour(&one), 3600 * 90, 3600 * 130);
 }
 
+enum { CHURN_SECONDS = 1000, CHURN_EPOCHS = 12 };
+
+/* Seconds to live: as many of each age are freed, or the fewer the older they are. */
+static uint64_t short_life(void)
+{
+	uint64_t life = 1;
+
+	while (random_below(3) > 0)
+		life++;
+	return life;
+}
+
+static uint64_t any_life(void)
+{
+	const uint64_t a = 12000 / (1 + random_below(2000)), b = 12000 / (1 + random_below(2000));
+
+	return 1 + (a < b ? a : b);
+}
+
+/* What grows is said from which second on; 0: it is not. */
+static uint64_t churn_and_lose(uint64_t each_second, uint64_t (*life)(void), uint64_t lose_every)
+{
+	static uint32_t due[CHURN_SECONDS][CHURN_EPOCHS];
+	uint64_t found = 0;
+
+	memset(due, 0, sizeof(due));
+	while (second < CHURN_SECONDS - 1 && !found) {
+		tick();
+		allocate(each_second, 100);
+		for (uint64_t i = 0; i < each_second; i++) {
+			const uint64_t end = second + life();
+
+			if (lose_every &&
+			    (second * each_second + i) % (lose_every * each_second) == 0)
+				continue;
+			if (end < CHURN_SECONDS)
+				due[end][context->epoch_count - 1]++;
+		}
+		for (uint32_t i = 0; i < context->epoch_count; i++)
+			release_from(i, due[second][i], 100);
+		observe();
+		if (seep_growth_of(growth, 7, &one) && one.verdict == SEEP_GROWTH_GROWING)
+			found = second;
+	}
+	return found;
+}
+
+GROWTH_TEST(a_slow_leak_on_the_line_of_the_churn_is_found_in_5_minutes)
+{
+	static const uint64_t every[] = { 1, 2, 5, 10 };
+
+	for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
+		uint64_t found;
+
+		(void)tear_down(NULL);
+		(void)set_up(NULL);
+		found = churn_and_lose(1000, short_life, every[i]);
+		print_message("a block in %lu s: found after %lu s\n", (unsigned long)every[i],
+			      (unsigned long)found);
+		assert_in_range(found, 60, 300);
+	}
+}
+
+/* Of each cohort some are left for as long as one looks, but ever fewer. */
+GROWTH_TEST(blocks_that_live_for_very_different_times_do_not_grow)
+{
+	assert_int_equal(churn_and_lose(200, any_life, 0), 0);
+}
+
 /* What one caller allocates takes the place of another's: none grows. */
 GROWTH_TEST(a_family_that_keeps_its_size_does_not_grow)
 {
