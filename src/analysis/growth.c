@@ -12,10 +12,12 @@
 enum {
 	CONFIDENCE_MEDIUM = 3, /* times after_ns */
 	CONFIDENCE_HIGH = 10,
-	RECALLED_PARTS = 8,  /* of an epoch, of which only the ends are known */
 	TRACKS_MAX = 100000, /* 110 MB */
 	FAMILY_MAX = 16,     /* contexts; more have too little to do with one another */
 };
+
+#define GROWING_WEIGHT (INT64_C(1) << 62)
+#define STALE_WEIGHT (INT64_C(1) << 61)
 
 /*
  * Contexts with one innermost frame, which allocates for several callers. Where it keeps what it
@@ -41,6 +43,8 @@ struct seen {
 	struct seep_growth_ages *ages;
 	uint32_t family;     /* index + 1; 0: it has no stack */
 	uint64_t live_bytes; /* as read last */
+	uint32_t heard;	     /* item of the list + 1; 0: it is not in that */
+	bool told;	     /* that it grows */
 };
 
 struct seep_growth {
@@ -58,13 +62,14 @@ struct seep_growth {
 	uint32_t family_count;
 	uint32_t *family_of; /* by frame; index + 1 */
 	uint32_t frame_count;
+	struct seep_growth_list heard; /* of the recorder; after_ns 0: nothing */
 };
 
 struct seep_growth *seep_growth_new(uint64_t after_ns)
 {
 	struct seep_growth *growth = seep_xcalloc(1, sizeof(*growth));
 
-	growth->after_ns = core_larger(after_ns, 1);
+	growth->after_ns = after_ns ? after_ns : SEEP_GROWTH_AFTER_NS;
 	return growth;
 }
 
@@ -81,6 +86,7 @@ void seep_growth_free(struct seep_growth *growth)
 		free(growth->families[i].series);
 	free(growth->families);
 	free(growth->family_of);
+	seep_growth_list_done(&growth->heard);
 	free(growth);
 }
 
@@ -98,57 +104,28 @@ static void make_room(struct seep_growth *growth, const struct seep_profile *pro
 	growth->count = wanted;
 }
 
-/*
- * Of a context that never freed anything, what is alive tells what was alive before: at the end of
- * each epoch exactly, in between as if it had come evenly.
- */
-static void recall(struct seep_growth_series *series, const struct seep_growth *growth,
-		   const struct seep_profile *profile, const struct seep_profile_context *context)
-{
-	uint64_t bytes = 0, blocks = 0;
-
-	for (uint32_t i = 0; i < context->epoch_count; i++) {
-		const struct seep_profile_epoch *epoch = &context->epochs[i];
-		const uint64_t from_ns = core_larger(seep_epoch_start_ns(profile, epoch->epoch),
-						     context->first_ns);
-		const uint64_t to_ns = core_smaller(seep_epoch_start_ns(profile, epoch->epoch + 1),
-						    growth->before_ns);
-
-		for (uint64_t part = 0; part < RECALLED_PARTS && from_ns < to_ns; part++)
-			seep_growth_series_add(series, growth->after_ns,
-					       from_ns + (to_ns - from_ns) / RECALLED_PARTS * part,
-					       bytes + epoch->bytes / RECALLED_PARTS * part,
-					       blocks + epoch->blocks / RECALLED_PARTS * part);
-		bytes += epoch->bytes;
-		blocks += epoch->blocks;
-	}
-}
-
 /* Up to now it had the same all the time, and @before_bytes when it was read last. */
-static struct track *begin_track(struct seep_growth *growth, const struct seep_profile *profile,
+static struct track *begin_track(struct seep_growth *growth,
 				 const struct seep_profile_context *context, uint64_t before_bytes)
 {
 	struct track *track = seep_xcalloc(1, sizeof(*track));
 
 	for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
 		track->recent[i] = before_bytes;
-	if (context->frees == 0)
-		recall(&track->series, growth, profile, context);
 	seep_growth_series_add(&track->series, growth->after_ns, growth->before_ns, before_bytes,
 			       context->live_blocks);
 	growth->track_count++;
 	return growth->seen[context->id].track = track;
 }
 
-static void observe_bytes(struct seep_growth *growth, const struct seep_profile *profile,
-			  const struct seep_profile_context *context)
+static void observe_bytes(struct seep_growth *growth, const struct seep_profile_context *context)
 {
 	struct seen *seen = &growth->seen[context->id];
 	struct track *track = seen->track;
 
 	if (!track && growth->readings > 0 && context->live_bytes != seen->live_bytes &&
 	    growth->track_count < TRACKS_MAX)
-		track = begin_track(growth, profile, context, seen->live_bytes);
+		track = begin_track(growth, context, seen->live_bytes);
 	seen->live_bytes = context->live_bytes;
 	if (!track)
 		return;
@@ -227,7 +204,7 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 			growth->families[seen->family - 1].blocks += context->live_blocks;
 			growth->families[seen->family - 1].in_doubt |= context->in_doubt;
 		}
-		observe_bytes(growth, profile, context);
+		observe_bytes(growth, context);
 		if (look_at_ages)
 			seep_growth_ages_add(&seen->ages, profile, context, growth->after_ns,
 					     now_ns);
@@ -279,6 +256,8 @@ static bool is_growing(const struct seep_growth *growth, const struct seen *seen
 			.returned = series->returned,
 			.bytes = series->grown_bytes,
 			.quiet_ns = quiet_ns(growth, series),
+			.present_bytes_per_hour = seep_growth_rate(
+				seep_growth_series_lately(series), growth->after_ns / 2),
 		};
 	else if (ages && (ages->growing || ages->returned))
 		*ret_growth = (struct seep_profile_growth){
@@ -301,6 +280,10 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 
 	if (!seen || growth->damaged)
 		return false;
+	if (seen->heard)
+		*ret_growth = growth->heard.items[seen->heard - 1].growth;
+	if (seen->heard || (growth->heard.after_ns && !growth->heard.is_cut))
+		return seen->heard;
 	if (is_growing(growth, seen, ret_growth))
 		return true;
 	if (!seen->ages || seen->ages->stale.blocks + seen->ages->freed_late == 0)
@@ -335,21 +318,20 @@ static bool is_known(const struct seep_growth *growth)
 	       growth->now_ns - growth->first_ns >= growth->after_ns;
 }
 
-struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth)
+int64_t seep_growth_weight(const struct seep_profile_growth *growth)
 {
-	struct seep_growth_sum sum = { .known = is_known(growth) };
+	if (growth->verdict == SEEP_GROWTH_GROWING && !growth->returned)
+		return GROWING_WEIGHT + (int64_t)(seep_growth_bytes_per_hour(growth) >> 2);
+	return growth->verdict == SEEP_GROWTH_STALE ? STALE_WEIGHT + (int64_t)(growth->bytes >> 4)
+						    : 0;
+}
 
-	for (uint32_t id = 0; id < growth->count; id++) {
-		struct seep_profile_growth one;
+static int worst_first(const void *a, const void *b)
+{
+	const int64_t x = seep_growth_weight(&((const struct seep_growth_item *)a)->growth);
+	const int64_t y = seep_growth_weight(&((const struct seep_growth_item *)b)->growth);
 
-		if (!seep_growth_of(growth, id, &one) || one.verdict != SEEP_GROWTH_GROWING ||
-		    one.returned)
-			continue;
-		sum.contexts++;
-		sum.bytes += one.bytes;
-		sum.bytes_per_hour += seep_growth_bytes_per_hour(&one);
-	}
-	return sum;
+	return (x < y) - (x > y);
 }
 
 struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
@@ -364,16 +346,48 @@ struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
 
 		if (!seep_growth_of(growth, id, &item.growth))
 			continue;
-		*SEEP_APPEND(list.items, list.count) = item;
 		list.growing_count += item.growth.verdict == SEEP_GROWTH_GROWING;
+		if (seep_growth_weight(&item.growth) >= GROWING_WEIGHT) {
+			item.is_news = !growth->seen[id].told;
+			list.news |= item.is_news;
+			list.sum.contexts++;
+			list.sum.bytes += item.growth.bytes;
+			list.sum.bytes_per_hour += seep_growth_bytes_per_hour(&item.growth);
+		}
+		*SEEP_APPEND(list.items, list.count) = item;
 	}
+	if (list.count > 0)
+		qsort(list.items, list.count, sizeof(*list.items), worst_first);
 	return list;
 }
 
-void seep_growth_list_done(struct seep_growth_list *list)
+void seep_growth_tell(struct seep_growth *growth, const struct seep_growth_list *list)
 {
-	free(list->items);
+	for (uint32_t i = 0; i < list->count; i++)
+		growth->seen[list->items[i].id].told |= list->items[i].is_news;
+}
+
+void seep_growth_hear(struct seep_growth *growth, const struct seep_profile *profile,
+		      struct seep_growth_list *list)
+{
+	for (uint32_t i = 0; i < growth->heard.count; i++)
+		if (growth->heard.items[i].id < growth->count)
+			growth->seen[growth->heard.items[i].id].heard = 0;
+	seep_growth_list_done(&growth->heard);
+	growth->heard = *list;
 	*list = (struct seep_growth_list){ 0 };
+	for (uint32_t i = 0; i < growth->heard.count && growth->heard.after_ns; i++) {
+		struct seep_growth_item *item = &growth->heard.items[i];
+		const uint32_t place = seep_profile_context_of(profile, item->id);
+		const struct seep_profile_context *context;
+
+		if (place == 0 || item->growth.verdict >= SEEP_GROWTH_COUNT)
+			continue;
+		context = &profile->contexts[place - 1];
+		item->id = context->id;
+		item->growth.bytes = core_smaller(item->growth.bytes, context->alloc_bytes);
+		growth->seen[item->id].heard = i + 1;
+	}
 }
 
 void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile)

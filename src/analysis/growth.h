@@ -7,7 +7,7 @@
 #ifndef SEEP_ANALYSIS_GROWTH_H
 #define SEEP_ANALYSIS_GROWTH_H
 
-#include "profile/profile.h"
+#include "profile/ledger_growth.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,10 @@ enum {
 
 struct seep_growth;
 
-/* @after_ns: a context is growing when it did so for so long; at least 12 readings in that time. */
+/*
+ * @after_ns: a context is growing when it did so for so long; 0: SEEP_GROWTH_AFTER_NS. At least 12
+ * readings in that time.
+ */
 struct seep_growth *seep_growth_new(uint64_t after_ns) __attribute__((returns_nonnull));
 
 /* NULL is a no-op. */
@@ -48,32 +51,22 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 			uint64_t ret_bytes[SEEP_GROWTH_RECENT]);
 
-/* How many contexts are GROWING, and how many bytes of growth that is, now. */
-struct seep_growth_sum {
-	bool known; /* it was observed for long enough */
-	uint32_t contexts;
-	uint64_t bytes;
-	uint64_t bytes_per_hour;
-};
-struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth);
+/* What grows comes first, the fastest most, then what is stale; 0: neither. Never negative. */
+int64_t seep_growth_weight(const struct seep_profile_growth *growth);
 
-/* All that is to be said, by id; for a profile that is loaded later. */
-struct seep_growth_list {
-	struct seep_growth_item {
-		uint32_t id; /* of the context */
-		struct seep_profile_growth growth;
-	} * items;
-	uint32_t count;
-	uint32_t growing_count; /* those that are GROWING, or were until they gave it back */
-	uint64_t after_ns;	/* 0: nobody has looked for so long */
-	bool is_full;		/* there were more contexts than are followed */
-};
-
-/* Release with seep_growth_list_done(). */
+/* All that is to be said; for a profile that is loaded later. Release with seep_growth_list_done(). */
 struct seep_growth_list seep_growth_list(const struct seep_growth *growth);
 
-/* Zeroed storage is a no-op. */
-void seep_growth_list_done(struct seep_growth_list *list);
+/* The news of @list, which is of @growth, are none from here on. */
+void seep_growth_tell(struct seep_growth *growth, const struct seep_growth_list *list);
+
+/*
+ * What the recorder of the same process says, of the contexts of @profile, which was observed last:
+ * from here on that is to be said, until the next call; of a list without after_ns, what was
+ * observed. Takes @list.
+ */
+void seep_growth_hear(struct seep_growth *growth, const struct seep_profile *profile,
+		      struct seep_growth_list *list);
 
 /* Set the growth, with evidence, of all contexts of @profile, which is of the observed ledger. */
 void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile);

@@ -11,9 +11,12 @@ enum {
 	STALE_LIVES = 20,	  /* a block is stale after so many times the usual life */
 	RAISE_TIMES = 2,	  /* the age at which stale blocks were freed after all */
 	COHORTS = 2,		  /* of which as much is left */
+	COHORT_PERCENT = 250,	  /* of the least that is left of one, at most */
 	COHORT_LIVES = 4,	  /* a block has stayed after so many times the usual life */
-	COHORT_LENGTH = 2, /* times the usual life, at least: of what goes at random few stay */
-	COHORT_BLOCKS = 8, /* of each, at least */
+	COHORT_LENGTH = 2,  /* times the usual life, at least: of what goes at random few stay */
+	COHORT_BLOCKS = 6,  /* of each, at least */
+	STAYS_PERCENT = 80, /* of old blocks are left, at least, */
+	STAYS_SHARE = 3,    /* for 1/3 of their age */
 };
 
 struct reading {
@@ -107,17 +110,48 @@ static void observe_stale(const struct reading *now, const struct seep_profile_c
 		ages->stale = (struct seep_growth_old){ 0 };
 }
 
+/* A block of @context that is older is likely to stay. */
+static uint64_t staying_age_ns(const struct reading *now, uint64_t life_ns)
+{
+	return core_larger(now->after_ns / 2, COHORT_LIVES * life_ns);
+}
+
 /*
- * The cohorts before now, newest first: epochs, together where they are short. As long as each
- * has left about as much for its length as the others, they count.
+ * Do old blocks, but for the newest of them, stay? Where lives differ widely some are always left
+ * of each cohort, but ever fewer.
+ */
+static bool they_stay(const struct reading *now, const struct seep_profile_context *context,
+		      struct seep_growth_ages *ages, uint64_t life_ns)
+{
+	const struct seep_growth_old old = count_old(now, context, staying_age_ns(now, life_ns));
+	struct seep_growth_old *before = &ages->old[0], *newest = &ages->old[1];
+
+	if (old.last_epoch > newest->last_epoch) {
+		*before = *newest;
+		*newest = old;
+		/* Who comes late has not seen it otherwise. */
+		newest->until_ns = before->blocks ? now->now_ns : 0;
+	}
+	for (struct seep_growth_old *one = before; one <= newest; one++) {
+		const uint64_t left = count_left(one, context);
+
+		if (left * 100 < one->blocks * STAYS_PERCENT) {
+			one->blocks = left;
+			one->until_ns = now->now_ns;
+		}
+	}
+	return (now->now_ns - before->until_ns) * STAYS_SHARE >= now->now_ns - before->since_ns;
+}
+
+/*
+ * The cohorts before now, newest first: epochs, together where they are short, and older ones where little is
+ * left of them. As long as each has left about as much for its length as the others, they count.
  */
 static uint32_t count_cohorts(const struct reading *now, const struct seep_profile_context *context,
-			      struct seep_growth_old *all)
+			      uint64_t life_ns, struct seep_growth_old *all)
 {
 	const struct seep_profile *profile = now->profile;
-	const struct seep_growth_old young = count_old(now, context, now->after_ns / 2);
-	const uint64_t life_ns = usual_life_ns(now, context, young.blocks);
-	const uint64_t age_ns = core_larger(now->after_ns / 2, COHORT_LIVES * life_ns);
+	const uint64_t age_ns = staying_age_ns(now, life_ns);
 	const uint64_t length_ns = core_larger(now->after_ns / 2, COHORT_LENGTH * life_ns);
 	double least = 0, most = 0;
 	struct seep_growth_old one = { 0 };
@@ -146,12 +180,13 @@ static uint32_t count_cohorts(const struct reading *now, const struct seep_profi
 			one.bytes += context->epochs[at - 1].bytes;
 		}
 		one.since_ns = core_larger(began_ns, context->first_ns);
-		if (one.until_ns <= one.since_ns || one.until_ns - one.since_ns < length_ns)
+		if (one.until_ns <= one.since_ns || one.until_ns - one.since_ns < length_ns ||
+		    (count > 0 && one.blocks < COHORT_BLOCKS))
 			continue;
-		rate = (double)one.bytes / (double)(one.until_ns - one.since_ns);
+		rate = (double)one.blocks / (double)(one.until_ns - one.since_ns);
 		least = count ? (rate < least ? rate : least) : rate;
 		most = rate > most ? rate : most;
-		if (one.blocks < COHORT_BLOCKS || most > 2 * least)
+		if (one.blocks < COHORT_BLOCKS || most * 100 > least * COHORT_PERCENT)
 			break;
 		all->bytes += one.bytes;
 		all->since_ns = one.since_ns;
@@ -164,11 +199,13 @@ static uint32_t count_cohorts(const struct reading *now, const struct seep_profi
 static void observe_cohorts(const struct reading *now, const struct seep_profile_context *context,
 			    struct seep_growth_ages *ages)
 {
-	const bool was_growing = ages->growing;
+	const struct seep_growth_old young = count_old(now, context, now->after_ns / 2);
+	const uint64_t life_ns = usual_life_ns(now, context, young.blocks);
+	const bool was_growing = ages->growing, stay = they_stay(now, context, ages, life_ns);
 	struct seep_growth_old found;
 
-	ages->growing = context->frees >= context->allocs / 2 &&
-			count_cohorts(now, context, &found) >= COHORTS;
+	ages->growing = stay && context->frees >= context->allocs / 2 &&
+			count_cohorts(now, context, life_ns, &found) >= COHORTS;
 	if (ages->growing) {
 		ages->cohorts = found;
 		ages->live_blocks = context->live_blocks;

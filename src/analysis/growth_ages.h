@@ -23,6 +23,8 @@ struct seep_growth_ages {
 	uint64_t stale_age_ns; /* below it no block is stale; raised when stale ones are freed */
 	uint64_t freed_late;
 	uint64_t allocs; /* of the context, when these were looked at */
+	/* Old in the newest epoch of which there is such, and before it; until_ns: fewer were left. */
+	struct seep_growth_old old[2];
 	/* As many of each cohort stay: they never go. Bytes and times alone. */
 	struct seep_growth_old cohorts;
 	uint64_t live_blocks; /* of the context, when they counted last */

@@ -348,3 +348,17 @@ void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns
 	if (has_ended(&series->runs[1]))
 		begin(&series->runs[1], after_ns, now_ns, bytes, blocks);
 }
+
+/* The least of the newer half of after_ns above that of the older one. */
+uint64_t seep_growth_series_lately(const struct seep_growth_series *series)
+{
+	uint64_t least[2] = { UINT64_MAX, UINT64_MAX };
+
+	for (uint64_t i = 1; i <= SEEP_GROWTH_NEEDED; i++) {
+		uint64_t *half = &least[i > SEEP_GROWTH_NEEDED / 2];
+
+		*half = core_smaller(*half,
+				     series->slices[(series->slice + i) % SEEP_GROWTH_NEEDED]);
+	}
+	return series->growing && least[1] > least[0] ? least[1] - least[0] : 0;
+}

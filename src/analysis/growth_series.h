@@ -63,4 +63,7 @@ struct seep_growth_series {
 void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
 			    uint64_t bytes, uint64_t blocks);
 
+/* By how many bytes it grew in the last half of after_ns, if it grows. */
+uint64_t seep_growth_series_lately(const struct seep_growth_series *series);
+
 #endif

@@ -7,19 +7,25 @@
 #include "core/bits.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { EVIDENCE_BYTES_MAX = 512 };
 
+uint64_t seep_growth_rate(uint64_t bytes, uint64_t length_ns)
+{
+	const double per_hour = (double)bytes * (3600.0 * SEEP_NS_PER_S) /
+				(double)core_larger(length_ns, 1);
+
+	if (length_ns == 0)
+		return 0;
+	return per_hour < (double)INT64_MAX ? (uint64_t)per_hour : INT64_MAX;
+}
+
 uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth)
 {
-	const uint64_t length_ns = growth->until_ns - growth->since_ns;
-
-	double per_hour;
-
-	if (length_ns == 0 || growth->verdict != SEEP_GROWTH_GROWING)
-		return 0;
-	per_hour = (double)growth->bytes * (3600.0 * SEEP_NS_PER_S) / (double)length_ns;
-	return per_hour < (double)INT64_MAX ? (uint64_t)per_hour : INT64_MAX;
+	return growth->verdict == SEEP_GROWTH_GROWING
+		       ? seep_growth_rate(growth->bytes, growth->until_ns - growth->since_ns)
+		       : 0;
 }
 
 struct seep_rate_text seep_growth_rate_text(uint64_t bytes_per_hour)
@@ -45,8 +51,11 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 {
 	const uint64_t start_ns = core_larger(context->first_ns, profile->process.start_ns);
 
-	seep_strbuf_addf(text, "%s for %s",
-			 seep_growth_rate_text(seep_growth_bytes_per_hour(growth)).text,
+	const struct seep_rate_text mean =
+		seep_growth_rate_text(seep_growth_bytes_per_hour(growth));
+	const struct seep_rate_text lately = seep_growth_rate_text(growth->present_bytes_per_hour);
+
+	seep_strbuf_addf(text, "%s for %s", mean.text,
 			 seep_duration_text(growth->until_ns - growth->since_ns).text);
 	if (growth->returned) {
 		seep_strbuf_addf(text, ", then %s given back",
@@ -56,6 +65,8 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 	if (growth->quiet_ns)
 		seep_strbuf_addf(text, ", last grew %s ago",
 				 seep_duration_text(growth->quiet_ns).text);
+	else if (growth->present_bytes_per_hour && strcmp(lately.text, mean.text) != 0)
+		seep_strbuf_addf(text, ", lately %s", lately.text);
 	seep_strbuf_addf(text, ", %s of %s ever freed", seep_digits_text(context->frees).text,
 			 seep_things_text(context->allocs, "block").text);
 	if (context->frees == 0 && growth->until_ns > start_ns)

@@ -14,6 +14,9 @@ char *seep_growth_evidence(const struct seep_profile *profile,
 			   const struct seep_profile_growth *growth)
 	__attribute__((returns_nonnull));
 
+/* So many bytes in so long a time, in an hour; 0 of no time. */
+uint64_t seep_growth_rate(uint64_t bytes, uint64_t length_ns);
+
 /* By how much it grew in an hour of the time that it did. */
 uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth);
 

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROWING_RANK (INT64_C(1) << 62)
-#define STALE_RANK (INT64_C(1) << 61)
-
 const char *const seep_live_sort_names[] = { "live", "change", "allocs", "growth",
 					     "age",  "blocks", NULL };
 
@@ -40,7 +37,6 @@ static void process_free(struct seep_live_process *process)
 	free(process->fate);
 	free(process->before);
 	free(process->since);
-	free(process->told);
 	free(process->matches);
 	free(process->matched);
 	free(process);
@@ -78,7 +74,6 @@ static void make_room(struct seep_live_process *process)
 		return;
 	process->before = seep_xextend(process->before, old, room, sizeof(*process->before));
 	process->since = seep_xextend(process->since, old, room, sizeof(*process->since));
-	process->told = seep_xextend(process->told, old, room, 1);
 	process->room = room;
 }
 
@@ -146,23 +141,22 @@ static void lose(struct seep_live *live, struct seep_live_process *process, char
 	tell(live, process, fate);
 }
 
-static void tell_grown(struct seep_live *live, struct seep_live_process *process)
+/* A recorder has watched for longer: it is right, if it looks for the same. */
+static void observe_growth(struct seep_live *live, struct seep_live_process *process,
+			   uint64_t now_ns)
 {
-	const struct seep_growth_sum before = process->grown;
+	struct seep_growth_list list = seep_ledger_live_growth(process->ledger, now_ns);
 
-	process->grown = seep_growth_sum(process->growth);
-	if (before.contexts + process->grown.contexts == 0)
-		return;
-	for (uint32_t i = 0; i < process->profile->context_count; i++) {
-		struct seep_profile_growth growth;
-		const bool is = seep_growth_of(process->growth, process->profile->contexts[i].id,
-					       &growth) &&
-				growth.verdict == SEEP_GROWTH_GROWING && !growth.returned;
-
-		if (is && !process->told[i] && live->options.grown)
-			live->options.grown(live->options.user, process, i, &growth);
-		process->told[i] |= is;
-	}
+	if (live->options.growth_after_ns && live->options.growth_after_ns != list.after_ns)
+		list.after_ns = 0;
+	seep_growth_observe(process->growth, process->profile, now_ns);
+	seep_growth_hear(process->growth, process->profile, &list);
+	list = seep_growth_list(process->growth);
+	process->grown = list.sum;
+	if (list.news && live->options.grown)
+		live->options.grown(live->options.user, process, &list);
+	seep_growth_tell(process->growth, &list);
+	seep_growth_list_done(&list);
 }
 
 static void read_again(struct seep_live *live, struct seep_live_process *process, uint64_t now_ns)
@@ -200,8 +194,7 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 	process->threads = seep_procfs_stat(pid, &stat) ? stat.threads : 0;
 	if (seep_procfs_status(pid, &status))
 		process->user = status.uid;
-	seep_growth_observe(process->growth, process->profile, now_ns);
-	tell_grown(live, process);
+	observe_growth(live, process, now_ns);
 	if (replaced && !process->replaced)
 		tell(live, process, "has a ledger whose file was replaced; the old one is read on");
 	process->replaced = replaced;
@@ -461,13 +454,10 @@ static int64_t value_of(const struct seep_live *live, const struct seep_live_pro
 	case SEEP_LIVE_BY_BLOCKS:
 		return difference(context->live_blocks, 0);
 	case SEEP_LIVE_BY_GROWTH:
-		if (!seep_growth_of(process->growth, context->id, &growth))
-			return change_of(live, process, index);
-		if (growth.verdict == SEEP_GROWTH_GROWING && !growth.returned)
-			return GROWING_RANK + (int64_t)(seep_growth_bytes_per_hour(&growth) >> 2);
-		return growth.verdict == SEEP_GROWTH_STALE
-			       ? STALE_RANK + (int64_t)(growth.bytes >> 4)
-			       : change_of(live, process, index);
+		if (seep_growth_of(process->growth, context->id, &growth) &&
+		    seep_growth_weight(&growth))
+			return seep_growth_weight(&growth);
+		return change_of(live, process, index);
 	default:
 		return difference(context->live_bytes, 0);
 	}

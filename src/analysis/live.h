@@ -71,7 +71,6 @@ struct seep_live_process {
 	struct seep_live_figures total_before; /* of the reading before; zeroes: it came since */
 	struct seep_live_figures *before;      /* by context; zeroes: it came since */
 	uint64_t *since;		       /* by context: live bytes that changes count from */
-	uint8_t *told;			       /* by context: that it became GROWING */
 	uint32_t room;
 	uint32_t named_contexts;
 	uint32_t named_frames;
@@ -84,14 +83,14 @@ struct seep_live_process {
 };
 
 struct seep_live_options {
-	uint64_t growth_after_ns;
+	uint64_t growth_after_ns; /* 0: as its recorder has it, SEEP_GROWTH_AFTER_NS without one */
 	struct seep_symbols *symbols; /* borrowed */
 	/* Call seep_live_add() for each ledger that belongs to the tree; those that it has are no
 	 * harm. Called before each reading. */
 	void (*find)(void *user, struct seep_live *live);
-	/* A context became GROWING for the first time. May be NULL. */
-	void (*grown)(void *user, struct seep_live_process *process, uint32_t context,
-		      const struct seep_profile_growth *growth);
+	/* Contexts became GROWING, the worst first: those that are news. May be NULL. */
+	void (*grown)(void *user, struct seep_live_process *process,
+		      const struct seep_growth_list *list);
 	void *user;
 };
 

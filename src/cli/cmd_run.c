@@ -18,6 +18,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/on_growth.h"
 #include "cli/output_file.h"
 #include "cli/leak_options.h"
 #include "cli/run_outcome.h"
@@ -69,6 +70,7 @@ static struct {
 	bool no_fill;
 	uint64_t growth_after_ns;
 	uint64_t growth_exitcode;
+	const char *on_growth;
 	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
 } asked = { .snapshot_keep = 10, .growth_after_ns = SEEP_GROWTH_AFTER_NS };
@@ -122,6 +124,8 @@ static const struct seep_option options[] = {
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
 		    "Call a stack GROWING when it grew for T (60s); 0: do not look"),
+	SEEP_OPTION("on-growth", 0, TEXT, "CMD", asked.on_growth,
+		    "Run CMD by /bin/sh once for each stack that becomes GROWING, as \"seep top\""),
 	SEEP_OPTION("growth-exitcode", 0, COUNT, "N", asked.growth_exitcode,
 		    "End with N if a stack was GROWING", .max = 255),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
@@ -309,9 +313,9 @@ static int check_options(struct run *run, struct seep_error *err)
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
 	if (asked.growth_after_ns && asked.growth_after_ns < GROWTH_AFTER_LEAST_NS)
 		return seep_fail(err, SEEP_EUSAGE, "--growth-after is below 100 ms");
-	if (asked.growth_exitcode && !asked.growth_after_ns)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "--growth-exitcode needs growth to be looked for");
+	if ((asked.growth_exitcode || asked.on_growth) && !asked.growth_after_ns)
+		return seep_fail(err, SEEP_EUSAGE, "--%s needs growth to be looked for",
+				 asked.on_growth ? "on-growth" : "growth-exitcode");
 	run->plan.growth_after_ns = asked.growth_after_ns;
 	run->runtime_options = runtime_options(fill_byte);
 	if (!run->runtime_options)
@@ -482,8 +486,24 @@ static void say_still_writing(void)
 			      "ledgers");
 }
 
+static void tell_grown(void *user, struct seep_profile *profile,
+		       const struct seep_growth_list *list)
+{
+	struct seep_sites *sites = list->news ? seep_sites_new(profile) : NULL;
+
+	if (sites)
+		seep_on_growth_add(user, sites, list);
+	seep_sites_free(sites);
+}
+
+static void poll_commands(void *user)
+{
+	seep_on_growth_poll(user);
+}
+
 int cmd_run(char **operands, struct seep_error *err)
 {
+	struct seep_on_growth on_growth = { .command = asked.on_growth };
 	struct run run = {
 		.place.fd = -1,
 		.plan = {
@@ -495,6 +515,9 @@ int cmd_run(char **operands, struct seep_error *err)
 			.symbols = &run.symbols,
 			.quiet = asked.quiet,
 			.on_first_signal = say_still_writing,
+			.grown = asked.on_growth ? tell_grown : NULL,
+			.turn = asked.on_growth ? poll_commands : NULL,
+			.user = &on_growth,
 		},
 	};
 	struct seep_recorder_result result = { 0 };
@@ -511,6 +534,7 @@ int cmd_run(char **operands, struct seep_error *err)
 		run_done(&run);
 		return status;
 	}
+	seep_on_growth_done(&on_growth, "run");
 	/* A reader that has gone must not change how we end. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	seep_run_outcome_print(&run.program, &run.plan, asked.json, &result);

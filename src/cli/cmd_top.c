@@ -45,7 +45,6 @@ static struct {
 } asked = {
 	.interval_ns = SEEP_NS_PER_S,
 	.top = 20,
-	.growth_after_ns = SEEP_GROWTH_AFTER_NS,
 };
 
 static const struct seep_option options[] = {
@@ -68,7 +67,8 @@ static const struct seep_option options[] = {
 		    "Show the N first stacks; screens have as many as fit (20)", .min = 1,
 		    .max = TOP_MAX),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
-		    "Call a stack GROWING when it grew for T (60s)", .min = 1000000),
+		    "Call a stack GROWING when it grew for T (as its recorder; else 60s)",
+		    .min = 1000000),
 	SEEP_OPTION("on-growth", 0, TEXT, "CMD", asked.on_growth,
 		    "Run CMD by /bin/sh once for each stack that becomes GROWING"),
 	SEEP_OPTION("growth-exitcode", 0, COUNT, "N", asked.growth_exitcode,
@@ -84,8 +84,8 @@ const struct seep_option_table cmd_top_options = {
 		"with it. The process is not stopped or slowed: seep reads its ledger.\n"
 		"\n"
 		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE,\n"
-		"SEEP_FUNCTION, SEEP_FILE, SEEP_LINE, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR,\n"
-		"SEEP_EVIDENCE and SEEP_HASH. Names come from the program: quote them\n"
+		"SEEP_FUNCTION, SEEP_FILE, SEEP_LINE, SEEP_CALLERS, SEEP_GROWN_BYTES,\n"
+		"SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE and SEEP_HASH. Names come from the program: quote them\n"
 		"(\"$SEEP_FUNCTION\").\n",
 };
 
@@ -146,18 +146,14 @@ struct watching {
 	uint32_t line_count;
 };
 
-static void grown(void *user, struct seep_live_process *process, uint32_t context,
-		  const struct seep_profile_growth *growth)
+static void grown(void *user, struct seep_live_process *process,
+		  const struct seep_growth_list *list)
 {
 	struct watching *watching = user;
 
-	if (!watching->on_growth.command)
-		return;
 	seep_live_name(watching->live, process);
 	seep_profile_hash_contexts(process->profile);
-	seep_on_growth_add(&watching->on_growth, process->profile,
-			   &process->profile->contexts[context], seep_live_blamed(process, context),
-			   growth);
+	seep_on_growth_add(&watching->on_growth, process->sites, list);
 }
 
 static void find_more(void *user, struct seep_live *live)
@@ -191,7 +187,7 @@ static int begin(const struct seep_ledger_operand *found, struct watching *watch
 		.growth_after_ns = asked.growth_after_ns,
 		.symbols = watching->symbols,
 		.find = find_more,
-		.grown = grown,
+		.grown = asked.on_growth ? grown : NULL,
 		.user = watching,
 	});
 	watching->lines = seep_xcalloc(asked.top, sizeof(*watching->lines));
@@ -200,10 +196,7 @@ static int begin(const struct seep_ledger_operand *found, struct watching *watch
 
 static void done(struct watching *watching)
 {
-	seep_on_growth_done(&watching->on_growth);
-	if (watching->on_growth.left_out_count > 0)
-		seep_complainf("top", "--on-growth: not run %zu times",
-			       watching->on_growth.left_out_count);
+	seep_on_growth_done(&watching->on_growth, "top");
 	if (watching->find.refused_count > 0)
 		seep_complainf("top", "%zu processes of the tree were not watched: %s",
 			       watching->find.refused_count, watching->find.refusal.text);

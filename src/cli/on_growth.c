@@ -13,10 +13,13 @@
 
 #include "analysis/growth_text.h"
 #include "base/clock.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "cli/complain.h"
+#include "view/frame_text.h"
 
 /* The kernel takes no string of 128 KB. */
-enum { VALUES = 9, VALUE_MAX = 4096, END_WAIT_S = 5, PAUSE_NS = 5 * 1000 * 1000 };
+enum { VALUES = 10, VALUE_MAX = 4096, END_WAIT_S = 5, PAUSE_NS = 5 * 1000 * 1000 };
 
 static void environment_free(char **list)
 {
@@ -25,15 +28,37 @@ static void environment_free(char **list)
 	free(list);
 }
 
+/* "load_file ← visit ← main": who called the function to blame. */
+static char *callers_of(const struct seep_sites *sites, const struct seep_profile_context *context)
+{
+	const struct seep_profile *profile = sites->profile;
+	const struct seep_profile_stack_entry *stack = context->stack;
+	const struct seep_stack_part part = seep_sites_trim(sites, stack, context->stack_count);
+	SEEP_STRBUF(text, VALUE_MAX);
+	int count = 0;
+
+	for (uint32_t i = part.first + 1; i < part.end; i++) {
+		SEEP_FREED char *name = NULL;
+
+		if (seep_sites_passes(sites, stack, part, i))
+			continue;
+		name = seep_frame_name(profile, &profile->frames[stack[i].frame], SEEP_NAME_BRIEF);
+		seep_strbuf_addf(&text, "%s%s", count++ ? " ← " : "", name);
+	}
+	return seep_strbuf_take(&text);
+}
+
 /* The values first, which are ours to release, then what is inherited and named otherwise. */
-static char **environment_of(const struct seep_profile *profile,
+static char **environment_of(const struct seep_sites *sites,
 			     const struct seep_profile_context *context,
-			     const struct seep_profile_frame *blamed,
 			     const struct seep_profile_growth *growth)
 {
+	const struct seep_profile *profile = sites->profile;
+	const struct seep_profile_frame *blamed = seep_sites_blamed(sites, context);
 	const char *function = blamed && blamed->function ? blamed->function : "";
 	const char *file = blamed && blamed->file ? blamed->file : "";
 	SEEP_FREED char *evidence = seep_growth_evidence(profile, context, growth);
+	SEEP_FREED char *callers = callers_of(sites, context);
 	size_t count = 0, used = VALUES;
 	char **list;
 
@@ -51,6 +76,7 @@ static char **environment_of(const struct seep_profile *profile,
 				 seep_growth_bytes_per_hour(growth));
 	list[7] = seep_xasprintf("SEEP_EVIDENCE=%.*s", VALUE_MAX, evidence);
 	list[8] = seep_xasprintf("SEEP_HASH=%016" PRIx64, context->hash);
+	list[9] = seep_xasprintf("SEEP_CALLERS=%.*s", VALUE_MAX, callers);
 	for (size_t i = 0; i < count; i++) {
 		bool ours = false;
 
@@ -91,15 +117,21 @@ static void start(struct seep_on_growth *on, char **environment)
 	(void)posix_spawn_file_actions_destroy(&files);
 }
 
-void seep_on_growth_add(struct seep_on_growth *on, const struct seep_profile *profile,
-			const struct seep_profile_context *context,
-			const struct seep_profile_frame *blamed,
-			const struct seep_profile_growth *growth)
+void seep_on_growth_add(struct seep_on_growth *on, const struct seep_sites *sites,
+			const struct seep_growth_list *list)
 {
-	if (on->waiting_count == SEEP_ON_GROWTH_WAITING_MAX)
-		on->left_out_count++;
-	else
-		on->waiting[on->waiting_count++] = environment_of(profile, context, blamed, growth);
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct seep_growth_item *item = &list->items[i];
+		const uint32_t place = seep_profile_context_of(sites->profile, item->id);
+
+		if (!item->is_news || place == 0)
+			continue;
+		if (on->waiting_count == SEEP_ON_GROWTH_WAITING_MAX)
+			on->left_out_count++;
+		else
+			on->waiting[on->waiting_count++] = environment_of(
+				sites, &sites->profile->contexts[place - 1], &item->growth);
+	}
 	seep_on_growth_poll(on);
 }
 
@@ -117,7 +149,7 @@ void seep_on_growth_poll(struct seep_on_growth *on)
 	environment_free(environment);
 }
 
-void seep_on_growth_done(struct seep_on_growth *on)
+void seep_on_growth_done(struct seep_on_growth *on, const char *command)
 {
 	const uint64_t until_ns = seep_monotonic_ns() + END_WAIT_S * SEEP_NS_PER_S;
 
@@ -129,4 +161,6 @@ void seep_on_growth_done(struct seep_on_growth *on)
 	on->left_out_count += on->waiting_count;
 	while (on->waiting_count > 0)
 		environment_free(on->waiting[--on->waiting_count]);
+	if (on->left_out_count > 0)
+		seep_complainf(command, "--on-growth: not run %zu times", on->left_out_count);
 }

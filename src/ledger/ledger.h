@@ -167,6 +167,24 @@ enum ledger_mode {
 	LEDGER_MODE_MODULES = 1 << 9, /* the same for a filter by the caller's module */
 };
 
+/* What the recorder says of one context that grows, or whose blocks are stale. */
+struct ledger_growth {
+	uint32_t context; /* its index + 1 */
+	uint8_t verdict;  /* 1 growing, 2 stale, 0 neither any more */
+	uint8_t confidence;
+	uint8_t returned;
+	uint8_t spare;
+	uint64_t since_ns;
+	uint64_t until_ns;
+	uint64_t quiet_ns;
+	uint64_t bytes;
+	uint64_t blocks;
+	uint64_t freed_late;
+	uint64_t present_bytes_per_hour;
+};
+
+enum { LEDGER_GROWTH_MAX = 58 };
+
 /*
  * Page 1. Tools write it at any time. The runtime sets it up, and then writes peak_turn, caches,
  * filtered_once, exit_ack, and epoch for marks of the program's own.
@@ -200,6 +218,11 @@ struct ledger_control {
 	_Alignas(64) _Atomic uint64_t growing_bytes_per_hour; /* of all that are GROWING */
 	_Atomic uint32_t growing_contexts;
 	_Atomic uint32_t growth_known; /* 1: it was watched for long enough to tell */
+	/* For who watches: of growth_count contexts the worst, as many as there is room for. */
+	_Atomic uint64_t growth_at_ns;	  /* of this look; 0: none, or this is being written */
+	_Atomic uint64_t growth_after_ns; /* a context grows when it did for so long */
+	_Atomic uint64_t growth_count;
+	struct ledger_growth growth[LEDGER_GROWTH_MAX];
 };
 
 /* What the recorder says to a process that has come to its end. */
@@ -469,6 +492,7 @@ struct ledger_mark {
 };
 
 _Static_assert(sizeof(struct ledger_header) <= LEDGER_PAGE_BYTES, "header page");
+_Static_assert(sizeof(struct ledger_growth) == 64, "growth layout");
 _Static_assert(sizeof(struct ledger_control) <= LEDGER_PAGE_BYTES, "control page");
 _Static_assert(sizeof(struct ledger_state) <= LEDGER_PAGE_BYTES, "state page");
 _Static_assert(sizeof(struct ledger_sums) == 72, "sums layout");

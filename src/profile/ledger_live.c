@@ -104,6 +104,14 @@ bool seep_ledger_live_runs(const struct seep_ledger_live *live, uint32_t *ret_pi
 		       : life != SEEP_PROCESS_DEAD;
 }
 
+struct seep_growth_list seep_ledger_live_growth(const struct seep_ledger_live *live,
+						uint64_t now_ns)
+{
+	return live->map.at && seep_ledger_has_recorder(&live->ledger)
+		       ? seep_ledger_growth_read(live->ledger.control, now_ns)
+		       : (struct seep_growth_list){ 0 };
+}
+
 bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live)
 {
 	struct stat ours, there;

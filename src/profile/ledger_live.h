@@ -17,7 +17,7 @@
 #define SEEP_PROFILE_LEDGER_LIVE_H
 
 #include "base/error.h"
-#include "profile/profile.h"
+#include "profile/ledger_growth.h"
 
 #include <stdbool.h>
 
@@ -62,6 +62,13 @@ SEEP_NODISCARD int seep_ledger_live_refresh(struct seep_ledger_live *live, struc
  * ended. @ret_pid: its number here; 0: not known.
  */
 bool seep_ledger_live_runs(const struct seep_ledger_live *live, uint32_t *ret_pid);
+
+/*
+ * What its recorder says of growth, as seep_ledger_growth_read(); nothing of one that has left or
+ * died.
+ */
+struct seep_growth_list seep_ledger_live_growth(const struct seep_ledger_live *live,
+						uint64_t now_ns);
 
 /* Is there another file under the name of the one that was opened? None is no other. */
 bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live);

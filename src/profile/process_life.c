@@ -97,3 +97,18 @@ enum seep_process_life seep_process_life(const struct seep_ledger *ledger, uint3
 		*ret_pid = pid;
 	return life;
 }
+
+bool seep_ledger_has_recorder(const struct seep_ledger *ledger)
+{
+	uint32_t pid = LEDGER_GET(ledger->control->recorder_pid);
+	uint64_t start = LEDGER_GET(ledger->control->recorder_start_ticks);
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *processes = NULL;
+	uint32_t here;
+
+	if (pid == 0 || !seep_process_is_elsewhere(&ledger->view.header))
+		return pid != 0 && seep_procfs_alive(pid, start);
+	processes = opendir("/proc");
+	while ((here = seep_procfs_process(processes, pid)) && !seep_procfs_alive(here, start))
+		;
+	return here != 0;
+}

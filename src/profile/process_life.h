@@ -34,4 +34,7 @@ enum seep_process_life seep_process_life(const struct seep_ledger *ledger, uint3
  */
 bool seep_process_is_elsewhere(const struct ledger_header *header);
 
+/* Is a recorder registered, and does it live, as far as it can be seen from here? */
+bool seep_ledger_has_recorder(const struct seep_ledger *ledger);
+
 #endif

@@ -89,11 +89,12 @@ struct seep_profile_growth {
 	uint64_t until_ns;  /* when it was seen last */
 	/* Since then, while it is watched; 0: it goes on, or that is not known. */
 	uint64_t quiet_ns;
-	bool returned;	     /* it grew until then, and was given back */
-	uint64_t bytes;	     /* by which it grew, or that are stale */
-	uint64_t blocks;     /* that are stale; of growth 0 */
-	uint64_t freed_late; /* blocks that were stale once, and then freed */
-	char *evidence;	     /* one sentence */
+	uint64_t present_bytes_per_hour; /* lately; 0: none, or that is not known */
+	bool returned;			 /* it grew until then, and was given back */
+	uint64_t bytes;			 /* by which it grew, or that are stale */
+	uint64_t blocks;		 /* that are stale; of growth 0 */
+	uint64_t freed_late;		 /* blocks that were stale once, and then freed */
+	char *evidence;			 /* one sentence */
 };
 
 struct seep_profile_context {

@@ -141,6 +141,8 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
 	seep_profile_hash_contexts(profile);
 	seep_growth_fill(&job->image.gathered.growth, profile);
+	if (!job->output)
+		return;
 	add_leaks(job, profile);
 	/* Whether or not they can be written down. */
 	job->leak_verdicts = seep_leak_check_verdicts(profile);

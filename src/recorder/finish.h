@@ -21,7 +21,7 @@ struct seep_finish_job {
 	 */
 	const struct seep_recorder_plan *plan;
 	struct seep_image image; /* a copy: its ledger, and what was seen of it */
-	const char *output;	 /* its recording */
+	const char *output;	 /* its recording; NULL: none, only its profile is asked for */
 	int output_fd;		 /* the folder of the run's recording, or AT_FDCWD */
 	const char *folder;	 /* in that, for this one, made if it is not there; NULL: none */
 	bool snapshot;		 /* the ledger is left as it is: its process may go on */

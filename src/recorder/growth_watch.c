@@ -25,13 +25,16 @@ struct seep_growth_watch {
 	struct seep_growth *growth;
 	uint64_t after_ns;
 	uint64_t next_ns; /* UINT64_MAX: never */
+	_Atomic bool *news;
 };
 
-struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger, uint64_t after_ns)
+struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger, uint64_t after_ns,
+						_Atomic bool *news)
 {
 	struct seep_growth_watch *watch = seep_xcalloc(1, sizeof(*watch));
 
 	watch->ledger = ledger;
+	watch->news = news;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->growth = seep_growth_new(after_ns);
 	watch->after_ns = after_ns;
@@ -61,16 +64,19 @@ static int refresh(struct seep_growth_watch *watch)
 	return seep_ledger_live_open(path, &watch->live, NULL);
 }
 
-/* For who lists processes. */
-static void publish(const struct seep_growth_watch *watch)
+/* For who lists processes, and who watches one. */
+static void publish(struct seep_growth_watch *watch, uint64_t now_ns)
 {
-	const struct seep_growth_sum sum = seep_growth_sum(watch->growth);
+	struct seep_growth_list list = seep_growth_list(watch->growth);
 	struct ledger_control *control = watch->ledger->control;
 
-	atomic_store_explicit(&control->growing_bytes_per_hour, sum.bytes_per_hour,
+	atomic_store_explicit(&control->growing_bytes_per_hour, list.sum.bytes_per_hour,
 			      memory_order_relaxed);
-	atomic_store_explicit(&control->growing_contexts, sum.contexts, memory_order_relaxed);
-	atomic_store_explicit(&control->growth_known, sum.known, memory_order_relaxed);
+	atomic_store_explicit(&control->growing_contexts, list.sum.contexts, memory_order_relaxed);
+	atomic_store_explicit(&control->growth_known, list.after_ns != 0, memory_order_relaxed);
+	seep_ledger_growth_write(control, &list, now_ns);
+	atomic_store_explicit(watch->news, list.news, memory_order_relaxed);
+	seep_growth_list_done(&list);
 }
 
 static void look(struct seep_growth_watch *watch, uint64_t now_ns)
@@ -84,8 +90,8 @@ static void look(struct seep_growth_watch *watch, uint64_t now_ns)
 	}
 	(void)pthread_mutex_lock(&watch->lock);
 	seep_growth_observe(watch->growth, seep_ledger_live_profile(watch->live), now_ns);
+	publish(watch, now_ns);
 	(void)pthread_mutex_unlock(&watch->lock);
-	publish(watch);
 	cost_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	interval_ns =
 		core_larger(watch->after_ns / LOOKS,
@@ -113,6 +119,8 @@ struct seep_growth_list seep_growth_watch_list(struct seep_growth_watch *watch)
 
 	(void)pthread_mutex_lock(&watch->lock);
 	list = seep_growth_list(watch->growth);
+	seep_growth_tell(watch->growth, &list);
+	atomic_store_explicit(watch->news, false, memory_order_relaxed);
 	(void)pthread_mutex_unlock(&watch->lock);
 	return list;
 }

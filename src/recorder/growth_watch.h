@@ -14,8 +14,10 @@ struct seep_growth_watch;
 /*
  * @ledger: borrowed; open for writing, as `seep ps` reads there how it goes. @after_ns as for
  * seep_growth_new(). Nothing is read of a process that is young.
+ * @news: borrowed; set while something is GROWING that no list said
  */
-struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger, uint64_t after_ns)
+struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger, uint64_t after_ns,
+						_Atomic bool *news)
 	__attribute__((returns_nonnull));
 
 /* NULL is a no-op. */
@@ -27,7 +29,7 @@ uint64_t seep_growth_watch_look(struct seep_growth_watch *watch, uint64_t now_ns
 /* A reading although it is not time yet: the process ends. */
 void seep_growth_watch_look_last(struct seep_growth_watch *watch, uint64_t now_ns);
 
-/* What was found so far. Release with seep_growth_list_done(). */
+/* What was found so far; its news are none for the next one. Release with seep_growth_list_done(). */
 struct seep_growth_list seep_growth_watch_list(struct seep_growth_watch *watch);
 
 #endif

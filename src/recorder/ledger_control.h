@@ -31,7 +31,4 @@ SEEP_NODISCARD int seep_mark_name_check(const char *name, struct seep_error *err
  */
 bool seep_ledger_close_sums(struct seep_ledger *ledger);
 
-/* Is a recorder registered, and does it live, as far as it can be seen from here? */
-bool seep_ledger_has_recorder(const struct seep_ledger *ledger);
-
 #endif

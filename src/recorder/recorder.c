@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,10 +29,7 @@ enum {
 	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
 	LOOK_AGAIN_MS = 500, /* for forked children whose ledgers have no name yet, and to say so */
-	UNRECORDED_MAX = 100,	   /* programs that are told apart */
-	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
-	DESCRIPTORS_FOR_WORK = 7,  /* to write a recording, and to look into a process */
-	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
+	UNRECORDED_MAX = 100, /* programs that are told apart */
 };
 
 /* Less than this apart, signals that ask to end are one wish. */
@@ -92,6 +88,7 @@ static struct seep_finish_job new_job(struct seep_recorder *recorder, struct see
 		.output_fd = recorder->output_fd,
 		.folder = is_file ? NULL : recorder->folder,
 		.keep_small = is_file || !image->is_fork || plan->follow_exe,
+		.keep_profile = is_file || plan->grown,
 		.owner = image,
 	};
 }
@@ -101,7 +98,6 @@ static struct seep_finish_job *last_job(struct seep_recorder *recorder, struct s
 	const bool is_file = image == seep_session_main(&recorder->session);
 	struct seep_finish_job job = new_job(recorder, image, is_file);
 
-	job.keep_profile = is_file;
 	job.run = is_file ? recorder->result : NULL;
 	return seep_xmemdup(&job, sizeof(job));
 }
@@ -131,18 +127,22 @@ static void hand_over(struct seep_recorder *recorder)
 	}
 }
 
-/* Of what lives now and is the main program's or will have a recording of its own. */
+/*
+ * Of what lives now and is the main program's or will have a recording of its own. Where something
+ * grows, only its names are looked up.
+ */
 static void take_snapshots(struct seep_recorder *recorder)
 {
-	if (recorder->main_ended || !seep_snapshots_due(recorder->snapshots))
-		return;
+	const bool due = !recorder->main_ended && seep_snapshots_due(recorder->snapshots);
+
 	for (struct seep_image *image = recorder->session.images; image; image = image->next) {
 		struct seep_finish_job like, *job;
 
-		if (image->state != SEEP_IMAGE_LIVE || !image->watch || image->left)
+		if (image->state != SEEP_IMAGE_LIVE || !image->watch || image->left ||
+		    !(due || (recorder->plan.grown && seep_watch_has_grown(image->watch))))
 			continue;
 		like = new_job(recorder, image, image->is_main);
-		job = seep_snapshots_begin(recorder->snapshots, &like, seep_finisher_has_room());
+		job = seep_snapshots_begin(recorder->snapshots, &like, due);
 		if (job)
 			seep_finisher_put(recorder->finisher, job);
 	}
@@ -175,7 +175,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
 	result->growing_count += image->gathered.growth.growing_count;
-	if (job->keep_profile) {
+	if (job->run) {
 		result->profile = job->profile;
 		result->recorded = recorded;
 	} else if (recorded) {
@@ -188,6 +188,8 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		seep_forked_add(&result->small_forks, &small);
 		seep_forked_add(&image->forked, &small);
 	}
+	if (!job->run)
+		seep_profile_free(job->profile);
 	free(job);
 	seep_session_close(&recorder->session, image, recorded, failed || image->keep_ledger);
 }
@@ -196,11 +198,15 @@ static void collect_done(struct seep_recorder *recorder)
 {
 	struct seep_finish_job *job;
 
-	while ((job = seep_finisher_take(recorder->finisher)))
-		if (job->ring)
+	while ((job = seep_finisher_take(recorder->finisher))) {
+		if (recorder->plan.grown && job->profile && job->profile->growth_after_ns)
+			recorder->plan.grown(recorder->plan.user, job->profile,
+					     &job->image.gathered.growth);
+		if (job->snapshot)
 			seep_snapshots_end(recorder->snapshots, job);
 		else
 			collect(recorder, job);
+	}
 }
 
 /* For ledgers without a name, of children that live on or were killed. */
@@ -270,7 +276,7 @@ static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 					  ? recorder->grace_ends_ns
 					  : seep_snapshots_next_ns(recorder->snapshots));
 	if (silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind ||
-	    recorder->session.waits_for_small)
+	    recorder->session.waits_for_small || recorder->plan.grown)
 		next = core_smaller(next, now + FALLBACK_POLL_MS * SEEP_NS_PER_MS);
 	if (recorder->plan.follow)
 		next = core_smaller(next, recorder->look_again_ns);
@@ -471,25 +477,6 @@ static void clear_output(struct seep_recorder *recorder)
 					       kept == 1 ? "was" : "were"));
 }
 
-/*
- * A parallel build would meet the usual soft limit, which is only ours by now: the program has been
- * forked. A hard one that is low lets fewer processes be followed at a time.
- */
-static size_t room_for_images(void)
-{
-	struct rlimit limit;
-	rlim_t taken = 0;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 1;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	for (int fd = 0; fd < FIRST_DESCRIPTORS; fd++)
-		taken += fcntl(fd, F_GETFD) >= 0;
-	taken += DESCRIPTORS_FOR_WORK + DESCRIPTORS_PER_IMAGE;
-	return limit.rlim_max > taken ? 1 + (limit.rlim_max - taken) / DESCRIPTORS_PER_IMAGE : 1;
-}
-
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result)
 {
 	*ret_result = (struct seep_recorder_result){ 0 };
@@ -497,7 +484,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	recorder->session.problems = &ret_result->problems;
 	if (recorder->plan.force)
 		clear_output(recorder);
-	recorder->session.room = room_for_images();
+	seep_session_find_room(&recorder->session);
 	seep_session_scan(&recorder->session);
 	while (goes_on(recorder)) {
 		wait_for_events(recorder);
@@ -507,6 +494,8 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 		collect_done(recorder);
 		hand_over(recorder);
 		take_snapshots(recorder);
+		if (recorder->plan.turn)
+			recorder->plan.turn(recorder->plan.user);
 	}
 	meet_the_rest(recorder);
 	seep_run_signals_target_gone(&recorder->signals);

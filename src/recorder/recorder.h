@@ -11,6 +11,7 @@
 #define SEEP_RECORDER_RECORDER_H
 
 #include "base/error.h"
+#include "profile/ledger_growth.h"
 #include "recorder/recorder_result.h"
 #include "symbol/symbol.h"
 
@@ -35,7 +36,15 @@ struct seep_recorder_plan {
 	unsigned snapshot_keep;	    /* of each process, the newest; at least 1 */
 	const struct seep_leak_check_plan *leak_check; /* of processes at their end; NULL = none */
 	uint64_t growth_after_ns; /* as for seep_growth_new(); 0: growth is not looked for */
-	bool quiet;		  /* no progress lines, not even when the program has ended */
+	/*
+	 * Call stacks became GROWING: those of @list that are news, worst first; and a turn of the
+	 * event loop, ten times a second. NULL: nobody wants to know.
+	 */
+	void (*grown)(void *user, struct seep_profile *profile,
+		      const struct seep_growth_list *list);
+	void (*turn)(void *user);
+	void *user;
+	bool quiet; /* no progress lines, not even when the program has ended */
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 	void (*on_first_signal)(void); /* one that asks to end came while recordings are written */
 };

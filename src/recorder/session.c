@@ -13,8 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+enum {
+	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
+	DESCRIPTORS_FOR_WORK = 7,  /* to write a recording, and to look into a process */
+	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
+};
 
 static struct seep_image *by_name(struct seep_session *session, const char *file_name)
 {
@@ -199,6 +206,27 @@ static bool is_known(struct seep_session *session, const struct seep_ledger *led
 		if (image->created_ns == created_ns && image->pid == ledger->view.header.pid)
 			return true;
 	return seep_texts_have(&session->kept, key);
+}
+
+/*
+ * A parallel build would meet the usual soft limit, which is only ours by now: the program has been
+ * forked. A hard one that is low lets fewer processes be followed at a time.
+ */
+void seep_session_find_room(struct seep_session *session)
+{
+	struct rlimit limit;
+	rlim_t taken = 0;
+
+	session->room = 1;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	for (int fd = 0; fd < FIRST_DESCRIPTORS; fd++)
+		taken += fcntl(fd, F_GETFD) >= 0;
+	taken += DESCRIPTORS_FOR_WORK + DESCRIPTORS_PER_IMAGE;
+	if (limit.rlim_max > taken)
+		session->room += (limit.rlim_max - taken) / DESCRIPTORS_PER_IMAGE;
 }
 
 static bool has_room(const struct seep_session *session)

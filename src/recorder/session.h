@@ -47,6 +47,9 @@ struct seep_session {
 	struct seep_texts kept; /* ledgers of images that are closed, which are still there */
 };
 
+/* Set the room, by the limit of descriptors, which is raised. */
+void seep_session_find_room(struct seep_session *session);
+
 /**
  * seep_session_meet - look at a file in the folder and follow it if it is a ledger of ours
  *

@@ -128,21 +128,24 @@ static bool has_room_for_two(struct seep_snapshots *snapshots,
 }
 
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
-					     const struct seep_finish_job *like, bool has_room)
+					     const struct seep_finish_job *like, bool due)
 {
-	struct seep_snapshot_ring *ring = find_ring(snapshots, like->output);
+	struct seep_snapshot_ring *ring = due ? find_ring(snapshots, like->output) : NULL;
 	struct seep_finish_job *job;
 
-	if (ring->busy || !has_room) {
-		snapshots->left_out++;
+	if (!seep_finisher_has_room() || (due && ring->busy)) {
+		snapshots->left_out += due;
 		return NULL;
 	}
-	if (!has_room_for_two(snapshots, ring))
+	if (due && !has_room_for_two(snapshots, ring))
 		return NULL;
-	ring->busy = true;
-	ring->number = next_number(ring);
 	job = seep_xmemdup(like, sizeof(*like));
-	job->output = seep_outname_snapshot(ring->output, ring->number);
+	job->output = NULL;
+	if (due) {
+		ring->busy = true;
+		ring->number = next_number(ring);
+		job->output = seep_outname_snapshot(ring->output, ring->number);
+	}
 	job->snapshot = true;
 	job->ring = ring;
 	/* Copies: the event loop goes on with its own. */
@@ -167,17 +170,19 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 	struct seep_snapshot_ring *ring = job->ring;
 	struct stat st;
 
-	ring->busy = false;
+	if (ring)
+		ring->busy = false;
 	if (job->recorded) {
 		ring->bytes = stat(job->output, &st) == 0 ? (uint64_t)st.st_size : 0;
 		ring->written++;
 		ring->kept[ring->count++] = ring->number;
 		if (ring->count > snapshots->plan->snapshot_keep)
 			drop_oldest(ring);
-	} else if (job->err.code != 0 && snapshots->failed++ == 0) {
+	} else if (ring && job->err.code != 0 && snapshots->failed++ == 0) {
 		snapshots->problem = seep_xstrdup(job->err.text);
 	}
 	seep_watch_result_done(&job->image.gathered);
+	seep_profile_free(job->profile);
 	free(job->image.children);
 	free((char *)(uintptr_t)job->output);
 	free(job);

@@ -28,14 +28,14 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots);
 /**
  * seep_snapshots_begin - a job for the finisher
  * @like:     as for the process's end; its owner is alive and followed, and must outlive the job
- * @has_room: the finisher can take it; otherwise it is left out
+ * @due:      false: nothing is written, only a profile is made
  *
  * Returns: a job with snapshot set, to be handed back to seep_snapshots_end(); NULL: it is left
- * out, also because the last one of this name is still being written, or because twice its size is
- * not free.
+ * out, because the finisher has no room, the last one of this name is still being written, or
+ * twice its size is not free.
  */
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
-					     const struct seep_finish_job *like, bool has_room);
+					     const struct seep_finish_job *like, bool due);
 
 /* Note what was written, remove the oldest beyond the limit, release @job. */
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job);

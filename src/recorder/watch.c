@@ -53,6 +53,7 @@ struct seep_watch {
 
 	pthread_mutex_t lock; /* leaf; for seen.timeline and peak_rss_bytes, which others read */
 	struct seep_growth_watch *growth; /* NULL: not looked for */
+	_Atomic bool grown;		  /* something that its list did not say */
 	struct seep_watch_result seen;
 	const struct seep_leak_check_plan *leak_check;
 	struct seep_exit_trace *trace; /* NULL: the process is not traced */
@@ -456,7 +457,8 @@ struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
 	watch->seen.perf_map_fd = -1;
 	seep_timeline_init(&watch->seen.timeline);
 	if (growth_after_ns)
-		watch->growth = seep_growth_watch_new(&watch->ledger, growth_after_ns);
+		watch->growth = seep_growth_watch_new(&watch->ledger, growth_after_ns,
+						      &watch->grown);
 	*ledger = (struct seep_ledger){ .fd = -1 };
 	return watch;
 }
@@ -489,6 +491,11 @@ void seep_watch_result_done(struct seep_watch_result *result)
 	seep_outside_done(&result->outside);
 	seep_successor_done(&result->successor);
 	seep_leak_scan_free(result->leak_scan);
+}
+
+bool seep_watch_has_grown(const struct seep_watch *watch)
+{
+	return atomic_load_explicit(&watch->grown, memory_order_relaxed);
 }
 
 void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result)

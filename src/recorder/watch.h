@@ -63,6 +63,9 @@ struct seep_watch_result {
 
 void seep_watch_result_done(struct seep_watch_result *result);
 
+/* Is something GROWING that no result said? */
+bool seep_watch_has_grown(const struct seep_watch *watch);
+
 /* What has been gathered so far, a copy; the watch goes on. */
 void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result);
 

@@ -335,6 +335,8 @@ void seep_json_growth(struct seep_json *json, const struct seep_profile_context 
 	(void)snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, millis / 1000,
 		       millis % 1000);
 	seep_json_raw(json, "bytes_per_s", number);
+	seep_json_u64(json, "present_bytes_per_hour", growth->present_bytes_per_hour);
+	seep_json_known(json, "quiet_ns", growth->quiet_ns);
 	(void)snprintf(number, sizeof(number), "%.4f",
 		       context->allocs ? (double)context->frees / (double)context->allocs : 0.0);
 	seep_json_raw(json, "freed_share", number);

@@ -28,6 +28,9 @@ static void merge(struct seep_profile_growth *all, const struct seep_profile_gro
 		all->until_ns = one->until_ns;
 	if (one->confidence > all->confidence)
 		all->confidence = one->confidence;
+	if (one->quiet_ns < all->quiet_ns)
+		all->quiet_ns = one->quiet_ns;
+	all->present_bytes_per_hour += one->present_bytes_per_hour;
 	all->bytes += one->bytes;
 	all->blocks += one->blocks;
 	all->freed_late += one->freed_late;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What grows is named with file and line, while it runs and when it has freed everything."""
 
+import contextlib
+import json
 import os
 import re
 import subprocess
@@ -8,7 +10,7 @@ import subprocess
 import pytest
 
 from harness import LIMIT_S, SEEP, SOURCE, program
-from running import watched
+from running import wait_until, watched
 
 UNIT_MS = 10
 AFTER = ("--growth-after", f"{60 * UNIT_MS}ms")
@@ -76,16 +78,59 @@ def test_growth_is_not_looked_for_unless_there_is_time(seep):
     assert "Growth was not judged: process" in text
 
 
-def test_ps_has_the_trend_while_it_runs(seep):
+@contextlib.contextmanager
+def recorded(seep, name):
+    """The pid of one that plays for as long as it is looked at."""
     process = subprocess.Popen(
         [SEEP, "run", "-q", *AFTER, "-o", seep.directory / "x.seep", "--",
-         program("growth_list"), str(UNIT_MS), "1"],
+         program(name), str(UNIT_MS), "1", "100000"],
         env={**os.environ, **seep.environment()}, stdout=subprocess.DEVNULL)
-    growing = []
-    while process.poll() is None and not growing:
-        growing = [entry for entry in watched(seep) if entry.get("growing_contexts")]
-    process.communicate(timeout=LIMIT_S)
-    assert growing and growing[0]["growing_bytes_per_hour"] > 0
+    try:
+        yield str(wait_until(lambda: watched(seep), "its ledger")[0]["pid"])
+    finally:
+        process.terminate()
+        process.communicate(timeout=LIMIT_S)
+
+
+def test_ps_has_the_trend_while_it_runs(seep):
+    with recorded(seep, "growth_list"):
+        (growing,) = wait_until(lambda: [entry for entry in watched(seep)
+                                         if entry.get("growing_contexts")], "growth")
+    assert growing["growing_bytes_per_hour"] > 0
+
+
+def test_who_comes_late_says_what_the_recorder_says(seep):
+    """Of enqueue_message most blocks are freed: one look at the ledger tells nothing."""
+    with recorded(seep, "growth_queue") as pid:
+        wait_until(lambda: [entry for entry in watched(seep) if entry.get("growing_contexts")], "growth")
+        document = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms").stdout)
+        other = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms", "--growth-after",
+                                        "1h").stdout)
+        (entry,) = watched(seep)
+    (said,) = [context for context in document["contexts"] if "growth" in context]
+    assert document["frames"][said["blamed"]]["function"] == "enqueue_message"
+    assert said["growth"]["verdict"] == "GROWING"
+    assert document["totals"]["growing"]["contexts"] == entry["growing_contexts"] == 1
+    assert document["totals"]["growing"]["bytes_per_hour"] == pytest.approx(
+        entry["growing_bytes_per_hour"], rel=0.5)
+    assert other["totals"]["growing"]["contexts"] == 0
+
+
+@pytest.mark.parametrize("name, functions", (("queue", {"enqueue_message"}), ("list", {"append_audit"}),
+                                             ("rings", set())))
+def test_a_command_is_run_for_each_stack_that_grows(seep, tmp_path, name, functions):
+    told = tmp_path / "told"
+    values = "$SEEP_FUNCTION|$SEEP_CALLERS|$SEEP_HASH|$SEEP_PID|$SEEP_EVIDENCE"
+    result, recordings = play(seep, name, "--on-growth", f'echo "{values}" >> {told}')
+    assert result.status == 0
+    lines = [line.split("|") for line in told.read_text().splitlines()] if told.exists() else []
+    main = recordings.main()
+    by_hash = {context["hash"]: context for context in main["contexts"]}
+    assert {line[0] for line in lines} == functions and len(lines) == len({line[2] for line in lines})
+    for function, callers, number, pid, evidence in lines:
+        frames = [frame["function"] for frame in by_hash[number]["frames"]]
+        assert function in frames and callers.split(" ← ")[-1] in frames[frames.index(function) + 1:]
+        assert pid == str(main["process"]["pid"]) and "ever freed" in evidence
 
 
 def test_blocks_that_stay_too_long_are_stale_until_they_are_freed(seep):

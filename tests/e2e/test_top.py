@@ -221,7 +221,7 @@ def test_on_growth_runs_once_and_names_stay_values(seep, tmp_path):
     evil = EVIL.ljust(len(name), b"_")
     out = tmp_path / "told"
     command = (f'printf "%s\\n" "$SEEP_FUNCTION" "$SEEP_PID" "$SEEP_GROWN_BYTES" '
-               f'"$SEEP_BYTES_PER_HOUR" "$SEEP_HASH" "$SEEP_EVIDENCE" "$SEEP_EXE" "$SEEP_LINE" >> {out}')
+               f'"$SEEP_BYTES_PER_HOUR" "$SEEP_HASH" "$SEEP_EVIDENCE" "$SEEP_EXE" "$SEEP_LINE" "$SEEP_CALLERS" >> {out}')
     with told(seep, "top_family", path=path) as target:
         target.tell("grow")
         done = run_plain([SEEP, "top", target.pid, "--once", "--for", "5s", *QUICK, "--on-growth", command],
@@ -235,7 +235,7 @@ def test_on_growth_runs_once_and_names_stay_values(seep, tmp_path):
     assert lines[0] == evil and lines[1] == pid.encode()
     assert int(lines[2]) > 0 and int(lines[3]) > 0 and re.fullmatch(rb"[0-9a-f]{16}", lines[4])
     assert b"ever freed" in lines[5] and lines[6] == os.fsencode(path) and lines[7] == b"0"
-    assert len(lines) == 9
+    assert lines[8] and len(lines) == 10
     assert b"\x1b]" not in table and b"\\x1b]0;t\\x07" in table
     assert b"\x1b" not in rows
     shown = {row[9] for row in csv.reader(io.StringIO(rows.decode(), newline=""))}

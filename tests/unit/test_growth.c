@@ -161,6 +161,31 @@ static uint64_t sessions(uint64_t t)
 	return t * 20000;
 }
 
+static uint64_t ttl_cache(uint64_t t)
+{
+	return (t < 240 ? t : 240) * 50000 + random_below(20000);
+}
+
+static uint64_t five_minutes(uint64_t t)
+{
+	return (t < 300 ? t : 300) * 10000;
+}
+
+static uint64_t ramp(uint64_t t)
+{
+	return 500000 + (t < 100 ? 0 : t < 300 ? (t - 100) * 8000 : 1600000) + random_below(5000);
+}
+
+static uint64_t batch(uint64_t t)
+{
+	return t % 600 < 150 ? t % 600 * 20000 : 0;
+}
+
+static uint64_t fewer_blocks(uint64_t t)
+{
+	return t < 60 ? t * 200 : 12000 - (t - 60) / 2;
+}
+
 static uint64_t many_blocks(uint64_t t)
 {
 	return t < 60 ? t * 200 : 12000;
@@ -205,9 +230,14 @@ TEST(a_verdict_ends_when_growth_does)
 		uint64_t ended_by; /* 0: it is said in the end */
 	} cases[] = {
 		{ "an hour of growth", hour, one_block, 9000, 1, 3720 },
+		{ "five minutes of growth", five_minutes, more_blocks, 900, 1, 420 },
+		{ "a cache whose entries expire", ttl_cache, many_blocks, 1200, 1, 360 },
+		{ "a ramp", ramp, one_block, 1500, 1, 420 },
+		{ "a batch", batch, one_block, 4000, 1, 150 },
 		{ "a wave", wave, one_block, 4000, 1, 240 },
 		{ "a doubling vector", doubling, one_block, 4000, 1, 0 },
 		{ "a full cache of larger and larger entries", drift, many_blocks, 1500, 1, 120 },
+		{ "the same, evicting", drift, fewer_blocks, 1500, 1, 120 },
 		{ "sessions", sessions, more_blocks, 1500, 1, 0 },
 	};
 
@@ -230,6 +260,23 @@ TEST(a_verdict_ends_when_growth_does)
 			fail_msg("%s: said %lu times, to %lu s", cases[i].name,
 				 (unsigned long)begins, (unsigned long)last);
 	}
+}
+
+static uint64_t slower(uint64_t t)
+{
+	return t < 600 ? t * 1000 : 600000 + (t - 600) * 100;
+}
+
+TEST(how_fast_it_grows_lately_is_known)
+{
+	bool ever;
+	struct seep_growth_series series = play(590, slower, &ever);
+
+	assert_in_range(seep_growth_series_lately(&series), 29000, 31000); /* in 30 s */
+	series = play(720, slower, &ever);
+	assert_in_range(seep_growth_series_lately(&series), 2900, 3100);
+	series = play(900, five_minutes, &ever);
+	assert_int_equal(seep_growth_series_lately(&series), 0);
 }
 
 TEST(a_short_time_is_no_evidence)
@@ -344,6 +391,7 @@ static void allocate(uint64_t blocks, uint64_t each)
 	epochs[context->epoch_count - 1].blocks += blocks;
 	epochs[context->epoch_count - 1].bytes += blocks * each;
 	context->allocs += blocks;
+	context->alloc_bytes += blocks * each;
 	context->live_blocks += blocks;
 	context->live_bytes += blocks * each;
 }
@@ -373,22 +421,68 @@ static void churn_until(uint64_t end)
 	}
 }
 
-/* Nobody watched for 1,000 s; what was never freed tells it all the same. */
-GROWTH_TEST(a_late_viewer_learns_the_past)
+/* What the recorder says, the viewer says, whatever it has seen itself; and not for longer. */
+GROWTH_TEST(a_late_viewer_says_what_the_recorder_says)
 {
+	static struct ledger_control control;
+	struct seep_growth *viewer = seep_growth_new(0);
+	struct seep_growth_list list;
+	struct seep_profile_growth heard;
+
 	while (second < 1000) {
 		tick();
-		allocate(2, 100);
-	}
-	for (int i = 0; i < 3; i++) {
-		tick();
-		allocate(2, 100);
+		allocate(10, 1000);
+		release_from(context->epoch_count - 1, 4, 1000);
 		observe();
 	}
-	assert_true(seep_growth_of(growth, 7, &one));
-	assert_int_equal(one.verdict, SEEP_GROWTH_GROWING);
-	assert_in_range((one.until_ns - one.since_ns) / SEEP_NS_PER_S, 880, 1003);
-	assert_in_range(seep_growth_bytes_per_hour(&one), 200 * 3600 * 95 / 100, 200 * 3600);
+	seep_growth_observe(viewer, profile, now());
+	assert_false(seep_growth_of(viewer, 7, &heard));
+	list = seep_growth_list(growth);
+	seep_ledger_growth_write(&control, &list, now());
+	seep_growth_list_done(&list);
+	list = seep_ledger_growth_read(&control, now());
+	seep_growth_hear(viewer, profile, &list);
+	assert_true(seep_growth_of(growth, 7, &one) && seep_growth_of(viewer, 7, &heard));
+	assert_int_equal(heard.verdict, SEEP_GROWTH_GROWING);
+	assert_memory_equal(&heard, &one, sizeof(one));
+	list = seep_growth_list(viewer);
+	assert_true(list.news && list.sum.contexts == 1 && list.sum.bytes == one.bytes);
+	seep_growth_tell(viewer, &list);
+	seep_growth_list_done(&list);
+	list = seep_growth_list(viewer);
+	assert_false(list.news);
+	seep_growth_list_done(&list);
+	/* One that is written just now, or none. */
+	control.growth_at_ns = 0;
+	list = seep_ledger_growth_read(&control, now());
+	seep_growth_hear(viewer, profile, &list);
+	assert_false(seep_growth_of(viewer, 7, &heard));
+	seep_growth_free(viewer);
+}
+
+/* Nothing that a process writes there leads anywhere. */
+GROWTH_TEST(what_a_hostile_process_says_of_growth_is_bounded)
+{
+	static struct ledger_control control;
+	struct seep_growth_list list;
+
+	tick();
+	allocate(1, 1000);
+	observe();
+	memset(&control, 0xff, sizeof(control));
+	control.growth[0].context = 7;
+	control.growth[0].verdict = SEEP_GROWTH_GROWING;
+	control.growth[1].context = 8;
+	control.growth[2].context = 7;
+	for (int i = 0; i < 3; i++) {
+		list = seep_ledger_growth_read(&control, now());
+		assert_int_equal(list.count, LEDGER_GROWTH_MAX);
+		seep_growth_hear(growth, profile, &list);
+		assert_true(seep_growth_of(growth, 7, &one));
+		assert_int_equal(one.bytes, 1000);
+		assert_int_equal(one.until_ns, now());
+		assert_true(one.since_ns <= one.until_ns && one.quiet_ns <= now());
+	}
 }
 
 GROWTH_TEST(stale_blocks_are_counted_and_told_when_freed)
@@ -432,7 +526,9 @@ GROWTH_TEST(stale_blocks_are_counted_and_told_when_freed)
 	seep_profile_add_unseen(profile, SEEP_UNSEEN_DAMAGED, "it was");
 	observe();
 	assert_false(seep_growth_of(growth, 7, &one));
-	assert_false(seep_growth_sum(growth).known);
+	list = seep_growth_list(growth);
+	assert_int_equal(list.count, 0);
+	seep_growth_list_done(&list);
 }
 
 TEST(a_rate_is_in_the_unit_that_suits)
@@ -441,6 +537,28 @@ TEST(a_rate_is_in_the_unit_that_suits)
 	assert_string_equal(seep_growth_rate_text(60ull * 1258291).text, "+1.2 MB/min");
 	assert_string_equal(seep_growth_rate_text(3600ull << 20).text, "+1.0 MB/s");
 	assert_string_equal(seep_growth_rate_text(3600ull << 24).text, "+16.0 MB/s");
+	assert_int_equal(seep_growth_rate(1024, 60 * SEEP_NS_PER_S), 1024 * 60);
+	assert_int_equal(seep_growth_rate(UINT64_MAX, 1), INT64_MAX);
+	assert_int_equal(seep_growth_rate(1, 0), 0);
+}
+
+TEST(the_worst_comes_first)
+{
+	struct seep_profile_growth of[] = {
+		{ .verdict = SEEP_GROWTH_GROWING, .until_ns = 100, .bytes = 1000 },
+		{ .verdict = SEEP_GROWTH_GROWING, .until_ns = 1000, .bytes = 9000 },
+		{ .verdict = SEEP_GROWTH_STALE, .bytes = UINT64_MAX },
+		{ .verdict = SEEP_GROWTH_STALE, .bytes = 1000 },
+		{ .verdict = SEEP_GROWTH_GROWING,
+		  .until_ns = 1,
+		  .bytes = UINT64_MAX,
+		  .returned = true },
+	};
+
+	for (size_t i = 1; i < sizeof(of) / sizeof(of[0]); i++)
+		assert_true(seep_growth_weight(&of[i - 1]) > seep_growth_weight(&of[i]));
+	of[0].bytes = UINT64_MAX;
+	assert_true(seep_growth_weight(&of[0]) > seep_growth_weight(&of[1]));
 }
 
 /* What a program has in hand while it is stopped is no older than its rest. */
@@ -474,6 +592,75 @@ GROWTH_TEST(cohorts_tell_a_leak_that_the_load_hides)
 	assert_int_equal(one.verdict, SEEP_GROWTH_GROWING);
 	/* 100 bytes a second. */
 	assert_in_range(seep_growth_bytes_per_hour(&one), 3600 * 90, 3600 * 130);
+}
+
+enum { CHURN_SECONDS = 1000, CHURN_EPOCHS = 12 };
+
+/* Seconds to live: as many of each age are freed, or the fewer the older they are. */
+static uint64_t short_life(void)
+{
+	uint64_t life = 1;
+
+	while (random_below(3) > 0)
+		life++;
+	return life;
+}
+
+static uint64_t any_life(void)
+{
+	const uint64_t a = 12000 / (1 + random_below(2000)), b = 12000 / (1 + random_below(2000));
+
+	return 1 + (a < b ? a : b);
+}
+
+/* What grows is said from which second on; 0: it is not. */
+static uint64_t churn_and_lose(uint64_t each_second, uint64_t (*life)(void), uint64_t lose_every)
+{
+	static uint32_t due[CHURN_SECONDS][CHURN_EPOCHS];
+	uint64_t found = 0;
+
+	memset(due, 0, sizeof(due));
+	while (second < CHURN_SECONDS - 1 && !found) {
+		tick();
+		allocate(each_second, 100);
+		for (uint64_t i = 0; i < each_second; i++) {
+			const uint64_t end = second + life();
+
+			if (lose_every &&
+			    (second * each_second + i) % (lose_every * each_second) == 0)
+				continue;
+			if (end < CHURN_SECONDS)
+				due[end][context->epoch_count - 1]++;
+		}
+		for (uint32_t i = 0; i < context->epoch_count; i++)
+			release_from(i, due[second][i], 100);
+		observe();
+		if (seep_growth_of(growth, 7, &one) && one.verdict == SEEP_GROWTH_GROWING)
+			found = second;
+	}
+	return found;
+}
+
+GROWTH_TEST(a_slow_leak_on_the_line_of_the_churn_is_found_in_5_minutes)
+{
+	static const uint64_t every[] = { 1, 2, 5, 10 };
+
+	for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
+		uint64_t found;
+
+		(void)tear_down(NULL);
+		(void)set_up(NULL);
+		found = churn_and_lose(1000, short_life, every[i]);
+		print_message("a block in %lu s: found after %lu s\n", (unsigned long)every[i],
+			      (unsigned long)found);
+		assert_in_range(found, 60, 300);
+	}
+}
+
+/* Of each cohort some are left for as long as one looks, but ever fewer. */
+GROWTH_TEST(blocks_that_live_for_very_different_times_do_not_grow)
+{
+	assert_int_equal(churn_and_lose(200, any_life, 0), 0);
 }
 
 /* What one caller allocates takes the place of another's: none grows. */

@@ -63,6 +63,8 @@ export interface Growth {
 	confidence: "low" | "medium" | "high";
 	bytes: U64;
 	bytes_per_s: number;
+	present_bytes_per_hour: U64;
+	quiet_ns: U64 | null;
 	freed_share: number;
 	since_ns: U64;
 	until_ns: U64;
