@@ -48,6 +48,12 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 			uint64_t ret_bytes[SEEP_GROWTH_RECENT]);
 
+/* GROWING is more than STALE, whatever the figures; blocks freed late are least. */
+int seep_growth_rank(const struct seep_profile_growth *growth);
+
+/* @all, zeroed for nothing, becomes what is to be said of what is judged so together with @one. */
+void seep_growth_join(struct seep_profile_growth *all, const struct seep_profile_growth *one);
+
 /* How many contexts are GROWING, and how many bytes of growth that is, now. */
 struct seep_growth_sum {
 	bool known; /* it was observed for long enough */

@@ -155,9 +155,9 @@ static void grown(void *user, struct seep_live_process *process, uint32_t contex
 		return;
 	seep_live_name(watching->live, process);
 	seep_profile_hash_contexts(process->profile);
-	seep_on_growth_add(&watching->on_growth, process->profile,
-			   &process->profile->contexts[context], seep_live_blamed(process, context),
-			   growth);
+	seep_on_growth_add(
+		&watching->on_growth, process->profile, &process->profile->contexts[context],
+		seep_sites_blamed(process->sites, &process->profile->contexts[context]), growth);
 }
 
 static void find_more(void *user, struct seep_live *live)
