@@ -3,11 +3,15 @@
 #include "analysis/group.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/fold.h"
+#include "analysis/growth.h"
+#include "analysis/growth_text.h"
 #include "analysis/rank.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 /* A context as it is compared: its stack folded. */
 struct candidate {
@@ -129,6 +133,95 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 	seep_idtable_done(&g.table);
 	free(g.last);
 	return groups;
+}
+
+/* Both ascending. */
+static void join_epochs(struct seep_profile_context *sum, const struct seep_profile_context *more,
+			struct seep_arena *arena)
+{
+	const uint32_t own = sum->epoch_count, room = own + more->epoch_count;
+	struct seep_profile_epoch *all = seep_arena_calloc(arena, room, sizeof(*all));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0, k = 0; i < own || k < more->epoch_count; count++) {
+		const bool mine = k == more->epoch_count ||
+				  (i < own && sum->epochs[i].epoch <= more->epochs[k].epoch);
+
+		all[count] = mine ? sum->epochs[i++] : more->epochs[k++];
+		if (count == 0 || all[count - 1].epoch != all[count].epoch)
+			continue;
+		count--;
+		all[count].blocks += all[count + 1].blocks;
+		all[count].bytes += all[count + 1].bytes;
+	}
+	sum->epochs = all;
+	sum->epoch_count = count;
+}
+
+static void join_growth(struct seep_profile_context *sum, const struct seep_profile_context *more,
+			struct seep_arena *arena)
+{
+	const struct seep_profile_growth *own = sum->growth;
+
+	sum->growth = seep_arena_alloc(arena, sizeof(*sum->growth));
+	if (own)
+		*sum->growth = *own;
+	seep_growth_join(sum->growth, more->growth);
+}
+
+struct seep_profile_context seep_group_context(const struct seep_groups *groups,
+					       const struct seep_profile *profile,
+					       const struct seep_group *group,
+					       struct seep_arena *arena)
+{
+	struct seep_profile_context sum = profile->contexts[group->context];
+
+	for (uint32_t i = 1, at = group->context; i < group->context_count; i++) {
+		const struct seep_profile_context *more = &profile->contexts[at = groups->next[at]];
+
+		for (int k = 0; k < SEEP_FIGURE_COUNT; k++)
+			if (__builtin_add_overflow(sum.figures[k], more->figures[k],
+						   &sum.figures[k]))
+				sum.figures[k] = UINT64_MAX;
+		sum.first_ns = core_smaller(sum.first_ns, more->first_ns);
+		sum.by_frame_pointer |= more->by_frame_pointer;
+		sum.in_doubt |= more->in_doubt;
+		if (arena && more->epoch_count > 0)
+			join_epochs(&sum, more, arena);
+		if (more->growth)
+			join_growth(&sum, more, arena);
+	}
+	if (sum.growth && group->context_count > 1) {
+		sum.growth->evidence = seep_growth_evidence(profile, &sum, sum.growth);
+		seep_arena_take(arena, sum.growth->evidence);
+	}
+	return sum;
+}
+
+void seep_groups_merge(struct seep_profile *profile, const struct seep_sites *sites)
+{
+	SEEP_RELEASED(seep_groups_free_at)
+	struct seep_groups *groups = seep_groups_new(sites, true, true);
+	const uint32_t count = profile->context_count, fewer = count - groups->count;
+	SEEP_FREED uint32_t *of = seep_xcalloc(count, sizeof(*of)); /* by context: its group + 1 */
+
+	for (uint32_t i = 0; i < groups->count; i++) {
+		const struct seep_group *group = &groups->items[i];
+		uint32_t at = group->context;
+
+		for (uint32_t k = 0; k < group->context_count; k++, at = groups->next[at])
+			of[at] = i + 1;
+		/* In the place of one that is in this group, or in one before it. */
+		profile->contexts[i] = seep_group_context(groups, profile, group, profile->arena);
+	}
+	memmove(&profile->contexts[groups->count], &profile->contexts[count],
+		profile->left_out_count * sizeof(*profile->contexts));
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		uint32_t *context = &profile->leaks[i].context;
+
+		*context = *context > count ? *context - fewer : *context ? of[*context - 1] : 0;
+	}
+	profile->context_count = groups->count;
 }
 
 void seep_groups_free(struct seep_groups *groups)

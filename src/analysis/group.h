@@ -33,6 +33,18 @@ struct seep_groups {
  */
 struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, bool by_thread);
 
+/*
+ * The contexts of @group as one: the first with the figures, epochs and growth of all. What it does
+ * not share with that is @arena's; NULL: it has that one's epochs, and nobody knows of growth.
+ */
+struct seep_profile_context seep_group_context(const struct seep_groups *groups,
+					       const struct seep_profile *profile,
+					       const struct seep_group *group,
+					       struct seep_arena *arena);
+
+/* Leave @profile, which is sites->profile, a context for each group of a thread. */
+void seep_groups_merge(struct seep_profile *profile, const struct seep_sites *sites);
+
 /* NULL is a no-op. */
 void seep_groups_free(struct seep_groups *groups);
 SEEP_FREE_AT(struct seep_groups, seep_groups_free)

@@ -413,3 +413,30 @@ void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *
 		context->growth->evidence = seep_profile_strdup(profile, evidence);
 	}
 }
+
+int seep_growth_rank(const struct seep_profile_growth *growth)
+{
+	return growth->verdict == SEEP_GROWTH_GROWING ? 2 : growth->verdict == SEEP_GROWTH_STALE;
+}
+
+void seep_growth_join(struct seep_profile_growth *all, const struct seep_profile_growth *one)
+{
+	const int order = seep_growth_rank(one) - seep_growth_rank(all);
+
+	if (order > 0 || all->until_ns == 0) {
+		*all = *one;
+		return;
+	}
+	if (order < 0)
+		return;
+	all->since_ns = core_smaller(all->since_ns, one->since_ns);
+	all->until_ns = core_larger(all->until_ns, one->until_ns);
+	if (one->confidence > all->confidence)
+		all->confidence = one->confidence;
+	all->quiet_ns = core_smaller(all->quiet_ns, one->quiet_ns);
+	all->present_bytes_per_hour += one->present_bytes_per_hour;
+	all->bytes += one->bytes;
+	all->blocks += one->blocks;
+	all->freed_late += one->freed_late;
+	all->returned &= one->returned;
+}

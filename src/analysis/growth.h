@@ -54,6 +54,12 @@ bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 /* What grows comes first, the fastest most, then what is stale; 0: neither. Never negative. */
 int64_t seep_growth_weight(const struct seep_profile_growth *growth);
 
+/* GROWING is more than STALE, whatever the figures; blocks freed late are least. */
+int seep_growth_rank(const struct seep_profile_growth *growth);
+
+/* @all, zeroed for nothing, becomes what is to be said of what is judged so together with @one. */
+void seep_growth_join(struct seep_profile_growth *all, const struct seep_profile_growth *one);
+
 /* All that is to be said; for a profile that is loaded later. Release with seep_growth_list_done(). */
 struct seep_growth_list seep_growth_list(const struct seep_growth *growth);
 

@@ -31,6 +31,7 @@ struct seep_live *seep_live_new(const struct seep_live_options *options)
 static void process_free(struct seep_live_process *process)
 {
 	seep_growth_free(process->growth);
+	seep_groups_free(process->groups);
 	seep_sites_free(process->sites);
 	seep_ledger_live_close(process->ledger);
 	free(process->path);
@@ -49,6 +50,7 @@ void seep_live_free(struct seep_live *live)
 	for (uint32_t i = 0; i < live->count; i++)
 		process_free(live->processes[i]);
 	free(live->processes);
+	seep_arena_free(live->arena);
 	free(live->samples);
 	free(live->news);
 	free(live);
@@ -244,6 +246,8 @@ void seep_live_refresh(struct seep_live *live, uint64_t now_ns)
 {
 	free(live->news);
 	live->news = NULL;
+	seep_arena_free(live->arena);
+	live->arena = seep_arena_new();
 	if (live->options.find)
 		live->options.find(live->options.user, live);
 	for (uint32_t i = 0; i < live->count; i++)
@@ -412,54 +416,77 @@ static uint64_t age_ns(const struct seep_live_process *process,
 	return process->read_ns > from_ns ? process->read_ns - from_ns : 0;
 }
 
-static int64_t change_of(const struct seep_live *live, const struct seep_live_process *process,
-			 uint32_t context)
+/* One context more; @before: of all, as that was. */
+static void add_context(struct seep_live_line *line, const struct seep_live *live, uint32_t index,
+			struct seep_live_figures *before)
 {
-	return difference(process->profile->contexts[context].live_bytes,
-			  live->since_ns ? process->since[context]
-					 : process->before[context].live_bytes);
+	const struct seep_live_process *process = line->process;
+	const struct seep_profile_context *context = &process->profile->contexts[index];
+	struct seep_profile_growth growth;
+	uint64_t recent[SEEP_GROWTH_RECENT];
+	const bool changed = seep_growth_recent(process->growth, context->id, recent);
+
+	before->live_bytes += live->since_ns ? process->since[index]
+					     : process->before[index].live_bytes;
+	before->allocs += process->before[index].allocs;
+	before->frees += process->before[index].frees;
+	line->age_ns = core_larger(line->age_ns, age_ns(process, context));
+	line->changed |= changed;
+	for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
+		line->recent[i] += changed ? recent[i] : context->live_bytes;
+	if (seep_growth_of(process->growth, context->id, &growth)) {
+		seep_growth_join(&line->growth, &growth);
+		line->judged = true;
+	}
 }
 
-struct seep_live_line seep_live_line(const struct seep_live *live,
-				     struct seep_live_process *process, uint32_t index)
+/* @arena: NULL for what is only compared. */
+static struct seep_live_line line_of(const struct seep_live *live,
+				     struct seep_live_process *process,
+				     const struct seep_group *group, struct seep_arena *arena)
 {
-	const struct seep_profile_context *context = &process->profile->contexts[index];
-	const struct seep_live_figures *before = &process->before[index];
+	struct seep_live_figures before = { 0 };
 	struct seep_live_line line = {
 		.process = process,
-		.context = index,
-		.change_bytes = change_of(live, process, index),
-		.allocs_per_s = per_second(context->allocs, before->allocs, process->span_ns),
-		.frees_per_s = per_second(context->frees, before->frees, process->span_ns),
-		.age_ns = age_ns(process, context),
+		.context = group->context,
+		.sum = seep_group_context(process->groups, process->profile, group, arena),
 	};
+	uint32_t at = group->context;
 
-	line.judged = seep_growth_of(process->growth, context->id, &line.growth);
+	for (uint32_t i = 0; i < group->context_count; i++, at = process->groups->next[at])
+		add_context(&line, live, at, &before);
+	line.change_bytes = difference(line.sum.live_bytes, before.live_bytes);
+	line.allocs_per_s = per_second(line.sum.allocs, before.allocs, process->span_ns);
+	line.frees_per_s = per_second(line.sum.frees, before.frees, process->span_ns);
 	return line;
 }
 
-static int64_t value_of(const struct seep_live *live, const struct seep_live_process *process,
-			uint32_t index, enum seep_live_sort sort)
+struct seep_live_line seep_live_line(const struct seep_live *live,
+				     struct seep_live_process *process, uint32_t context)
 {
-	const struct seep_profile_context *context = &process->profile->contexts[index];
-	struct seep_profile_growth growth;
+	const struct seep_group *group = process->groups->items;
 
+	for (uint32_t i = 1; i < process->groups->count && group->context != context; i++)
+		group++;
+	return line_of(live, process, group, live->arena);
+}
+
+static int64_t value_of(const struct seep_live_line *line, enum seep_live_sort sort)
+{
 	switch (sort) {
 	case SEEP_LIVE_BY_CHANGE:
-		return change_of(live, process, index);
+		return line->change_bytes;
 	case SEEP_LIVE_BY_ALLOCS:
-		return difference(context->allocs, process->before[index].allocs);
+		return difference(line->allocs_per_s, 0);
 	case SEEP_LIVE_BY_AGE:
-		return difference(age_ns(process, context), 0);
+		return difference(line->age_ns, 0);
 	case SEEP_LIVE_BY_BLOCKS:
-		return difference(context->live_blocks, 0);
+		return difference(line->sum.live_blocks, 0);
 	case SEEP_LIVE_BY_GROWTH:
-		if (seep_growth_of(process->growth, context->id, &growth) &&
-		    seep_growth_weight(&growth))
-			return seep_growth_weight(&growth);
-		return change_of(live, process, index);
+		return seep_growth_weight(&line->growth) ? seep_growth_weight(&line->growth)
+							 : line->change_bytes;
 	default:
-		return difference(context->live_bytes, 0);
+		return difference(line->sum.live_bytes, 0);
 	}
 }
 
@@ -490,16 +517,12 @@ static void match_frames(struct seep_live_process *process, const char *text)
 	process->match_count = profile->frame_count;
 }
 
-static bool is_shown(const struct seep_live_process *process, uint32_t index, bool filtered)
+static bool is_shown(const struct seep_live_line *line, bool filtered)
 {
-	const struct seep_profile_context *context = &process->profile->contexts[index];
-	const struct seep_live_figures *before = &process->before[index];
-
-	if (context->live_blocks == 0 && context->allocs == before->allocs &&
-	    context->live_bytes == before->live_bytes)
+	if (line->sum.live_blocks == 0 && line->change_bytes == 0 && line->allocs_per_s == 0)
 		return false;
-	for (uint32_t i = 0; i < context->stack_count && filtered; i++)
-		if (process->matches[context->stack[i].frame])
+	for (uint32_t i = 0; i < line->sum.stack_count && filtered; i++)
+		if (line->process->matches[line->sum.stack[i].frame])
 			return true;
 	return !filtered;
 }
@@ -515,21 +538,24 @@ uint32_t seep_live_top(struct seep_live *live, enum seep_live_sort sort, const c
 	ranked = seep_xmalloc((size_t)all * sizeof(*ranked));
 	for (uint32_t p = 0, first = 0; p < live->count; p++) {
 		struct seep_live_process *process = live->processes[p];
-		const uint32_t contexts = process->profile->context_count;
 
 		if (seep_live_is_current(live, process)) {
 			seep_live_name(live, process);
 			if (*filter)
 				match_frames(process, filter);
-			for (uint32_t i = 0; i < contexts; i++)
-				if (is_shown(process, i, *filter))
+			for (uint32_t i = 0; i < process->groups->count; i++) {
+				const struct seep_live_line line =
+					line_of(live, process, &process->groups->items[i], NULL);
+
+				if (is_shown(&line, *filter))
 					ranked[count++] = (struct seep_ranked){
-						.value = value_of(live, process, i, sort),
-						.tie = ~process->profile->contexts[i].live_bytes,
+						.value = value_of(&line, sort),
+						.tie = ~line.sum.live_bytes,
 						.index = first + i,
 					};
+			}
 		}
-		first += contexts;
+		first += process->profile->context_count;
 	}
 	top = (uint32_t)seep_rank_top(ranked, count, top);
 	for (uint32_t k = 0; k < top; k++) {
@@ -537,7 +563,8 @@ uint32_t seep_live_top(struct seep_live *live, enum seep_live_sort sort, const c
 
 		while (index >= live->processes[p]->profile->context_count)
 			index -= live->processes[p++]->profile->context_count;
-		ret_lines[k] = seep_live_line(live, live->processes[p], index);
+		ret_lines[k] = line_of(live, live->processes[p],
+				       &live->processes[p]->groups->items[index], live->arena);
 	}
 	return top;
 }
@@ -553,15 +580,9 @@ void seep_live_name(const struct seep_live *live, struct seep_live_process *proc
 	/* All stacks together too long: the last ones lack inlined calls. */
 	(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL);
 	process->named_contexts = profile->context_count;
-	if (process->sites && process->named_frames == profile->frame_count)
-		return;
 	process->named_frames = profile->frame_count;
 	seep_sites_free(process->sites);
+	seep_groups_free(process->groups);
 	process->sites = seep_sites_new(profile);
-}
-
-const struct seep_profile_frame *seep_live_blamed(const struct seep_live_process *process,
-						  uint32_t index)
-{
-	return seep_sites_blamed(process->sites, &process->profile->contexts[index]);
+	process->groups = seep_groups_new(process->sites, true, true);
 }

@@ -16,6 +16,7 @@
 #ifndef SEEP_ANALYSIS_LIVE_H
 #define SEEP_ANALYSIS_LIVE_H
 
+#include "analysis/group.h"
 #include "analysis/growth.h"
 #include "analysis/sites.h"
 #include "base/error.h"
@@ -60,6 +61,7 @@ struct seep_live_process {
 	struct seep_ledger_live *ledger;
 	struct seep_profile *profile; /* the ledger's */
 	struct seep_sites *sites;     /* of all frames, once seep_live_name() was called */
+	struct seep_groups *groups;   /* of the contexts that had names then */
 	struct seep_growth *growth;
 	enum seep_live_state state;
 	char *fate;    /* a sentence: how it ended, or why it is not read any more; NULL: it runs */
@@ -110,9 +112,10 @@ struct seep_live {
 	bool left_out_grown;		/* a context of one of those was GROWING */
 	uint64_t met;			/* how many there ever were */
 	struct seep_live_process *only; /* look at this one; NULL: all that are current */
-	char *news;	   /* what happened at the last refresh, a sentence; NULL: nothing */
-	uint64_t read_ns;  /* the last refresh */
-	uint64_t since_ns; /* changes count from here; 0: from reading to reading */
+	char *news;		  /* what happened at the last refresh, a sentence; NULL: nothing */
+	struct seep_arena *arena; /* of lines, until the next refresh */
+	uint64_t read_ns;	  /* the last refresh */
+	uint64_t since_ns;	  /* changes count from here; 0: from reading to reading */
 	/* Of all current ones; at most SEEP_LIVE_SAMPLES, each second one is dropped then. */
 	struct seep_live_sample *samples;
 	uint32_t sample_count;
@@ -188,9 +191,13 @@ struct seep_live_totals seep_live_total(const struct seep_live *live);
 struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 						const struct seep_live_process *process);
 
+/* Of call stacks that read alike. */
 struct seep_live_line {
 	struct seep_live_process *process;
-	uint32_t context; /* index in its profile */
+	uint32_t context;		     /* index of the first of its contexts in the profile */
+	struct seep_profile_context sum;     /* all of them, see seep_group_context() */
+	bool changed;			     /* once, in the readings that are kept */
+	uint64_t recent[SEEP_GROWTH_RECENT]; /* live bytes of those, oldest first */
 	int64_t change_bytes;
 	uint64_t allocs_per_s;
 	uint64_t frees_per_s;
@@ -207,16 +214,12 @@ struct seep_live_line {
 uint32_t seep_live_top(struct seep_live *live, enum seep_live_sort sort, const char *filter,
 		       uint32_t top, struct seep_live_line *ret_lines);
 
-/* The line of one context. */
+/* The line whose first context is @context. */
 struct seep_live_line seep_live_line(const struct seep_live *live,
 				     struct seep_live_process *process, uint32_t context);
 
 /* See to it that all frames of @process have names, and that its sites are there. */
 void seep_live_name(const struct seep_live *live, struct seep_live_process *process);
-
-/* The function to blame for @context of a process that has names; NULL: it has no stack. */
-const struct seep_profile_frame *seep_live_blamed(const struct seep_live_process *process,
-						  uint32_t context);
 
 /* When @epoch began; of one without a mark, when the process did. */
 uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch);

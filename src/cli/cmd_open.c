@@ -82,7 +82,7 @@ static int write_page(const char *file, char **ret_output, struct seep_error *er
 	if (rc == 0) {
 		output = seep_xstrdup(page.name);
 		sites = seep_sites_new(profile);
-		seep_page_report(page.stream, sites, &view);
+		seep_page_report(page.stream, profile, sites, &view);
 		rc = seep_atomic_commit(&page, err);
 	}
 	if (rc == 0) {

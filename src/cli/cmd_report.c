@@ -111,7 +111,7 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 }
 
 /* @sites: NULL for what shows no functions. */
-static int print(const struct seep_profile *profile, const struct seep_sites *sites,
+static int print(struct seep_profile *profile, const struct seep_sites *sites,
 		 const struct seep_view_options *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
@@ -122,7 +122,7 @@ static int print(const struct seep_profile *profile, const struct seep_sites *si
 	if (asked.html != NULL) {
 		if (seep_output_begin(asked.html, "a page", &page, err) < 0)
 			return -err->code;
-		seep_page_report(page.stream, sites, view);
+		seep_page_report(page.stream, profile, sites, view);
 		return seep_atomic_commit(&page, err);
 	}
 	if (asked.raw) {

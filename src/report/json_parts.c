@@ -9,6 +9,7 @@
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
+#include "view/view_head.h"
 
 /* Those of contexts that were left out are left out too. */
 static void choose_leaks(struct seep_json_shown *shown, uint32_t kinds)
@@ -165,6 +166,22 @@ void seep_json_shown_done(struct seep_json_shown *shown)
 	free(shown->leak_places);
 	free(shown->leaks);
 	free(shown->contexts);
+}
+
+void seep_json_lead(struct seep_json *json, const struct seep_sites *sites,
+		    const struct seep_view_options *options)
+{
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+
+	seep_view_init(&view, sites->profile, sites, options);
+	seep_view_add_lead(&view, true);
+	seep_json_open_object(json, "lead");
+	seep_json_open_array(json, "sentences");
+	for (size_t i = 0; i < view.head.count; i++)
+		seep_json_text(json, NULL, view.head.items[i].text);
+	seep_json_close(json);
+	seep_json_text(json, "measure", seep_measure_names[view.measure]);
+	seep_json_close(json);
 }
 
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark)

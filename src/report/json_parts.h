@@ -39,6 +39,10 @@ void seep_json_shown_behind(struct seep_json_shown *shown, const struct seep_jso
 void seep_json_shown_sort(struct seep_json_shown *shown);
 void seep_json_shown_done(struct seep_json_shown *shown);
 
+/* Member "lead": what seep_view_add_lead() says, and the measure. */
+void seep_json_lead(struct seep_json *json, const struct seep_sites *sites,
+		    const struct seep_view_options *options);
+
 /* @mark NULL: null. */
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark);
 

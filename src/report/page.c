@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/group.h"
+#include "analysis/rank.h"
 #include "base/encode.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -16,6 +18,7 @@
 #include "base/xalloc.h"
 #include "report/json_diff.h"
 #include "report/report_json.h"
+#include "view/alike.h"
 #include "view/frame_text.h"
 #include "view/growth_view.h"
 #include "view/leaks_view.h"
@@ -31,6 +34,8 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 
 static const char placeholder[] = "@@SEEP_DATA@@";
+
+enum { ROWS_TOLD = 4000 };
 
 /* The functions of the frames of one page, which may be of two profiles. */
 struct functions {
@@ -114,6 +119,34 @@ static void write_origins(struct seep_json *json, const struct side *sides, size
 	seep_json_text(json, "origin", letters.text);
 }
 
+/* By context, of the largest that would read alike: the function, and what tells it apart. */
+static void write_apart(struct seep_json *json, const struct seep_sites *sites,
+			const struct seep_json_shown *shown, enum seep_measure measure)
+{
+	const struct seep_profile *profile = sites->profile;
+	SEEP_FREED uint32_t *order = seep_xcalloc(ROWS_TOLD, sizeof(*order));
+	const uint32_t count = seep_rank_contexts(profile, measure, ROWS_TOLD, order);
+	struct seep_row *rows = seep_xcalloc(count, sizeof(*rows));
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[order[i]];
+
+		rows[i] = seep_row_of(sites, context, context->stack, context->stack_count);
+	}
+	seep_rows_tell_apart(rows, count, false);
+	seep_json_open_object(json, "apart");
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t place = shown->context_places[order[i]];
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "%u", place - 1);
+		if (rows[i].told && place)
+			seep_json_text(json, key, rows[i].name);
+	}
+	seep_json_close(json);
+	seep_rows_free(rows, count);
+}
+
 /* How many frames are left out at the inner end, and at the outer one. */
 static void write_trim(struct seep_json *json, const struct seep_sites *sites,
 		       const struct seep_profile_context *context)
@@ -137,19 +170,16 @@ static void write_lines(struct seep_json *json, const char *key, const struct se
 static void write_words(struct seep_json *json, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
-	SEEP_FREED char *answer = seep_leaks_answer(sites->profile);
 	SEEP_FREED char *growth = seep_growth_answer(&(struct seep_growth_view){ 0 },
 						     sites->profile);
 	SEEP_FREED char *advice = seep_leaks_advice(sites->profile);
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	seep_view_init(&view, sites->profile, sites, options);
-	seep_view_add_head(&view, "", true);
-	seep_view_add_start_at(&view);
+	seep_view_add_head(&view, "", true, true);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_scan(&view);
 	seep_view_add_own(&view);
-	seep_json_text(json, "answer", answer);
 	seep_json_text(json, "no_growth", growth);
 	seep_json_text(json, "advice", advice);
 	write_lines(json, "head", &view.head);
@@ -191,26 +221,28 @@ static void page_end(struct page *page, FILE *out)
 	free(page->packed);
 }
 
-void seep_page_report(FILE *out, const struct seep_sites *sites,
+void seep_page_report(FILE *out, struct seep_profile *profile, const struct seep_sites *sites,
 		      const struct seep_view_options *options)
 {
 	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
 	const struct side side = { sites, &shown };
 	struct page page;
 
-	seep_json_shown_init(&shown, sites->profile, options);
+	seep_groups_merge(profile, sites);
+	seep_json_shown_init(&shown, profile, options);
 	seep_json_shown_sort(&shown);
 	page_begin(&page, "report");
 	seep_json_text(page.json, "file", options->path);
 	write_words(page.json, sites, options);
+	write_apart(page.json, sites, &shown, seep_view_measure(profile, options->by));
 	seep_json_open_array(page.json, "trim");
 	for (uint32_t i = 0; i < shown.context_count; i++)
-		write_trim(page.json, sites, &sites->profile->contexts[shown.contexts[i]]);
+		write_trim(page.json, sites, &profile->contexts[shown.contexts[i]]);
 	seep_json_close(page.json);
 	write_functions(page.json, &side, 1);
 	write_origins(page.json, &side, 1);
 	seep_json_close(page.json);
-	seep_json_profile(page.json, "document", &shown, options);
+	seep_json_profile(page.json, "document", &shown, sites, options);
 	page_end(&page, out);
 }
 

@@ -89,10 +89,10 @@ void seep_report_diff(const struct seep_printer *printer, const struct seep_diff
 void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool strings);
 
 /*
- * The page: one HTML file with the profile of @sites, whose contexts have hashes, or a diff in it,
- * which needs nothing else. Memory in proportion to the nodes of the call tree.
+ * The page: one HTML file with @profile, that of @sites, or a diff in it, which needs nothing else.
+ * Contexts that read alike are one afterwards. Memory in proportion to the nodes of the call tree.
  */
-void seep_page_report(FILE *out, const struct seep_sites *sites,
+void seep_page_report(FILE *out, struct seep_profile *profile, const struct seep_sites *sites,
 		      const struct seep_view_options *options);
 void seep_page_diff(FILE *out, const struct seep_diff_view *view);
 

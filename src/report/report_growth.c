@@ -23,7 +23,7 @@ void seep_report_growth(const struct seep_printer *printer, const struct seep_si
 
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_growth_view_init(&growth, &view, options->top > 0 ? options->top : TOP_DEFAULT);
-	seep_view_add_head(&view, "", true);
+	seep_view_add_head(&view, "", true, false);
 	seep_lines_print(&view.head, printer);
 	answer = seep_growth_answer(&growth, sites->profile);
 	fputc('\n', printer->out);

@@ -376,11 +376,12 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 }
 
 void seep_json_profile(struct seep_json *json, const char *key, const struct seep_json_shown *shown,
-		       const struct seep_view_options *options)
+		       const struct seep_sites *sites, const struct seep_view_options *options)
 {
 	const struct seep_profile *profile = shown->profile;
 
 	seep_json_open_document(json, key);
+	seep_json_lead(json, sites, options);
 	write_process(json, profile);
 	write_totals(json, profile);
 	write_forked(json, &profile->forked);
@@ -396,10 +397,11 @@ void seep_json_profile(struct seep_json *json, const char *key, const struct see
 void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
+	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_json *json = seep_json_new(out, strings);
 	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
 
 	seep_json_shown_init(&shown, profile, options);
-	seep_json_profile(json, NULL, &shown, options);
+	seep_json_profile(json, NULL, &shown, sites, options);
 	seep_json_finish(json);
 }

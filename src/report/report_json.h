@@ -10,6 +10,6 @@
  * seep_json_shown_sort().
  */
 void seep_json_profile(struct seep_json *json, const char *key, const struct seep_json_shown *shown,
-		       const struct seep_view_options *options);
+		       const struct seep_sites *sites, const struct seep_view_options *options);
 
 #endif

@@ -154,7 +154,7 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 		return;
 	}
 	seep_view_init(&view, profile, sites, options);
-	seep_view_add_head(&view, "", true);
+	seep_view_add_head(&view, "", true, false);
 	seep_lines_print(&view.head, printer);
 	seep_leaks_view_init(&leaks, &view, options->top);
 	print_leaks(printer, &view, &leaks);

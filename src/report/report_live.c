@@ -14,6 +14,7 @@
 #include "profile/context_hash.h"
 #include "report/json_contexts.h"
 #include "view/live_view.h"
+#include "view/view_head.h"
 
 /*
  * "pc (pid 12): 1.2 MB live, +3.0 KB in 1.0 s, peak 2.0 MB, 12.3 k allocs/s, 4 threads, 1 growing";
@@ -45,6 +46,30 @@ static char *headline_of(const struct seep_live *live)
 		seep_strbuf_addf(&text, " (%s)",
 				 seep_growth_rate_text(sum.grown.bytes_per_hour).text);
 	return seep_strbuf_take(&text);
+}
+
+/* Whose words come first: the process of the first line. NULL: there is none. */
+static const struct seep_live_process *leader_of(const struct seep_live *live,
+						 const struct seep_live_line *lines, uint32_t count)
+{
+	return count > 0 ? lines[0].process : seep_live_first(live);
+}
+
+static const struct seep_view_options lead_options = { .by = SEEP_BY_CHOICE };
+
+static void print_lead(const struct seep_printer *printer, const struct seep_live *live,
+		       const struct seep_live_process *process)
+{
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+
+	if (!process)
+		return;
+	seep_view_init(&view, process->profile, process->sites, &lead_options);
+	seep_view_add_lead(&view, true);
+	if (live->count > 1)
+		fprintf(printer->out, "In process %u: ", process->profile->process.pid);
+	seep_lines_cut(&view.head, 1);
+	seep_lines_print(&view.head, printer);
 }
 
 static void print_processes(const struct seep_printer *printer, const struct seep_live *live)
@@ -81,7 +106,7 @@ static void print_evidence(const struct seep_printer *printer, const struct seep
 
 	if (!*seep_live_verdict(line))
 		return;
-	evidence = seep_growth_evidence(profile, &profile->contexts[line->context], &line->growth);
+	evidence = seep_growth_evidence(profile, &line->sum, &line->growth);
 	seep_line_print(printer, "%s %s: %s (confidence: %s)", seep_live_verdict(line), name,
 			evidence, seep_growth_confidence_name(line->growth.confidence));
 }
@@ -105,6 +130,7 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	SEEP_TABLE(table, columns);
 	SEEP_FREED char *headline = headline_of(live);
 
+	print_lead(printer, live, leader_of(live, lines, count));
 	seep_line_print(printer, "%s", headline);
 	(void)fputc('\n', printer->out);
 	if (live->count > 1 || !seep_live_runs(live))
@@ -179,7 +205,7 @@ static void write_process(struct seep_json *json, const struct seep_live *live,
 static void write_growth(struct seep_json *json, const struct seep_live_line *line)
 {
 	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &profile->contexts[line->context];
+	const struct seep_profile_context *context = &line->sum;
 	SEEP_FREED char *evidence = NULL;
 
 	if (!line->judged)
@@ -203,7 +229,8 @@ static void choose_lines(struct seep_json_shown *shown, const struct seep_live_p
 static void write_blamed(struct seep_json *json, const struct seep_json_shown *shown,
 			 const struct seep_live_line *line)
 {
-	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
+	const struct seep_profile_frame *frame = seep_sites_blamed(line->process->sites,
+								   &line->sum);
 
 	if (frame)
 		seep_json_int(
@@ -216,20 +243,19 @@ static void write_blamed(struct seep_json *json, const struct seep_json_shown *s
 static void write_line(struct seep_json *json, const struct seep_json_shown *shown,
 		       const struct seep_live_line *line)
 {
-	const struct seep_profile_context *context = &shown->profile->contexts[line->context];
-	uint64_t recent[SEEP_GROWTH_RECENT];
+	struct seep_profile_context context = line->sum;
 
+	context.hash = shown->profile->contexts[line->context].hash;
 	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", shown->profile->process.pid);
-	seep_json_context(json, shown, context);
+	seep_json_context(json, shown, &context);
 	seep_json_int(json, "change_bytes", line->change_bytes);
 	seep_json_u64(json, "allocs_per_s", line->allocs_per_s);
 	seep_json_u64(json, "frees_per_s", line->frees_per_s);
 	seep_json_known(json, "age_ns", line->age_ns);
 	seep_json_open_array(json, "recent_bytes");
-	if (seep_growth_recent(line->process->growth, context->id, recent))
-		for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
-			seep_json_u64(json, NULL, recent[i]);
+	for (int i = 0; i < SEEP_GROWTH_RECENT && line->changed; i++)
+		seep_json_u64(json, NULL, line->recent[i]);
 	seep_json_close(json);
 	write_growth(json, line);
 	write_blamed(json, shown, line);
@@ -262,8 +288,11 @@ void seep_report_live_json(FILE *out, const struct seep_live *live,
 {
 	struct seep_json *json = seep_json_new(out, strings);
 	const struct seep_live_totals totals = seep_live_total(live);
+	const struct seep_live_process *leader = leader_of(live, lines, count);
 
 	seep_json_open_document(json, NULL);
+	if (leader)
+		seep_json_lead(json, leader->sites, &lead_options);
 	seep_json_open_object(json, "totals");
 	seep_json_int(json, "processes", totals.processes);
 	write_totals(json, &totals);
@@ -294,9 +323,9 @@ void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_live_line *line = &lines[i];
 		const struct seep_profile *profile = line->process->profile;
-		const struct seep_profile_context *context = &profile->contexts[line->context];
-		const struct seep_profile_frame *frame = seep_live_blamed(line->process,
-									  line->context);
+		const struct seep_profile_context *context = &line->sum;
+		const struct seep_profile_frame *frame = seep_sites_blamed(line->process->sites,
+									   &line->sum);
 		SEEP_FREED char *name = seep_live_name_text(line->process, line->context);
 
 		(void)fprintf(out,

@@ -14,66 +14,38 @@
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { TOP_DEFAULT = 10, THREADS_SHOWN = 8, CHAIN = 4 };
+enum { TOP_DEFAULT = 10, THREADS_SHOWN = 8 };
 enum { LEAKS = 3, GROWING = 3, GROWING_CROWDED = 2 };
 
 static const struct seep_next_command next_growth = { " --by growth",
 						      "what grows, and why it is thought so" };
 static const struct seep_next_command next_leaks = { " --by lost", "each leak, and why it is one" };
 
-/* "load_rows ← visit ×17 ← main" */
-static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines,
-		      const char *type)
+static struct seep_row row_of_leak(struct seep_view *view, const struct seep_profile_leak *leak)
 {
-	SEEP_STRBUF(chain, SEEP_LINE_BYTES_MAX);
-	uint32_t frames = 0;
+	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
+	const struct seep_profile_stack_entry *stack = context ? context->stack : NULL;
+	const uint32_t count = context ? seep_fold(&view->folder, &stack, context->stack_count) : 0;
 
-	for (uint32_t i = lines->blamed; i < lines->count && frames < CHAIN; i++) {
-		const struct seep_stack_line *line = &lines->items[i];
-		SEEP_FREED char *name = NULL, *repeats = NULL;
-
-		if (line->via)
-			continue;
-		if (line->entry == NULL)
-			break;
-		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],
-				       SEEP_NAME_BRIEF);
-		repeats = seep_frame_repeats(line->entry);
-		seep_strbuf_addf(&chain, "%s%s%s%s", frames > 0 ? " ← " : "", name,
-				 frames == 0 ? type : "", repeats);
-		frames++;
-	}
-	if (frames == 0)
-		seep_strbuf_addf(&chain, "(%s)", lines->items[0].note);
-	return seep_strbuf_take(&chain);
+	return seep_row_of(view->sites, context, stack, count);
 }
 
-/* The chain, and where the first of its functions stands. @context: number + 1. */
-static struct seep_row row_of(const struct seep_view *view, const struct seep_stack_lines *lines,
-			      uint32_t context)
+static struct seep_row row_of_group(const struct seep_view *view, const struct seep_group *group)
 {
-	const struct seep_profile *profile = view->profile;
-	const struct seep_profile_stack_entry *entry = lines->items[lines->blamed].entry;
-
-	struct seep_row row = {
-		.sites = view->sites,
-		.context = context ? &profile->contexts[context - 1] : NULL,
-		.place = entry ? seep_frame_place(profile, &profile->frames[entry->frame], true)
-			       : seep_xstrdup(""),
-	};
-	SEEP_FREED char *type = seep_row_type(&row);
-
-	row.name = chain_of(view, lines, type);
-	return row;
+	return seep_row_of(view->sites, &view->profile->contexts[group->context], group->stack,
+			   group->stack_count);
 }
 
+/* "load_rows ← visit ×17 ← main", and where the first of them stands. */
 static void add_row(struct seep_table *table, const struct seep_row *row)
 {
-	seep_table_add(table, row->name);
+	SEEP_FREED char *chain = seep_xasprintf("%s%s", row->name, row->callers);
+
+	seep_table_add(table, chain);
 	seep_table_add(table, row->place);
 }
 
-static void print_few_leaks(const struct seep_printer *printer, const struct seep_view *view,
+static void print_few_leaks(const struct seep_printer *printer, struct seep_view *view,
 			    const struct seep_leaks_view *leaks)
 {
 	static const struct seep_column columns[] = {
@@ -89,8 +61,8 @@ static void print_few_leaks(const struct seep_printer *printer, const struct see
 		return;
 	rows = seep_xcalloc(leaks->count, sizeof(*rows));
 	for (uint32_t i = 0; i < leaks->count; i++)
-		rows[i] = row_of(view, &leaks->items[i].stack, leaks->items[i].leak->context);
-	seep_rows_tell_apart(rows, leaks->count);
+		rows[i] = row_of_leak(view, leaks->items[i].leak);
+	seep_rows_tell_apart(rows, leaks->count, true);
 	for (uint32_t i = 0; i < leaks->count; i++) {
 		const struct seep_profile_leak *leak = leaks->items[i].leak;
 
@@ -114,9 +86,8 @@ static void print_few_growing(const struct seep_printer *printer, const struct s
 
 	for (; count < growth->count && growth->items[count].growth.verdict != SEEP_GROWTH_NONE;
 	     count++)
-		rows[count] = row_of(view, &growth->items[count].stack,
-				     growth->items[count].group->context + 1);
-	seep_rows_tell_apart(rows, count);
+		rows[count] = row_of_group(view, growth->items[count].group);
+	seep_rows_tell_apart(rows, count, true);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_growing_stack *item = &growth->items[i];
 
@@ -189,19 +160,16 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,
 			 const struct seep_stacks_view *stacks)
 {
+	SEEP_FREED char *nothing = seep_view_nothing(view);
+
 	if (stacks->count > 0)
 		seep_line_print(printer, "Call stacks by %s: %s of %s, %s of all",
 				seep_measure_words(view->profile, view->measure),
 				seep_digits_text(stacks->count).text,
 				seep_digits_text(stacks->all).text,
 				seep_view_share(view, stacks->value).text);
-	else if (!seep_measure_is_known(view->profile, view->measure))
-		seep_line_print(printer, "The %s are not known.",
-				seep_measure_words(view->profile, view->measure));
 	else
-		seep_line_print(printer, "There are no %s%s.",
-				seep_measure_words(view->profile, view->measure),
-				view->options->shown ? " among what is shown" : "");
+		seep_line_print(printer, "%s.", nothing);
 	for (uint32_t i = 0; i < stacks->count; i++)
 		seep_report_print_item(printer, view, &stacks->items[i].stack, i + 1);
 	fputc('\n', printer->out);
@@ -228,8 +196,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_growth_view_init(&growth, &view, GROWING);
 	seep_stacks_view_init(&stacks, &view, options->top > 0 ? options->top : TOP_DEFAULT);
 	seep_leaks_view_init(&leaks, &view, LEAKS);
-	seep_view_add_head(&view, "", true);
-	seep_view_add_start_at(&view);
+	seep_view_add_head(&view, "", true, true);
 	seep_lines_print(&view.head, printer);
 	fputc('\n', printer->out);
 	print_few_leaks(printer, &view, &leaks);
@@ -288,8 +255,8 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	seep_stacks_view_init(&stacks, view, top);
 	rows = seep_xcalloc(stacks.count, sizeof(*rows));
 	for (uint32_t i = 0; i < stacks.count; i++)
-		rows[i] = row_of(view, &stacks.items[i].stack, stacks.items[i].group->context + 1);
-	seep_rows_tell_apart(rows, stacks.count);
+		rows[i] = row_of_group(view, stacks.items[i].group);
+	seep_rows_tell_apart(rows, stacks.count, true);
 	if (stacks.count > 0)
 		seep_line_print(printer, "Largest of %s, by %s:",
 				seep_things_text(stacks.all, "call stack").text,
@@ -321,12 +288,10 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 	if (narrow.width < WIDTH_MIN)
 		narrow.width = WIDTH_MIN;
 	seep_view_init(&view, profile, sites, &options);
-	seep_view_add_head(&view, "seep: ", false);
 	seep_leaks_view_init(&leaks, &view, crowded ? LEAKS - 1 : LEAKS);
 	stacks = crowded || leaks.count > 0 ? STACKS_CROWDED : STACKS;
-	if (leaks.count == 0)
-		seep_view_add_start_at(&view);
-	else
+	seep_view_add_head(&view, "seep: ", false, leaks.count == 0);
+	if (leaks.count > 0)
 		next[1] = next_leaks;
 	seep_growth_view_init(&growth, &view, crowded || leaks.count > 0 ? 1 : GROWING_CROWDED);
 	if (is_growing(&growth)) {

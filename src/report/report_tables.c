@@ -20,16 +20,17 @@ static void print_view(const struct seep_printer *printer, const struct seep_sit
 		       void (*print)(const struct seep_printer *, const struct seep_view *))
 {
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_FREED char *nothing = NULL;
 
 	seep_view_init(&view, sites->profile, sites, options);
-	seep_view_add_head(&view, "", false);
+	seep_view_add_head(&view, "", false, false);
 	seep_lines_print(&view.head, printer);
 	fputc('\n', printer->out);
+	nothing = seep_view_nothing(&view);
 	if (view.total != 0)
 		print(printer, &view);
 	else
-		fprintf(printer->out, "There are no %s.\n",
-			seep_measure_words(view.profile, view.measure));
+		seep_line_print(printer, "%s.", nothing);
 	fputc('\n', printer->out);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, &next, 1);

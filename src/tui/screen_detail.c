@@ -34,7 +34,7 @@ static void heading(struct seep_lines *page, const char *text)
 static void add_figures(struct seep_lines *page, const struct seep_live_line *line, uint64_t total)
 {
 	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &profile->contexts[line->context];
+	const struct seep_profile_context *context = &line->sum;
 
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  live     %s in %s, %s of all",
 			     seep_bytes_text(context->live_bytes).text,
@@ -57,14 +57,13 @@ static void add_figures(struct seep_lines *page, const struct seep_live_line *li
 static void add_growth(struct seep_lines *page, const struct seep_live_line *line, bool utf8)
 {
 	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &profile->contexts[line->context];
-	uint64_t recent[SEEP_GROWTH_RECENT];
+	const struct seep_profile_context *context = &line->sum;
 	char spark[SEEP_SPARK_BYTES] = "did not change";
 	SEEP_FREED char *evidence = NULL;
 
 	heading(page, "Growth");
-	if (seep_growth_recent(line->process->growth, context->id, recent))
-		seep_spark(recent, utf8, spark);
+	if (line->changed)
+		seep_spark(line->recent, utf8, spark);
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %s", spark);
 	if (!line->judged) {
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  nothing speaks for a leak so far");
@@ -80,7 +79,7 @@ static void add_growth(struct seep_lines *page, const struct seep_live_line *lin
 static void add_ages(struct seep_lines *page, const struct seep_live_line *line)
 {
 	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &profile->contexts[line->context];
+	const struct seep_profile_context *context = &line->sum;
 	const uint32_t step = (context->epoch_count + AGES_SHOWN - 1) / AGES_SHOWN;
 
 	if (context->epoch_count == 0)
@@ -198,8 +197,8 @@ static void draw(struct seep_tui *tui)
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " %s", name);
 	add_figures(&tui->page, &line, total);
 	add_growth(&tui->page, &line, tui->utf8);
-	add_stack(&tui->page, process->profile, &process->profile->contexts[tui->context]);
-	add_source(tui, seep_live_blamed(process, tui->context), process->user);
+	add_stack(&tui->page, process->profile, &line.sum);
+	add_source(tui, seep_sites_blamed(process->sites, &line.sum), process->user);
 	add_ages(&tui->page, &line);
 	seep_tui_page_draw(tui, &tui->page);
 }

@@ -11,20 +11,28 @@
 
 #include <stddef.h>
 
+/* It reads as name and callers. All texts are its own. */
 struct seep_row {
 	const struct seep_sites *sites;
 	const struct seep_profile_context *context; /* NULL: nothing is known of it */
-	char *name; /* the caller's, replaced where it is not enough */
+	char *name;    /* of the function to blame, and what tells apart */
+	char *callers; /* " ← visit ×17 ← main"; NULL: not shown */
 	char *place;
+	bool told; /* the function's name was not enough */
 };
 
 /* The type that its library code is for, if that is the program's: ", of Conn", or "". free() it. */
-char *seep_row_type(const struct seep_row *row);
+char *seep_row_type(const struct seep_sites *sites, const struct seep_profile_context *context);
 
-/* Linear in the rows; compares at most some callers of each. */
-void seep_rows_tell_apart(struct seep_row *rows, size_t count);
+/* The row of @stack, @context's own or folded. */
+struct seep_row seep_row_of(const struct seep_sites *sites,
+			    const struct seep_profile_context *context,
+			    const struct seep_profile_stack_entry *stack, uint32_t count);
 
-/* Release @rows, their names and places. */
+/* Linear in the rows; compares at most some callers of each. @threads: those tell apart, too. */
+void seep_rows_tell_apart(struct seep_row *rows, size_t count, bool threads);
+
+/* Release @rows and their texts. */
 void seep_rows_free(struct seep_row *rows, size_t count);
 
 #endif

@@ -3,79 +3,26 @@
 
 #include <stdlib.h>
 
+#include "analysis/growth.h"
 #include "analysis/growth_text.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 
-/* GROWING is more than STALE, whatever the figures; blocks freed late are least. */
-static int rank_of(const struct seep_profile_growth *growth)
-{
-	return growth->verdict == SEEP_GROWTH_GROWING ? 2 : growth->verdict == SEEP_GROWTH_STALE;
-}
-
-static void merge(struct seep_profile_growth *all, const struct seep_profile_growth *one)
-{
-	if (rank_of(one) > rank_of(all)) {
-		*all = *one;
-		return;
-	}
-	if (rank_of(one) < rank_of(all))
-		return;
-	if (one->since_ns < all->since_ns)
-		all->since_ns = one->since_ns;
-	if (one->until_ns > all->until_ns)
-		all->until_ns = one->until_ns;
-	if (one->confidence > all->confidence)
-		all->confidence = one->confidence;
-	if (one->quiet_ns < all->quiet_ns)
-		all->quiet_ns = one->quiet_ns;
-	all->present_bytes_per_hour += one->present_bytes_per_hour;
-	all->bytes += one->bytes;
-	all->blocks += one->blocks;
-	all->freed_late += one->freed_late;
-	all->returned &= one->returned;
-}
-
-/* Of all contexts of @group together; false: none has any. */
-static bool growth_of(const struct seep_groups *groups, const struct seep_profile *profile,
-		      const struct seep_group *group, struct seep_profile_growth *ret)
-{
-	uint32_t context = group->context;
-	bool found = false;
-
-	for (uint32_t i = 0; i < group->context_count; i++, context = groups->next[context]) {
-		const struct seep_profile_growth *one = profile->contexts[context].growth;
-
-		if (one && found)
-			merge(ret, one);
-		else if (one)
-			*ret = *one;
-		found |= one != NULL;
-	}
-	return found;
-}
-
 /* As it would be said of one context with the figures of all. */
-static char *figures_of(const struct seep_profile *profile, const struct seep_group *group,
-			const struct seep_profile_growth *growth)
+static char *figures_of(const struct seep_profile_growth *growth)
 {
-	struct seep_profile_context all = profile->contexts[group->context];
-	SEEP_FREED char *line = NULL, *evidence = NULL;
+	SEEP_FREED char *line = seep_xasprintf("%s%s%s", seep_growth_verdict_name(growth->verdict),
+					       growth->verdict ? ": " : "",
+					       growth->evidence ? growth->evidence : "");
 
-	all.allocs = (uint64_t)group->counts.allocs;
-	all.frees = (uint64_t)group->counts.frees;
-	all.live_bytes = (uint64_t)group->counts.live_bytes;
-	evidence = seep_growth_evidence(profile, &all, growth);
-	line = seep_xasprintf("%s%s%s", seep_growth_verdict_name(growth->verdict),
-			      growth->verdict ? ": " : "", evidence);
 	return seep_escape_dup(line);
 }
 
 static int by_growth(const void *a, const void *b)
 {
 	const struct seep_growing_stack *x = a, *y = b;
-	const int order = rank_of(&y->growth) - rank_of(&x->growth);
+	const int order = seep_growth_rank(&y->growth) - seep_growth_rank(&x->growth);
 
 	if (order != 0)
 		return order;
@@ -106,8 +53,13 @@ void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_vi
 	for (uint32_t i = 0; i < growth->groups->count; i++) {
 		struct seep_growing_stack item = { .group = &growth->groups->items[i] };
 
-		if (growth_of(growth->groups, profile, item.group, &item.growth))
-			*SEEP_APPEND(growth->items, growth->all) = item;
+		const struct seep_profile_context all = seep_group_context(
+			growth->groups, profile, item.group, growth->groups->stacks);
+
+		if (!all.growth)
+			continue;
+		item.growth = *all.growth;
+		*SEEP_APPEND(growth->items, growth->all) = item;
 	}
 	if (growth->all > 0)
 		qsort(growth->items, growth->all, sizeof(*growth->items), by_growth);
@@ -117,7 +69,7 @@ void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_vi
 
 		seep_stack_lines_init(&item->stack, view, &profile->contexts[item->group->context],
 				      item->group->stack, item->group->stack_count);
-		item->stack.figures = figures_of(profile, item->group, &item->growth);
+		item->stack.figures = figures_of(&item->growth);
 	}
 }
 

@@ -11,7 +11,7 @@
 
 struct seep_growing_stack {
 	const struct seep_group *group;
-	struct seep_profile_growth growth; /* of its contexts together; but for evidence */
+	struct seep_profile_growth growth; /* of its contexts together */
 	/* Its figures: "GROWING: +1.2 MB/min for 14 min, 0 of 3,100 blocks ever freed". */
 	struct seep_stack_lines stack;
 };

@@ -166,7 +166,7 @@ static char *site_of(const struct seep_view *view, const struct seep_profile_lea
 		return seep_xstrdup("an unknown place");
 	name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
 	place = seep_frame_place(view->profile, frame, true);
-	type = seep_row_type(&(struct seep_row){ view->sites, context, NULL, NULL });
+	type = seep_row_type(view->sites, context);
 	/* Words that cannot be folded. */
 	seep_text_fit(&site, name, NAME_COLUMNS_MAX, false);
 	seep_strbuf_adds(&site, type);

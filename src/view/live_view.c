@@ -37,12 +37,13 @@ void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 
 char *seep_live_name_text(const struct seep_live_process *process, uint32_t index)
 {
-	const struct seep_profile_frame *frame = seep_live_blamed(process, index);
+	const struct seep_profile_frame *frame =
+		seep_sites_blamed(process->sites, &process->profile->contexts[index]);
 
 	if (frame) {
 		SEEP_FREED char *name = seep_frame_name(process->profile, frame, SEEP_NAME_BRIEF);
-		SEEP_FREED char *type = seep_row_type(&(struct seep_row){
-			process->sites, &process->profile->contexts[index], NULL, NULL });
+		SEEP_FREED char *type = seep_row_type(process->sites,
+						      &process->profile->contexts[index]);
 
 		return seep_xasprintf("%s%s", name, type);
 	}
@@ -71,9 +72,9 @@ static struct seep_live_texts texts_of(const struct seep_live *live,
 {
 	const bool several = live->count > 1 && !live->only;
 	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &profile->contexts[line->context];
-	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
-	uint64_t recent[SEEP_GROWTH_RECENT];
+	const struct seep_profile_context *context = &line->sum;
+	const struct seep_profile_frame *frame = seep_sites_blamed(line->process->sites,
+								   &line->sum);
 	struct seep_live_texts texts = {
 		.live = seep_bytes_text(context->live_bytes),
 		.share = seep_percent_text(context->live_bytes, total),
@@ -88,8 +89,8 @@ static struct seep_live_texts texts_of(const struct seep_live *live,
 
 	if (line->age_ns)
 		texts.age = seep_duration_text(line->age_ns);
-	if (seep_growth_recent(line->process->growth, context->id, recent))
-		seep_spark(recent, utf8, texts.spark);
+	if (line->changed)
+		seep_spark(line->recent, utf8, texts.spark);
 	return texts;
 }
 
@@ -105,11 +106,12 @@ struct seep_live_texts *seep_live_table(const struct seep_live *live,
 		const struct seep_live_process *process = lines[i].process;
 
 		table[i] = texts_of(live, &lines[i], total, utf8);
-		rows[i] = (struct seep_row){ process->sites,
-					     &process->profile->contexts[lines[i].context],
-					     table[i].name, table[i].place };
+		rows[i] = (struct seep_row){ .sites = process->sites,
+					     .context = &lines[i].sum,
+					     .name = table[i].name,
+					     .place = table[i].place };
 	}
-	seep_rows_tell_apart(rows, count);
+	seep_rows_tell_apart(rows, count, true);
 	for (uint32_t i = 0; i < count; i++)
 		table[i].name = rows[i].name;
 	return table;

@@ -58,6 +58,23 @@ void seep_view_done(struct seep_view *view)
 	seep_lines_done(&view->foot);
 }
 
+char *seep_view_nothing(const struct seep_view *view)
+{
+	const char *words = seep_measure_words(view->profile, view->measure);
+
+	if (seep_profile_is_void(view->profile))
+		return seep_xasprintf("Nothing was counted: %s",
+				      seep_profile_says(view->profile, "no-memory")
+					      ? "the library got no memory"
+					      : "the ledger got no room");
+	if (!seep_measure_is_known(view->profile, view->measure))
+		return seep_xasprintf("The %s are not known", words);
+	if (view->shown != 0)
+		return seep_xasprintf("No call stack of the %s is known", words);
+	return seep_xasprintf("There are no %s%s", words,
+			      view->options->shown ? " among what is shown" : "");
+}
+
 struct seep_unit_text seep_view_share(const struct seep_view *view, int64_t value)
 {
 	return seep_percent_text((uint64_t)value, (uint64_t)view->total);

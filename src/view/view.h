@@ -10,6 +10,7 @@
 #include "analysis/counts.h"
 #include "analysis/fold.h"
 #include "base/text.h"
+#include "base/xalloc.h"
 
 /* "By what matters": live bytes, or the peak when next to nothing is alive. */
 enum { SEEP_BY_CHOICE = -1 };
@@ -54,6 +55,9 @@ enum seep_measure seep_view_measure(const struct seep_profile *profile, int by);
 
 /* What @measure counts: "bytes live at exit", "allocations", ... */
 const char *seep_measure_words(const struct seep_profile *profile, enum seep_measure measure);
+
+/* Why there is nothing to show: "There are no allocations", or they are not known. */
+char *seep_view_nothing(const struct seep_view *view) SEEP_RETURNS_MEMORY;
 
 /* @value as a share of the view's total: "33.3%". */
 struct seep_unit_text seep_view_share(const struct seep_view *view, int64_t value);

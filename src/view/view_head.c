@@ -164,26 +164,14 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 				 seep_percent_text(totals->temporary, totals->allocs).text);
 }
 
-/* What will never come back is worth more than what is left. */
-static void add_answer(struct seep_view *view)
-{
-	SEEP_FREED char *answer = seep_leaks_answer(view->profile);
-
-	seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", answer);
-}
-
-static void add_lead(struct seep_view *view)
+static void add_totals(struct seep_view *view)
 {
 	const struct seep_profile *profile = view->profile;
 	const struct seep_profile_totals *totals = &profile->totals;
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
-	if (seep_profile_is_void(profile)) {
-		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "Nothing was counted: %s",
-			       seep_profile_says(profile, "no-memory") ? "the library got no memory"
-								       : "the ledger got no room");
+	if (seep_profile_is_void(profile))
 		return;
-	}
 	/* "bytes live at exit": the bytes come next anyway. */
 	if (seep_measure_is_known(profile, SEEP_BY_LIVE))
 		seep_strbuf_addf(&line, "L%s %s in %s",
@@ -210,18 +198,6 @@ static void add_shown(struct seep_view *view)
 		       seep_measure_words(view->profile, view->measure));
 }
 
-void seep_view_add_head(struct seep_view *view, const char *prefix, bool command)
-{
-	seep_view_add_process(view, prefix);
-	if (command) {
-		add_command(view);
-		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
-	}
-	add_answer(view);
-	add_lead(view);
-	add_shown(view);
-}
-
 /* What a library keeps for itself is nobody's to look at: stacks of plumbing alone come last. */
 static const struct seep_flat_row *find_start(const struct seep_flat *flat)
 {
@@ -234,24 +210,53 @@ static const struct seep_flat_row *find_start(const struct seep_flat *flat)
 	return count > 0 ? &flat->rows[top[0]] : NULL;
 }
 
-void seep_view_add_start_at(struct seep_view *view)
+/* NULL: there is none. */
+static char *start_of(const struct seep_view *view)
 {
 	SEEP_FREED struct seep_flat *flat = seep_flat_new(view->sites, view->measure, false);
 	const struct seep_flat_row *row = find_start(flat);
+	const struct seep_profile_frame *frame;
+	SEEP_FREED char *name = NULL, *brief = NULL, *path = NULL;
+	SEEP_STRBUF(place, SEEP_LINE_BYTES_MAX);
 
-	if (row != NULL) {
-		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
-		SEEP_FREED char *name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
-		SEEP_FREED char *brief = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
-		SEEP_FREED char *path = seep_frame_place(view->profile, frame, false);
-		SEEP_STRBUF(place, SEEP_LINE_BYTES_MAX);
+	if (row == NULL)
+		return NULL;
+	frame = &view->profile->frames[row->frame];
+	name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
+	brief = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
+	path = seep_frame_place(view->profile, frame, false);
+	/* A word that cannot be folded: the end of it says where. */
+	seep_text_fit(&place, path, START_COLUMNS_MAX, true);
+	return seep_xasprintf("Start at %s%s%s%s: %s of the %s",
+			      strlen(name) > BLAMED_NAME_BYTES_MAX ? brief : name,
+			      place.length ? " (" : "", place.text, place.length ? ")" : "",
+			      seep_view_share(view, row->self).text,
+			      seep_measure_words(view->profile, view->measure));
+}
 
-		/* A word that cannot be folded: the end of it says where. */
-		seep_text_fit(&place, path, START_COLUMNS_MAX, true);
-		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "Start at %s%s%s%s: %s of the %s",
-			       strlen(name) > BLAMED_NAME_BYTES_MAX ? brief : name,
-			       place.length ? " (" : "", place.text, place.length ? ")" : "",
-			       seep_view_share(view, row->self).text,
-			       seep_measure_words(view->profile, view->measure));
+void seep_view_add_lead(struct seep_view *view, bool start)
+{
+	const bool scanned = !seep_profile_not_scanned(view->profile);
+	SEEP_FREED char *answer = seep_leaks_answer(view->profile);
+	SEEP_FREED char *where = start || !scanned ? start_of(view) : NULL;
+
+	if (!scanned && !where)
+		where = seep_view_nothing(view);
+	if (!scanned)
+		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", where);
+	seep_lines_add(&view->head, scanned ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN, "%s", answer);
+	if (scanned && where)
+		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", where);
+}
+
+void seep_view_add_head(struct seep_view *view, const char *prefix, bool command, bool start)
+{
+	seep_view_add_process(view, prefix);
+	if (command) {
+		add_command(view);
+		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
 	}
+	seep_view_add_lead(view, start);
+	add_totals(view);
+	add_shown(view);
 }

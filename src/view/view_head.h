@@ -7,9 +7,9 @@
 
 /*
  * After @prefix: program, pid, when, how it ended, allocator; with @command the command line. Then
- * what is lost, the sentence that matters, live, peak and allocations, and which part is shown.
+ * what leads, live, peak and allocations, and which part is shown.
  */
-void seep_view_add_head(struct seep_view *view, const char *prefix, bool command);
+void seep_view_add_head(struct seep_view *view, const char *prefix, bool command, bool start);
 
 /* The command line as a shell reads it, released with free(); NULL: it was withheld. */
 char *seep_view_command(const struct seep_profile *profile);
@@ -17,7 +17,11 @@ char *seep_view_command(const struct seep_profile *profile);
 /* The first of these lines alone. */
 void seep_view_add_process(struct seep_view *view, const char *prefix);
 
-/* Where to look first: the function with the largest share, over all its stacks. */
-void seep_view_add_start_at(struct seep_view *view);
+/*
+ * What everything that shows the profile begins with: what the leak scan found, and, if @start,
+ * the function with the largest share, over all its stacks. Without a scan that function leads, and
+ * that there was none comes second.
+ */
+void seep_view_add_lead(struct seep_view *view, bool start);
 
 #endif

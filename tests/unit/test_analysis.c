@@ -100,6 +100,57 @@ WITH_SAMPLE(contexts_that_look_alike_are_one_group)
 	seep_groups_free(groups);
 }
 
+WITH_SAMPLE(a_merged_profile_has_a_context_for_each_group)
+{
+	struct seep_profile_growth growth[] = {
+		{ .verdict = SEEP_GROWTH_GROWING, .since_ns = 5, .until_ns = 9, .bytes = 100 },
+		{ .verdict = SEEP_GROWTH_GROWING, .since_ns = 7, .until_ns = 8, .bytes = 30 },
+	};
+	struct seep_profile_epoch epochs[][2] = { { { 1, 2, 20 }, { 4, 1, 10 } },
+						  { { 0, 1, 5 }, { 4, 3, 30 } } };
+	const uint32_t count = profile->context_count, last = count - 1;
+	const uint64_t live = profile->contexts[0].live_bytes + profile->contexts[1].live_bytes;
+	const uint32_t last_id = profile->contexts[last].id;
+	struct seep_profile_leak leaks[] = { { .context = 0 },
+					     { .context = 1 },
+					     { .context = 2 },
+					     { .context = count },
+					     { .context = count + 1 } };
+	struct seep_profile_context *c = profile->contexts;
+
+	/* The first two read alike; one behind the others was not asked for. */
+	for (int i = 0; i < 2; i++) {
+		c[i].growth = &growth[i];
+		c[i].epochs = epochs[i];
+		c[i].epoch_count = 2;
+	}
+	profile->contexts = seep_profile_calloc(profile, count + 1, sizeof(*c));
+	memcpy(profile->contexts, c, count * sizeof(*c));
+	profile->contexts[count] = (struct seep_profile_context){ .id = 1000 };
+	profile->left_out_count = 1;
+	profile->leaks = leaks;
+	profile->leak_count = 5;
+	seep_groups_merge(profile, sites);
+	c = profile->contexts;
+	assert_int_equal(profile->context_count, count - 1);
+	assert_int_equal(c[0].live_bytes, live);
+	assert_int_equal(c[0].epoch_count, 3);
+	assert_int_equal(c[0].epochs[0].epoch, 0);
+	assert_int_equal(c[0].epochs[2].blocks, 4);
+	assert_int_equal(c[0].epochs[2].bytes, 40);
+	assert_int_equal(c[0].growth->bytes, 130);
+	assert_int_equal(c[0].growth->until_ns, 9);
+	assert_non_null(c[0].growth->evidence);
+	assert_int_equal(c[last - 1].id, last_id);
+	assert_int_equal(c[last].id, 1000);
+	assert_int_equal(leaks[0].context, 0);
+	assert_int_equal(leaks[1].context, 1);
+	assert_int_equal(leaks[2].context, 1);
+	assert_int_equal(leaks[3].context, count - 1);
+	assert_int_equal(leaks[4].context, count);
+	profile->leak_count = 0;
+}
+
 WITH_SAMPLE(kind_and_thread_keep_groups_apart)
 {
 	struct seep_profile_context *c = profile->contexts;

@@ -150,7 +150,7 @@ VIEW_TEST(a_wrapper_is_told_by_its_callers_and_their_sizes)
 	assert_false(sites->of_frame[make_node].plumbing);
 	assert_string_equal(blamed(0), "a");
 	assert_string_equal(blamed(3), "make_node");
-	seep_view_add_start_at(&view);
+	seep_view_add_lead(&view, true);
 	assert_says(&view.head, "Start at a (app): ", true);
 }
 
@@ -271,7 +271,7 @@ VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself)
 	stack(1, 71 << 10, frame(LIBSTDCXX, NULL), END);
 	stack(1, 10, frame(APP, "work"), END);
 	look();
-	seep_view_add_start_at(&view);
+	seep_view_add_lead(&view, true);
 	assert_says(&view.head, "Start at work (app): ", true);
 }
 
@@ -300,7 +300,7 @@ VIEW_TEST(the_place_to_start_at_fits_any_terminal)
 		"/builds/a/folder/that/is/as/deep/as/those/of/packages/src/work.c";
 	stack(1, 10, work, END);
 	look();
-	seep_view_add_start_at(&view);
+	seep_view_add_lead(&view, true);
 	assert_says(&view.head, "packages/src/work.c): 100.0%", true);
 	assert_says(&view.head, "/builds", false);
 }
@@ -480,14 +480,16 @@ VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
 		      frame(APP, "ask"), END);
 	look();
 	for (uint32_t i = 0; i < ROWS; i++)
-		rows[i] = (struct seep_row){ sites, &profile->contexts[i], seep_xstrdup(blamed(i)),
-					     seep_xstrdup("app") };
-	seep_rows_tell_apart(rows, ROWS);
+		rows[i] = (struct seep_row){ .sites = sites,
+					     .context = &profile->contexts[i],
+					     .name = seep_xstrdup(blamed(i)),
+					     .place = seep_xstrdup("app") };
+	seep_rows_tell_apart(rows, ROWS, true);
 	for (uint32_t i = 0; i < ROWS; i++)
 		assert_string_equal(rows[i].name, wanted[i]);
 	for (uint32_t i = 0; i < 3; i++) {
 		static const char *const types[] = { ", of Conn", ", of Invoice", "" };
-		char *type = seep_row_type(&rows[i]);
+		char *type = seep_row_type(sites, rows[i].context);
 
 		assert_string_equal(type, types[i]);
 		free(type);
@@ -498,9 +500,18 @@ VIEW_TEST(rows_that_read_alike_get_what_tells_them_apart)
 	rows[10].name = seep_xstrdup(rows[9].name);
 	rows[9].place = seep_xstrdup("lib");
 	rows[8].context = rows[7].context = NULL;
-	seep_rows_tell_apart(rows, ROWS);
+	seep_rows_tell_apart(rows, ROWS, true);
 	assert_string_equal(rows[10].name, "main, at 0x5678");
-	seep_rows_tell_apart(rows, 0);
+	seep_rows_tell_apart(rows, 0, true);
+	/* Threads that are told elsewhere. */
+	free(rows[6].name);
+	rows[6].name = seep_xstrdup("job");
+	free(rows[7].name);
+	rows[7].name = seep_xstrdup("job");
+	rows[7].context = &profile->contexts[7];
+	seep_rows_tell_apart(rows, ROWS, false);
+	assert_string_equal(rows[6].name, "job");
+	assert_string_equal(rows[7].name, "job");
 	seep_rows_free(rows, ROWS);
 }
 
@@ -511,7 +522,7 @@ VIEW_TEST(a_peak_without_an_error_needs_no_remark)
 	profile->totals.peak_bytes = 466 << 10;
 	profile->totals.untracked_frees = 1;
 	look();
-	seep_view_add_head(&view, "", false);
+	seep_view_add_head(&view, "", false, false);
 	assert_says(&view.head, "peak 466 KB; ", true);
 	seep_view_add_unseen(&view, 0);
 	assert_says(&view.foot, "Not seen: 1 free of blocks whose allocation was not seen\n", true);

@@ -4,12 +4,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { launch, Session } from "./browser.mjs";
 import { tests } from "./registry.mjs";
+import { merged } from "./truth.mjs";
 
 const TEST_LIMIT_MS = 60_000;
 const AT_ONCE = 1;
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
-for (const page of Object.values(config.pages)) page.document &&= JSON.parse(readFileSync(page.document, "utf8"));
+for (const page of Object.values(config.pages)) page.document &&= merged(JSON.parse(readFileSync(page.document, "utf8")));
 for (const file of readdirSync(new URL(".", import.meta.url)).sort())
 	if (file.startsWith("test_")) await import(`./${file}`);
 

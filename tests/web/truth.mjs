@@ -90,3 +90,32 @@ export function survivors(doc, from, to) {
 	const shares = doc.contexts.flatMap((context) => (context.epochs ?? []).filter(({ epoch }) => epoch >= from && epoch <= to));
 	return { bytes: sum(shares, ({ bytes }) => bytes), blocks: sum(shares, ({ blocks }) => blocks) };
 }
+
+const FIGURES = ["allocs", "alloc_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes", "peak_blocks", "peak_bytes", "temporary"];
+
+/** A document of --json whose contexts are one where a page has them as one: where they have the same lines. */
+export function merged(doc) {
+	if (!Array.isArray(doc.contexts)) return doc;
+	const found = new Map();
+	const firsts = new Map();
+
+	for (const context of [...doc.contexts].sort((a, b) => a.id - b.id)) {
+		const lines = context.frames.map((at) => doc.frames[at]).map((one) => [one.module, one.function ?? one.offset, one.file, one.line]);
+		const key = JSON.stringify([lines, context.kind, context.thread]);
+		const one = found.get(key);
+		firsts.set(context.id, one?.id ?? context.id);
+		if (!one) { found.set(key, { ...context, epochs: structuredClone(context.epochs ?? []) }); continue; }
+		for (const figure of FIGURES) one[figure] += context[figure];
+		one.first_ns = Math.min(one.first_ns, context.first_ns);
+		for (const share of context.epochs ?? []) {
+			const same = one.epochs.find(({ epoch }) => epoch === share.epoch);
+			if (same) { same.blocks += share.blocks; same.bytes += share.bytes; } else one.epochs.push({ ...share });
+		}
+	}
+	const kept = new Set(found.values());
+	return {
+		...doc,
+		contexts: [...kept].sort((a, b) => b.live_bytes - a.live_bytes),
+		leaks: doc.leaks.map((leak) => ({ ...leak, context: firsts.get(leak.context) ?? leak.context })),
+	};
+}

@@ -10,12 +10,13 @@ export interface View {
 	kind: "report" | "diff";
 	/** As the user typed it; of a diff before and after. */
 	file: string | [string, string];
-	answer: string;
 	no_growth: string;
 	/** What filling new memory would tell of leaks. */
 	advice: string | null;
 	head: string[];
 	foot: string[];
+	/** By index of a context that would read like another: its function, with what tells it apart. */
+	apart: Record<string, string>;
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */
 	trim: number[];
 	/** The same per change of the leaks of a diff. */
@@ -276,6 +277,7 @@ export interface Run extends Forked {
 
 export interface ReportDocument {
 	seep: { version: string; schema: number };
+	lead: { sentences: string[]; measure: string };
 	process: Process;
 	totals: Totals;
 	forked: Forked;

@@ -63,6 +63,8 @@ export interface Facts {
 	/** How long it ran; null where not known. */
 	ranNs: number | null;
 	running: boolean;
+	/** What everything that shows the profile begins with: the leak scan's answer, and where to start. */
+	lead: string[];
 	/** Another tool made the profile. */
 	imported: boolean;
 	/** Whether leaks were looked for; what was found then is all that there is. */
@@ -217,6 +219,7 @@ export function gather(model: Model): Facts {
 		endNs,
 		ranNs: endNs > startNs ? endNs - startNs : null,
 		running: process.ended === "running",
+		lead: saidOf(object(doc.lead).sentences),
 		imported: !diff && unseen.some((one) => one.code === "imported"),
 		scanned: doc.scan != null && scan.why_not == null,
 		judged: process.growth_after_ns != null,

@@ -8,9 +8,9 @@
 import type { DiffDocument, ReportDocument, View } from "./document";
 import type { Measure, State } from "./state";
 import { type Column, Contexts, CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, TRUNCATED } from "./model/contexts";
-import { Frames, type FrameText } from "./model/frames";
+import { Frames, type FrameText, shown } from "./model/frames";
 import { Functions, type FunctionTable, type LineRow } from "./model/functions";
-import { Damage, figure, isObject, type Loose, object } from "./model/read";
+import { Damage, isObject, type Loose, object, text } from "./model/read";
 import { ROOT, Tree, TreeBuilder } from "./model/tree";
 
 export { CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, ROOT, Tree, TRUNCATED };
@@ -65,6 +65,7 @@ export class Model {
 	/** What is wrong with the file, in sentences; empty: nothing. */
 	readonly damage: string[];
 
+	#apart: Loose;
 	#trees: { weights: Weights; whole: boolean; tree: Tree }[] = [];
 	#weights: { key: string; weights: Weights }[] = [];
 
@@ -78,6 +79,7 @@ export class Model {
 		if (!isObject(both.view)) damage.note("the file has no view");
 		this.doc = document as unknown as ReportDocument | DiffDocument;
 		this.view = view as unknown as View;
+		this.#apart = object(view.apart);
 		this.isDiff = view.kind === "diff" || (Array.isArray(document.changes) && !document.contexts);
 		this.frames = new Frames(document, view, damage);
 		this.contexts = new Contexts(document, view, this.frames.count, this.isDiff, damage);
@@ -117,11 +119,19 @@ export class Model {
 		return total === undefined || object((this.doc as ReportDocument).totals)[total] !== null;
 	}
 
-	/** What is looked at first: what is live, or was at the peak where all was freed. */
+	/** What is looked at first, as everywhere else. */
 	get mainMeasure(): Measure {
-		if (this.isDiff) return this.measures[0];
-		if (figure(object((this.doc as ReportDocument).totals).live_bytes)) return "live";
-		return this.knows(TOTAL_OF.peak) ? "peak" : (this.measures[0] ?? "live");
+		const leads = object((this.doc as ReportDocument).lead).measure;
+		const measure = leads === "allocs" ? "allocated" : leads;
+		return this.measures.find((one) => one === measure) ?? this.measures[0] ?? "live";
+	}
+
+	/** What a context is called in one line: the function to blame, and what tells it from others. */
+	contextName(i: number): string {
+		const told = text(this.#apart[i]);
+		if (told !== null) return shown(told);
+		const frames = this.contexts.frames(i, false);
+		return this.functionName(frames.length ? this.frames.functionOf[frames[0]] : this.contexts.special[i] || NO_STACK);
 	}
 
 	/** Whether figures of the measure are bytes; else they count allocations. */

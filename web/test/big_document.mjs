@@ -107,7 +107,7 @@ export function bigDocument(nodes) {
 		leaks: [], scan: null, marks: [], timeline: [], unseen: [],
 	};
 	const view = {
-		kind: "report", file: "engine.seep", answer: null, head: ["engine"], foot: [],
+		kind: "report", file: "engine.seep", apart: {}, head: ["engine"], foot: [],
 		trim: stacks.flatMap(() => [0, 0]),
 		function: frames.map((_, at) => at % functions), functions: names.map(({ brief }) => brief),
 		origin: frames.map((_, at) => "oilso"[at % functions % 5]).join(""),

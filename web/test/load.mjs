@@ -62,7 +62,7 @@ export function pageOf(rows, frames, { leaks = [], functions, ...more } = {}) {
 			frames, contexts: columns, leaks, ...more,
 		},
 		view: {
-			kind: "report", file: "app.seep", answer: null, head: [], foot: [],
+			kind: "report", file: "app.seep", apart: {}, head: [], foot: [],
 			trim: rows.flatMap((row) => row.trim ?? [0, 0]),
 			function: functions ?? frames.map((_, i) => i), functions: frames.map((frame) => frame.function),
 			origin: "o".repeat(frames.length),

@@ -270,9 +270,10 @@ test("names show what has no shape, and briefly say what has no name", () => {
 
 test("measures whose total is not known are not offered, whatever their columns say", () => {
 	const row = { stack: [0], live_bytes: 5, live_blocks: 1, peak_bytes: 5, peak_blocks: 1, allocs: 3, alloc_bytes: 9, temporary: 1 };
-	const modelOf = (totals) => {
+	const modelOf = (totals, lead) => {
 		const page = pageOf([row], [{ function: "main", line: 1, module: 0 }]);
 		page.document.totals = { live_bytes: 5, peak_bytes: 5, alloc_bytes: 9, temporary: 1, ...totals };
+		page.document.lead = lead;
 		return loadModel(page);
 	};
 	assert.deepEqual(modelOf({}).measures, ["live", "peak", "allocated", "temporary"]);
@@ -281,5 +282,6 @@ test("measures whose total is not known are not offered, whatever their columns 
 	assert.deepEqual(blind.measures, ["allocated", "temporary"]);
 	assert.equal(blind.mainMeasure, "allocated");
 	assert.equal(modelOf({}).mainMeasure, "live");
-	assert.equal(modelOf({ live_bytes: 0 }).mainMeasure, "peak");
+	for (const [lead, measure] of [["peak", "peak"], ["allocs", "allocated"], ["temporary", "temporary"], ["none", "live"], [7, "live"]])
+		assert.equal(modelOf({}, { measure: lead }).mainMeasure, measure);
 });

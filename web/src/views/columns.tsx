@@ -3,7 +3,7 @@
 import { bytes, count, digits, duration, exactBytes, visible } from "../format";
 import type { Model } from "../model";
 import type { Column } from "./grid";
-import { contextName, contextPlace, ContextSite, Share } from "./parts";
+import { contextPlace, ContextSite, Share } from "./parts";
 
 type Of<T> = (row: number) => T;
 type More = Partial<Column>;
@@ -48,9 +48,9 @@ export const named = (title: string, of: Of<string>, beside: Of<string>): Column
 /** The call stack of a context. */
 export const stacks = (model: Model, context: Of<number>): Column => ({
 	key: "name", title: "Call stack", width: "minmax(220px,1fr)",
-	value: (row) => contextName(model, context(row)),
+	value: (row) => model.contextName(context(row)),
 	cell: (row) => <ContextSite i={context(row)} />,
-	exact: (row) => `${contextName(model, context(row))}  ${contextPlace(model, context(row))}`,
+	exact: (row) => `${model.contextName(context(row))}  ${contextPlace(model, context(row))}`,
 });
 
 /** Threads, where they are recorded apart. */

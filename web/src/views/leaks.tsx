@@ -3,7 +3,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { type Facts, LOST, type LeakRow, said, saidOf, sinceWords } from "../facts";
 import { bytes, digits, duration, exactBytes, things } from "../format";
-import type { Model } from "../model";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
 import { main, numbers, sizes, words, threads } from "./columns";
@@ -43,9 +42,9 @@ const RULES: Record<string, string> = {
 
 const ORDER = ["LOST", "LOST-CYCLE", "MAYBE-LOST", "FORK-ORPHAN", "LOST-WITH", "SUPPRESSED", "IGNORED", "RUNTIME", "REACHABLE", "unknown"];
 
-/** The answer of the leak check as a sentence, whoever gave it. */
-export function answerOf(facts: Facts, model: Model): { sign: "leak" | "none" | "unknown"; text: string } {
-	const answer = said(object(model.view).answer);
+/** The answer of the leak check as a sentence, whoever gave it; where none was made it does not lead. */
+export function answerOf(facts: Facts): { sign: "leak" | "none" | "unknown"; text: string } {
+	const answer = facts.lead[facts.scanned ? 0 : 1];
 	const whyNot = said(object(facts.doc.scan).why_not);
 
 	if (facts.roots.length)
@@ -231,7 +230,7 @@ function ScanNotes({ facts }: { facts: Facts }) {
 export function Leaks({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
 	const [chosen, choose] = useState(facts.roots.length || !facts.leaks.length ? "leaks" : facts.doubtful.length ? "MAYBE-LOST" : "");
-	const answer = answerOf(facts, model);
+	const answer = answerOf(facts);
 	const advice = said(object(model.view).advice);
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
 	const weighed = model.weigh({ ...state, measure: "live" });

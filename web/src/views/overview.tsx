@@ -8,19 +8,23 @@ import type { Model } from "../model";
 import { type Measure, type Tab, useSeep } from "../state";
 import { growthWords, noGrowth, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
-import { Bytes, Count, contextName, nameOf, Share, Site, Unknown, Verdict } from "./parts";
+import { Bytes, Count, nameOf, Share, Site, Unknown, Verdict } from "./parts";
 import { useMedia, useNarrow } from "./hooks";
 import { epochSpan, Plot } from "./plot";
 import { useEpochSums } from "./timeline";
 
-/** What belongs to one place, whatever thread allocated it, the largest first. */
-function byPlace<T>(model: Model, items: T[], context: (item: T) => number, key: (item: T) => string, size: (item: T) => number) {
+/**
+ * What belongs to one place, whatever thread allocated it, the largest first. Leaks are of one place
+ * whatever library code they went through (`whole` false), call stacks as in text.
+ */
+function byPlace<T>(model: Model, whole: boolean, items: T[], context: (item: T) => number, key: (item: T) => string, size: (item: T) => number) {
 	const places = new Map<string, { items: T[]; bytes: number; context: number }>();
 
 	for (const item of items) {
 		const i = context(item);
-		const frames = i >= 0 ? model.contexts.frames(i, false) : [];
-		const name = `${key(item)} ${frames.length ? frames.join(" ") : `context ${i}`}`;
+		const frames = i >= 0 ? Array.from(model.contexts.frames(i, whole)) : [];
+		const lines = frames.map((frame) => `${model.frames.functionOf[frame]}:${model.frames.lineOf[frame]}`);
+		const name = `${key(item)} ${lines.length ? lines.join(" ") : `context ${i}`}`;
 		const place = places.get(name) ?? { items: [], bytes: 0, context: i };
 		place.items.push(item);
 		place.bytes += size(item);
@@ -79,21 +83,22 @@ function LeakPlace({ place, facts }: { place: Place<LeakRow>; facts: Facts }) {
 
 function Answer({ facts, print }: { facts: Facts; print?: boolean }) {
 	const { model } = useSeep();
-	const answer = answerOf(facts, model);
+	const answer = answerOf(facts);
+	const sign = <span class="sign" aria-hidden="true">{answer.sign === "leak" ? "▲" : answer.sign === "none" ? "✓" : "?"}</span>;
+	const [first, second] = facts.lead.length ? facts.lead : [answer.text];
 	const certain = facts.roots.length > 0;
 	const keyOf = (leak: LeakRow) => (leak.context < 0 ? `${leak.index}` : leak.verdict);
-	const places = byPlace(model, certain ? facts.roots : facts.doubtful, (leak) => leak.context, keyOf, withAll);
+	const places = byPlace(model, false, certain ? facts.roots : facts.doubtful, (leak) => leak.context, keyOf, withAll);
 	const most = print ? 10 : 3;
 	const more = things(places.length - most, "more place");
 
 	return (
 		<section class={`card answer ${answer.sign}`} aria-labelledby={print ? undefined : "answer"}>
 			<h2 id={print ? undefined : "answer"}>
-				<span class="sign" aria-hidden="true">
-					{answer.sign === "leak" ? "▲" : answer.sign === "none" ? "✓" : "?"}
-				</span>
-				{answer.text}
+				{facts.scanned && sign}
+				{first}
 			</h2>
+			{second && <p class="second">{!facts.scanned && sign}{second}</p>}
 			<ol>
 				{places.slice(0, most).map((place) => (
 					<LeakPlace key={place.items[0].index} place={place} facts={facts} />
@@ -124,7 +129,7 @@ function GrowthPlace({ place, facts }: { place: Place<GrowthRow>; facts: Facts }
 			</div>
 			<div>
 				<p class="where">
-					<button class="link" onClick={() => set({ tab: "growth", search: "", selected: row.context })}><b>{contextName(model, row.context)}</b></button>{" "}
+					<button class="link" onClick={() => set({ tab: "growth", search: "", selected: row.context })}><b>{model.contextName(row.context)}</b></button>{" "}
 					{frames.length > 0 && <code class="break">{model.frames.place(frames[0])}</code>}
 				</p>
 				<p class="muted">
@@ -143,7 +148,7 @@ function GrowthPlace({ place, facts }: { place: Place<GrowthRow>; facts: Facts }
 
 function Grows({ facts }: { facts: Facts }) {
 	const { model } = useSeep();
-	const places = byPlace(model, facts.growth, (row) => row.context, (row) => row.verdict, (row) => row.bytes);
+	const places = byPlace(model, true, facts.growth, (row) => row.context, (row) => row.verdict, (row) => row.bytes);
 	const most = 3;
 
 	if (!places.length) return <section class="card grows"><h2>{noGrowth(facts)}</h2></section>;
@@ -216,7 +221,7 @@ function Largest({ facts, most }: { facts: Facts; most: number }) {
 	const places = useMemo(() => {
 		// Those of one stack by several threads are one row: look at more than are shown.
 		const some = largest(weights.value, model.contexts.threads.list.length > 1 ? 2000 : most);
-		return byPlace(model, some, (i) => i, (i) => model.contexts.kind(i), (i) => weights.value[i]);
+		return byPlace(model, true, some, (i) => i, (i) => model.contexts.kind(i), (i) => weights.value[i]);
 	}, [model, weights, most]);
 
 	return (
@@ -233,7 +238,7 @@ function Largest({ facts, most }: { facts: Facts; most: number }) {
 								<button class="link">{bytes(place.bytes)}</button>
 							</td>
 							<td class="num narrow"><Share part={place.bytes} whole={weights.total} /></td>
-							<td><Site frames={model.contexts.frames(place.context, false)} name={contextName(model, place.context)} /></td>
+							<td><Site frames={model.contexts.frames(place.context, false)} name={model.contextName(place.context)} /></td>
 						</tr>
 					))}
 				</tbody>

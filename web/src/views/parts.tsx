@@ -57,20 +57,16 @@ export function Verdict({ word }: { word: string }) {
 	);
 }
 
-/** "←" with the functions that called it. */
+/** "←" with the functions that called it, but for library code that only passes a call on. */
 export function callers(model: Model, frames: ArrayLike<number>, most = 2): string {
-	const names = Array.from(frames).slice(1, 1 + most).map((frame) => nameOf(model, frame));
+	const isLibrary = (frame: number) => "ls".includes(model.frames.origin(model.frames.functionOf[frame]));
+	const [blamed, ...outer] = Array.from(frames);
+	const shown = outer.filter((frame) => isLibrary(blamed) || !isLibrary(frame)).slice(0, most);
+	const names = shown.map((frame) => nameOf(model, frame));
 	return names.length ? `← ${names.join(" ← ")}` : "";
 }
 
 export const nameOf = (model: Model, frame: number) => model.functionName(model.frames.functionOf[frame]);
-
-/** What a context is called in one line: the function to blame. */
-export function contextName(model: Model, i: number): string {
-	const frames = model.contexts.frames(i, false);
-	if (frames.length) return nameOf(model, frames[0]);
-	return model.functionName(model.contexts.special[i] || -2);
-}
 
 export function contextPlace(model: Model, i: number): string {
 	const frames = model.contexts.frames(i, false);
@@ -104,7 +100,7 @@ export function Place({ of }: { of: string }) {
 
 export const ContextSite = ({ i }: { i: number }) => {
 	const { model } = useSeep();
-	return <Site frames={model.contexts.frames(i, false)} name={contextName(model, i)} />;
+	return <Site frames={model.contexts.frames(i, false)} name={model.contextName(i)} />;
 };
 
 /** By place of a stack how often the calls there were repeated: "×12", "×12 or more". */
