@@ -6,7 +6,6 @@
  */
 #include "export/export.h"
 
-
 #include "analysis/counts.h"
 #include "analysis/sites.h"
 #include "base/json_writer.h"

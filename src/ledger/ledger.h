@@ -219,7 +219,7 @@ struct ledger_control {
 	_Atomic uint32_t growing_contexts;
 	_Atomic uint32_t growth_known; /* 1: it was watched for long enough to tell */
 	/* For who watches: of growth_count contexts the worst, as many as there is room for. */
-	_Atomic uint64_t growth_at_ns;	  /* of this look; 0: none, or this is being written */
+	_Atomic uint64_t growth_at_ns;	  /* of this look; 0: none; 1: it is being written */
 	_Atomic uint64_t growth_after_ns; /* a context grows when it did for so long */
 	_Atomic uint64_t growth_count;
 	struct ledger_growth growth[LEDGER_GROWTH_MAX];

@@ -54,8 +54,9 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 						 module->build_id, module->build_id_bytes),
 				  frame->address);
 	path = module->path ? seep_path_base(module->path) : "";
-	return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'P'), path, strlen(path) + 1),
-			  frame->address);
+	return fnv_number(
+		core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'P'), path, strlen(path) + 1),
+		frame->address);
 }
 
 /* @frames: the hash of each frame, 0 = not made yet. */

@@ -7,6 +7,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* In place of a time; a reader looks again so often, after a pause. */
+enum { BEING_WRITTEN = 1, LOOKS = 20, LOOK_NS = 1000000 };
 
 #define COPY(to, from)                                                           \
 	((to)->verdict = (from)->verdict, (to)->confidence = (from)->confidence, \
@@ -25,7 +29,7 @@ void seep_growth_list_done(struct seep_growth_list *list)
 void seep_ledger_growth_write(struct ledger_control *control, const struct seep_growth_list *list,
 			      uint64_t now_ns)
 {
-	atomic_store_explicit(&control->growth_at_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&control->growth_at_ns, BEING_WRITTEN, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&control->growth_after_ns, list->after_ns, memory_order_relaxed);
 	atomic_store_explicit(&control->growth_count, list->count, memory_order_relaxed);
@@ -53,21 +57,39 @@ static struct seep_growth_item item_of(const struct ledger_growth *from, uint64_
 	return item;
 }
 
+/* False: nobody has written it, or somebody does so all the time. */
+static bool copy(const struct ledger_control *control,
+		 struct ledger_growth ret_items[LEDGER_GROWTH_MAX], uint64_t *ret_count,
+		 uint64_t *ret_after_ns)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+
+	for (int i = 0; i < LOOKS; i++) {
+		const uint64_t at_ns = LEDGER_GET(control->growth_at_ns);
+
+		if (at_ns == 0)
+			return false;
+		*ret_count = LEDGER_GET(control->growth_count);
+		*ret_after_ns = LEDGER_GET(control->growth_after_ns);
+		memcpy(ret_items, control->growth, LEDGER_GROWTH_MAX * sizeof(*ret_items));
+		atomic_thread_fence(memory_order_acquire);
+		if (at_ns != BEING_WRITTEN &&
+		    at_ns == atomic_load_explicit(&control->growth_at_ns, memory_order_relaxed))
+			return true;
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 struct seep_growth_list seep_ledger_growth_read(const struct ledger_control *control,
 						uint64_t now_ns)
 {
-	const uint64_t at_ns = LEDGER_GET(control->growth_at_ns);
-	const uint64_t after_ns = LEDGER_GET(control->growth_after_ns);
-	const uint64_t count = LEDGER_GET(control->growth_count);
 	struct ledger_growth growth[LEDGER_GROWTH_MAX];
 	struct seep_growth_list list = { 0 };
+	uint64_t count;
 
-	memcpy(growth, control->growth, sizeof(growth));
-	atomic_thread_fence(memory_order_acquire);
-	if (at_ns == 0 ||
-	    at_ns != atomic_load_explicit(&control->growth_at_ns, memory_order_relaxed))
-		return list;
-	list.after_ns = after_ns;
+	if (!copy(control, growth, &count, &list.after_ns))
+		return (struct seep_growth_list){ 0 };
 	list.is_cut = count > LEDGER_GROWTH_MAX;
 	list.items = seep_xcalloc(LEDGER_GROWTH_MAX, sizeof(*list.items));
 	for (; list.count < count && list.count < LEDGER_GROWTH_MAX; list.count++)

@@ -14,7 +14,6 @@
 #include "profile/profile_check.h"
 #include "profile/total_fields.h"
 
-
 enum { HALF_DONE_MORE = 64, DONE_MEANWHILE_MAX = 1 << 20 };
 
 static void mend_row(struct seep_ledger_load *load, uint32_t row)

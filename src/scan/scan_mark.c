@@ -104,6 +104,15 @@ static unsigned find_blocks(const struct scan_look *look, unsigned found)
 	return count;
 }
 
+/* Not by a weak one, which would be chance. */
+static bool keeps(const struct scan *scan, const struct scan_block *block, uint64_t to)
+{
+	const unsigned rule = to == block->address ? SCAN_RULE_START
+						   : scan_rule_of(scan, block, to);
+
+	return rule != SCAN_RULE_NONE && rule < SCAN_RULE_WEAK;
+}
+
 static void mark_batch(struct scan_look *look)
 {
 	struct scan_private *own = look->scan->private;
@@ -126,7 +135,8 @@ static void mark_batch(struct scan_look *look)
 		const unsigned unit = scan_unit(word->to);
 		struct scan_page *page = begins_at(index, word);
 
-		if (look->sees_lost && scan_lost_is_apart(&own->fates[word->block]))
+		if (look->sees_lost && scan_lost_is_apart(&own->fates[word->block]) &&
+		    keeps(look->scan, &look->scan->blocks[word->block], word->to))
 			scan_lost_take_back(look->scan, word->block, word->to);
 		if (!page) {
 			mark_inner(look, word);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 /* What precedes a thread's control block is its thread-local storage; the stacks' heads are there. */
+enum { PAGE_BYTES = 4096, PIECE_BYTES = 128, PIECES_ENOUGH = 8, PIECE_BITS = 40 };
 enum { LOOKED_BYTES = 16384, LOOKED_STEP = 1024, BINS_ENOUGH = 16 };
 
 /* cache_bin_t of jemalloc 5.3: 16 bits of an address each, as stacks are smaller than 64 KB. */
@@ -39,10 +40,11 @@ static size_t read_bins(const struct bin *bins, size_t count, struct scan_range 
 	return known;
 }
 
-void seep_jemalloc_find(struct seep_memory *memory, uint64_t control, struct seep_ranges *found)
+bool seep_jemalloc_find(struct seep_memory *memory, uint64_t control, struct seep_ranges *found)
 {
 	uint64_t words[LOOKED_BYTES / sizeof(uint64_t)];
 	const size_t count = sizeof(words) / sizeof(*words), each = sizeof(struct bin) / 8;
+	bool any = false;
 	size_t at = 0;
 
 	/* There may be less. */
@@ -54,7 +56,39 @@ void seep_jemalloc_find(struct seep_memory *memory, uint64_t control, struct see
 		const size_t bins = read_bins((const struct bin *)&words[at], (count - at) / each,
 					      &stacks);
 
-		if (bins >= BINS_ENOUGH)
-			seep_ranges_add(found, stacks.begin, stacks.end);
+		if (bins < BINS_ENOUGH)
+			continue;
+		seep_ranges_add(found, stacks.begin, stacks.end);
+		any = true;
+	}
+	return any;
+}
+
+/* Some words of an edata_t, which are one behind the other. */
+static bool is_piece(const uint64_t *words, const struct seep_ranges *heap)
+{
+	const uint64_t address = words[1], bytes = words[2] & -(uint64_t)PAGE_BYTES;
+
+	return address && address % PAGE_BYTES == 0 && bytes && !(bytes >> PIECE_BITS) &&
+	       seep_ranges_have(heap, address);
+}
+
+void seep_jemalloc_find_pieces(struct seep_memory *memory, uint64_t begin, uint64_t end,
+			       const struct seep_ranges *heap, struct seep_ranges *found)
+{
+	uint64_t page[PAGE_BYTES / sizeof(uint64_t)];
+
+	for (begin = (begin + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES; begin + PAGE_BYTES <= end;
+	     begin += PAGE_BYTES) {
+		size_t pieces[PAGE_BYTES / PIECE_BYTES], count = 0;
+
+		if (!seep_memory_read(memory, begin, page, sizeof(page)))
+			continue;
+		for (size_t at = 0; at < PAGE_BYTES; at += PIECE_BYTES)
+			if (is_piece(&page[at / sizeof(*page)], heap))
+				pieces[count++] = at;
+		for (size_t i = 0; i < count && count >= PIECES_ENOUGH; i++)
+			seep_ranges_add(found, begin + pieces[i] + sizeof(*page),
+					begin + pieces[i] + 2 * sizeof(*page));
 	}
 }

@@ -382,6 +382,37 @@ static void add_recorded(struct seep_roots_work *work)
 			  "heap counts as pointers, and may hide leaks");
 }
 
+static void add_jemalloc(struct seep_roots_work *work)
+{
+	const struct seep_maps *maps = work->from->maps;
+	struct seep_ranges found = { 0 }, pages = { 0 };
+	bool is_used = false;
+
+	for (size_t i = 0; i < work->from->thread_count; i++)
+		is_used |= seep_jemalloc_find(work->memory,
+					      work->from->threads[i].registers.fs_base, &found);
+	for (size_t i = 0; is_used && i < maps->count; i++) {
+		const struct seep_mapping *mapping = &maps->items[i];
+		uint64_t at = mapping->begin, end;
+
+		if (!is_written_memory(mapping) || !seep_roots_is_anonymous(mapping) ||
+		    !seep_present_pages_find(&work->from->pages->image_pages, mapping->begin,
+					     mapping->end, &pages))
+			continue;
+		for (; seep_ranges_gap(&work->heap, &at, mapping->end, &end); at = end)
+			for (size_t k = seep_ranges_from(&pages, at);
+			     k < pages.count && pages.items[k].begin < end; k++)
+				seep_jemalloc_find_pieces(
+					work->memory, core_larger(at, pages.items[k].begin),
+					core_smaller(end, pages.items[k].end), &work->heap, &found);
+		pages.count = 0;
+	}
+	seep_ranges_done(&pages);
+	seep_ranges_add_all(&work->heap, &found);
+	seep_ranges_done(&found);
+	seep_ranges_settle(&work->heap);
+}
+
 void seep_roots_find_heap(struct seep_roots_work *work)
 {
 	const struct ledger_facts *facts = work->from->facts;
@@ -395,10 +426,6 @@ void seep_roots_find_heap(struct seep_roots_work *work)
 		add_chunks(work);
 		seep_ranges_settle(&work->heap);
 		add_main_arenas(work);
-	} else {
-		for (size_t i = 0; i < work->from->thread_count; i++)
-			seep_jemalloc_find(work->memory, work->from->threads[i].registers.fs_base,
-					   &work->heap);
 	}
 	add_page_map(work, &once);
 	if (!work->from->filtered && work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
@@ -407,4 +434,6 @@ void seep_roots_find_heap(struct seep_roots_work *work)
 		add_listed(work, &work->heap, facts->own, facts->own_count, LEDGER_OWN_MAX,
 			   "mappings of libseep.so");
 	seep_ranges_settle(&work->heap);
+	if (work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
+		add_jemalloc(work);
 }

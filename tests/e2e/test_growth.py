@@ -102,8 +102,11 @@ def test_ps_has_the_trend_while_it_runs(seep):
 def test_who_comes_late_says_what_the_recorder_says(seep):
     """Of enqueue_message most blocks are freed: one look at the ledger tells nothing."""
     with recorded(seep, "growth_queue") as pid:
-        wait_until(lambda: [entry for entry in watched(seep) if entry.get("growing_contexts")], "growth")
-        document = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms").stdout)
+        def look():
+            said = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms").stdout)
+            return said["totals"]["growing"]["contexts"] and said
+
+        document = wait_until(look, "growth")
         other = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms", "--growth-after",
                                         "1h").stdout)
         (entry,) = watched(seep)

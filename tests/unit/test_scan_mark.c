@@ -340,7 +340,7 @@ FAKE_TEST(what_was_lost_comes_back_only_where_that_is_no_old_word)
 		{ SCAN_ROOT_STACK, true, false, SCAN_LOST, SCAN_RULE_NONE },
 		{ SCAN_ROOT_REGISTER, false, false, SCAN_LOST, SCAN_RULE_LOST_BEFORE },
 		{ SCAN_ROOT_GLOBAL, false, false, SCAN_REACHABLE, SCAN_RULE_START },
-		{ SCAN_ROOT_GLOBAL, true, false, SCAN_MAYBE, SCAN_RULE_INTERIOR },
+		{ SCAN_ROOT_GLOBAL, true, false, SCAN_LOST, SCAN_RULE_NONE },
 		{ SCAN_ROOT_MAPPING, false, false, SCAN_REACHABLE, SCAN_RULE_START },
 		{ SCAN_ROOT_EPOLL, false, false, SCAN_REACHABLE, SCAN_RULE_START },
 	};
