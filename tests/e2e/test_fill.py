@@ -54,6 +54,13 @@ def test_a_pointer_to_what_was_freed_hides_no_leak(seep, option, count):
     assert sum(leak["blocks"] for leak in recordings.main()["leaks"] if leak["verdict"] == "LOST") == count
 
 
+@pytest.mark.parametrize("way", ["malloc", "calloc", "realloc", "memalign", "posix_memalign", "new_nothrow"])
+def test_where_there_is_no_memory_freed_blocks_wait_no_longer(seep, way):
+    said, _, _ = reuse(seep, "--tight", way, options=["--fill"])
+    plain = run_plain([program("new_memory"), "--tight", way])
+    assert said == plain.stdout.decode()
+
+
 def test_what_is_freed_twice_is_found_as_without(seep):
     words = [program("new_memory"), "--twice", "malloc"]
     plain, (done, _) = run_plain(words), seep.run(words, ["--fill"])

@@ -8,12 +8,14 @@
  * `PROGRAM --bytes WAY`: the first and the last byte that such memory has.
  * `PROGRAM --dangling malloc`: the program keeps pointers to what it has freed, and loses 64 such blocks.
  * `PROGRAM --twice malloc`: frees a block twice.
+ * `PROGRAM --tight WAY`: how many of 5,000 blocks it gets that it has freed, without a byte more for the process.
  * `PROGRAM --untouched WAY`: by how many KB a block of 1 GB makes the process larger.
  */
 #include "leak.h"
 
 #include <malloc.h>
 #include <new>
+#include <sys/resource.h>
 
 namespace
 {
@@ -156,6 +158,24 @@ void free_twice()
 	free(keep[0]);
 }
 
+void take_back(const way &way)
+{
+	enum { TIMES = 5000 };
+	static void *blocks[TIMES];
+	const struct rlimit none = { 0, 0 };
+	int made = 0;
+
+	size = SHORT_BYTES;
+	for (void *&one : blocks)
+		one = way.take(0);
+	EXPECT(setrlimit(RLIMIT_AS, &none) == 0);
+	for (void *one : blocks)
+		free(one);
+	for (int i = 0; i < TIMES; i++)
+		made += way.take(0) != nullptr;
+	printf("tight %d\n", made);
+}
+
 long resident_kb()
 {
 	long pages = 0, all = 0;
@@ -190,6 +210,10 @@ int main(int argc, char **argv)
 		size = LOST_BYTES / 3;
 		lose_behind_freed();
 		clobber_stack();
+		return 0;
+	}
+	if (strcmp(argv[1], "--tight") == 0) {
+		take_back(way);
 		return 0;
 	}
 	if (strcmp(argv[1], "--twice") == 0)

@@ -7,6 +7,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/track/usable.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* From ASKED_BYTES on it is cheaper to ask which pages are there, PAGES_ASKED at a time. */
@@ -65,9 +66,19 @@ void rt_fill_block(void *block, size_t size)
 	rt_fill(block, 0, core_larger(size, rt_usable_at_hand((uintptr_t)block, size, true)));
 }
 
+/* What waits in quarantine would be there without it. */
+#define TRY(symbol, ...)                                             \
+	({                                                           \
+		void *made = rt_found.symbol(__VA_ARGS__);           \
+                                                                     \
+		if (RT_UNLIKELY(!made) && rt_quarantine_give_back()) \
+			made = rt_found.symbol(__VA_ARGS__);         \
+		made;                                                \
+	})
+
 static void *filled_malloc(size_t size)
 {
-	void *block = rt_found.malloc(size);
+	void *block = TRY(malloc, size);
 
 	rt_fill_block(block, size);
 	return block;
@@ -76,30 +87,42 @@ static void *filled_malloc(size_t size)
 /* Another allocator's may be its malloc, which is our hook, where that gives zeros by itself. */
 static void *zeroed_calloc(size_t count, size_t size)
 {
-	void *block = rt_found.calloc(count, size);
+	void *block = TRY(calloc, count, size);
 
-	fill(block, 0, count * size, 0);
+	if (!rt_global.glibc)
+		fill(block, 0, count * size, 0);
 	return block;
 }
 
-#define FILLED(symbol, parameters, arguments)            \
-	static void *filled_##symbol parameters          \
-	{                                                \
-		void *block = rt_found.symbol arguments; \
-                                                         \
-		rt_fill(block, 0, size);                 \
-		return block;                            \
+static void *tried_realloc(void *block, size_t size)
+{
+	void *after = rt_found.realloc(block, size);
+
+	return RT_UNLIKELY(!after && size) && rt_quarantine_give_back()
+		       ? rt_found.realloc(block, size)
+		       : after;
+}
+
+#define FILLED(symbol, parameters, ...)                 \
+	static void *filled_##symbol parameters         \
+	{                                               \
+		void *block = TRY(symbol, __VA_ARGS__); \
+                                                        \
+		rt_fill(block, 0, size);                \
+		return block;                           \
 	}
 
-FILLED(memalign, (size_t alignment, size_t size), (alignment, size))
-FILLED(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
-FILLED(valloc, (size_t size), (size))
-FILLED(pvalloc, (size_t size), (size))
+FILLED(memalign, (size_t alignment, size_t size), alignment, size)
+FILLED(aligned_alloc, (size_t alignment, size_t size), alignment, size)
+FILLED(valloc, (size_t size), size)
+FILLED(pvalloc, (size_t size), size)
 
 static int filled_posix_memalign(void **ret_block, size_t alignment, size_t size)
 {
 	int failed = rt_found.posix_memalign(ret_block, alignment, size);
 
+	if (RT_UNLIKELY(failed == ENOMEM) && rt_quarantine_give_back())
+		failed = rt_found.posix_memalign(ret_block, alignment, size);
 	if (!failed)
 		rt_fill(*ret_block, 0, size);
 	return failed;
@@ -111,8 +134,8 @@ void rt_fill_start(uint8_t byte)
 	fill_byte = byte;
 	rt_fill_is_on = true;
 	rt_next.malloc = filled_malloc;
-	if (!rt_global.glibc)
-		rt_next.calloc = zeroed_calloc;
+	rt_next.calloc = zeroed_calloc;
+	rt_next.realloc = tried_realloc;
 	rt_next.memalign = filled_memalign;
 	rt_next.aligned_alloc = filled_aligned_alloc;
 	rt_next.valloc = filled_valloc;

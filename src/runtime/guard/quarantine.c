@@ -49,6 +49,21 @@ static void quarantine(void *block)
 		rt_found.free(oldest);
 }
 
+bool rt_quarantine_give_back(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; waiting && i < BLOCKS; i++) {
+		void *block = rt_load(&waiting[i]) ? atomic_exchange_explicit(&waiting[i], NULL,
+									      memory_order_acq_rel)
+						   : NULL;
+
+		any |= block != NULL;
+		rt_found.free(block);
+	}
+	return any;
+}
+
 void rt_quarantine_start(void)
 {
 	waiting = rt_global.glibc ? rt_mmap(BLOCKS * sizeof(*waiting)) : NULL;

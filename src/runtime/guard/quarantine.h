@@ -13,4 +13,7 @@
 /* From now on. Only with glibc as the next allocator. After rt_next_find(). */
 RT_COLD void rt_quarantine_start(void);
 
+/* Where there is no memory: gives back all that waits. False: nothing did. */
+RT_COLD bool rt_quarantine_give_back(void);
+
 #endif
