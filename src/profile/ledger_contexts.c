@@ -15,8 +15,10 @@ enum { THREAD_NAME_BYTES_MAX = 64, FALLS_MAX = 1000 };
 /* 0: its address is absolute. */
 static uint32_t module_of(const struct seep_ledger_load *load, const struct ledger_node *node)
 {
-	return node->module && node->module <= load->module_count ? load->modules[node->module - 1]
-								  : 0;
+	/* Once: the process may write to it. */
+	const uint32_t module = __atomic_load_n(&node->module, __ATOMIC_RELAXED);
+
+	return module && module <= load->module_count ? load->modules[module - 1] : 0;
 }
 
 static uint32_t frame_of(struct seep_ledger_load *load, const struct ledger_node *node)
