@@ -224,3 +224,11 @@ uint64_t seep_procfs_pid_namespace(uint32_t pid)
 		       ? (uint64_t)st.st_ino
 		       : 0;
 }
+
+bool seep_procfs_is_ours(uint32_t pid)
+{
+	struct seep_procfs_status status;
+
+	return seep_procfs_status(pid, &status) && status.uid == geteuid() &&
+	       status.real_uid == geteuid();
+}

@@ -55,6 +55,9 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 SEEP_NODISCARD bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat);
 SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status);
 
+/* Its user is ours, and nobody's rights are borrowed. */
+bool seep_procfs_is_ours(uint32_t pid);
+
 /*
  * Its threads' ids, of which each call gives one; 0: there are no more. One that begins or ends
  * meanwhile may be left out. NULL with errno: they cannot be listed; then there are none.

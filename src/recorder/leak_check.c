@@ -2,6 +2,7 @@
 #include "recorder/leak_check.h"
 
 #include "analysis/verdicts.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/context_hash.h"
@@ -38,7 +39,8 @@ int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
 		.moment = moment,
 		.want_chains = plan->chains,
 		.dump_bytes = plan->dump_bytes,
-		.notes_lost = moment != SEEP_SCAN_DYING &&
+		/* Of another user's process what is written to may be served by that user. */
+		.notes_lost = moment != SEEP_SCAN_DYING && seep_procfs_is_ours(pid) &&
 			      LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_RUNNING,
 		.ledger_fd = ledger->fd,
 	};

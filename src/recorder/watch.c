@@ -237,10 +237,8 @@ static void keep_traced(struct seep_watch *watch)
 /* @scans: for this reason. The last one, at its end, is not held back by others. */
 static bool may_scan(const struct seep_watch *watch, unsigned scans)
 {
-	struct seep_procfs_status status;
-
 	return scans < SCANS_AT_ONCE || seep_monotonic_ns() >= watch->next_scan_ns ||
-	       (seep_procfs_status(watch->pid, &status) && status.uid == geteuid());
+	       seep_procfs_is_ours(watch->pid);
 }
 
 static void note_scan(struct seep_watch *watch, uint64_t began_ns)

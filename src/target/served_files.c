@@ -97,11 +97,9 @@ void seep_served_find(pid_t pid, struct seep_ranges *ret_ranges)
 {
 	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
 	SEEP_RELEASED(seep_idtable_done) struct seep_idtable devices = { 0 };
-	struct seep_procfs_status status;
 
 	*ret_ranges = (struct seep_ranges){ 0 };
-	if (seep_procfs_status((uint32_t)pid, &status) && status.uid == geteuid() &&
-	    status.real_uid == geteuid())
+	if (seep_procfs_is_ours((uint32_t)pid))
 		return;
 	if (seep_maps_read(pid, &maps, NULL) < 0)
 		seep_ranges_add(ret_ranges, 0, UINT64_MAX);

@@ -148,8 +148,8 @@ bool seep_stop_is_small(const struct seep_stopped *stopped)
 	struct seep_procfs_status status;
 
 	return stopped->thread_count == 1 && stopped->threads[0].stopped &&
+	       seep_procfs_is_ours((uint32_t)stopped->threads[0].tid) &&
 	       seep_procfs_status((uint32_t)stopped->threads[0].tid, &status) &&
-	       status.uid == geteuid() && status.real_uid == geteuid() &&
 	       status.rss_bytes < SMALL_BYTES;
 }
 
