@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
+#include "runtime/guard/fill.h"
 #include "runtime/life/fork.h"
 #include "runtime/life/rt_options.h"
 #include "runtime/life/rt_scan_request.h"
@@ -88,8 +89,12 @@ static void wait_for_recorder(struct ledger_control *control, enum ledger_ended 
 {
 	uint64_t began_ns, until_ns;
 
-	/* A fork is named late. There may be thousands that call exec, and few that are not small. */
-	if (rt_header.origin == LEDGER_ORIGIN_START || ended == LEDGER_ENDED_EXIT)
+	/*
+	 * Most forks are named at their end. A server may fork for each request: only where all
+	 * leaks are wanted, whatever that costs, does each such one wait for its scan.
+	 */
+	if (rt_header.origin == LEDGER_ORIGIN_START ||
+	    (rt_fill_is_on && ended == LEDGER_ENDED_EXIT))
 		rt_recorder_meet();
 	began_ns = rt_now_ns();
 	do
