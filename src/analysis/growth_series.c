@@ -26,8 +26,8 @@ enum {
 	GAIN_SHARE = 4,
 	/* A rise is at least 1/4 of what the growth until then would bring in that time, */
 	RISE_SHARE = 4,
-	/* and it comes within so many of the longest pauses: a block that doubles takes 2. */
-	PAUSES = 3,
+	/* and it comes within 5/2 of the longest pause: a block that doubles takes 2. */
+	PAUSE_HALVES = 5,
 };
 
 /*
@@ -216,16 +216,18 @@ static bool has_ended(const struct seep_growth_run *run)
 			run->floor[last] - run->floor[0]);
 }
 
-/* The longest stretch of a run, from @start on, in which the floor did not rise. */
-static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start)
+/* The longest stretch of a run, from @start on, without a rise; and when it rose last. */
+static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start,
+			      uint64_t *ret_rose_ns)
 {
 	uint32_t longest = 1, from = start;
 
 	for (uint32_t i = start + 1; i < run->current; i++) {
+		longest = (uint32_t)core_larger(longest, i - from);
 		if (run->floor[i] > run->floor[i - 1])
 			from = i;
-		longest = (uint32_t)core_larger(longest, i - from);
 	}
+	*ret_rose_ns = run->began_ns + from * run->segment_ns;
 	return longest * run->segment_ns;
 }
 
@@ -235,10 +237,13 @@ static void note(struct seep_growth_series *series, const struct seep_growth_run
 	const uint32_t from = start > 1 ? start : 0;
 
 	if (!series->growing) {
-		series->rose_ns = series->last_ns;
-		series->rose_bytes = 0;
+		series->pause_ns = longest_pause(run, start, &series->rose_ns);
+		series->rose_bytes = run->floor[run->current - 1];
 		series->resting = false;
-		series->pause_ns = longest_pause(run, start);
+		if (!series->enlarged) {
+			series->rose_ns = series->last_ns;
+			series->rose_bytes = 0;
+		}
 	}
 	if (!series->growing || run->began_ns + from * run->segment_ns < series->since_ns) {
 		series->since_ns = run->began_ns + from * run->segment_ns;
@@ -262,8 +267,8 @@ static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t
 		    run->floor[run->current - 1] <= series->since_bytes * series->growing)
 			continue;
 		found = true;
-		note(series, run, start);
 		series->enlarged = is_enlarged(run, blocks);
+		note(series, run, start);
 	}
 	/* A block that is enlarged by a factor stays as it is for longer each time. */
 	series->growing = found || (series->growing && series->enlarged && !series->resting &&
@@ -289,8 +294,11 @@ static void meet_rise(struct seep_growth_series *series, uint64_t after_ns, uint
 	}
 	if (!series->growing || !length_ns)
 		return;
-	for (int i = 0; i < SEEP_GROWTH_NEEDED; i++)
-		least = core_smaller(least, series->slices[i]);
+	/* One block does not come and go: its step is seen as soon as it is no copy under way. */
+	for (uint64_t i = 0; i < (series->enlarged ? 2 : SEEP_GROWTH_NEEDED); i++)
+		least = core_smaller(
+			least,
+			series->slices[(slice + SEEP_GROWTH_NEEDED - i) % SEEP_GROWTH_NEEDED]);
 	expected = (double)series->grown_bytes / (double)length_ns *
 		   (double)(now_ns - series->rose_ns);
 	if (least > series->rose_bytes &&
@@ -300,7 +308,7 @@ static void meet_rise(struct seep_growth_series *series, uint64_t after_ns, uint
 		series->rose_bytes = least;
 	}
 	series->resting = now_ns - series->rose_ns >
-			  core_larger(after_ns, series->pause_ns * PAUSES);
+			  core_larger(after_ns, series->pause_ns / 2 * PAUSE_HALVES);
 }
 
 /* Half of it went, or it came again: then it is something that comes and goes. */

@@ -50,7 +50,7 @@ struct seep_growth_series {
 	uint64_t rose_bytes; /* by then */
 	uint64_t pause_ns;   /* the longest between two such rises */
 	/*
-	 * It grew, and has not for after_ns nor three times as long as it ever paused: it may have
+	 * It grew, and has not for after_ns nor 5/2 times as long as it ever paused: it may have
 	 * reached its size. Growth that goes on is what it was before.
 	 */
 	bool resting;

@@ -218,6 +218,48 @@ TEST(growth_is_seen_however_rarely_one_looks)
 	}
 }
 
+/* As it was read of a program: all steps until then are made. */
+struct step {
+	uint64_t at;
+	uint64_t bytes;
+};
+
+static uint64_t after_steps(const struct step *steps, uint64_t t)
+{
+	uint64_t bytes = 0;
+
+	for (; steps->bytes && steps->at <= t; steps++)
+		bytes = steps->bytes;
+	return bytes;
+}
+
+/* Of values that expire after 90 s. */
+static uint64_t map_of_a_deque(uint64_t t)
+{
+	static const struct step steps[] = { { 6, 144 },   { 13, 304 },	  { 28, 624 },
+					     { 57, 1264 }, { 114, 2544 }, { 0 } };
+
+	return after_steps(steps, t);
+}
+
+/* On a busy machine; later it doubles as it did. */
+static uint64_t uneven_doubling(uint64_t t)
+{
+	static const struct step steps[] = { { 3, 1 << 15 },
+					     { 6, 1 << 16 },
+					     { 9, 1 << 17 },
+					     { 15, 1 << 18 },
+					     { 33, 1 << 19 },
+					     { 66, 1 << 20 },
+					     { 120, 1 << 21 },
+					     { 264, 1 << 22 },
+					     { 528, 1 << 23 },
+					     { 1056, 1 << 24 },
+					     { 0 } };
+
+	return after_steps(steps, t);
+}
+
 /* How long it is said to grow is right to 2 T; a verdict does not come and go. */
 TEST(a_verdict_ends_when_growth_does)
 {
@@ -236,6 +278,8 @@ TEST(a_verdict_ends_when_growth_does)
 		{ "a batch", batch, one_block, 4000, 1, 150 },
 		{ "a wave", wave, one_block, 4000, 1, 240 },
 		{ "a doubling vector", doubling, one_block, 4000, 1, 0 },
+		{ "one that doubles unevenly", uneven_doubling, one_block, 1100, 1, 0 },
+		{ "the map of a deque", map_of_a_deque, one_block, 900, 1, 270 },
 		{ "a full cache of larger and larger entries", drift, many_blocks, 1500, 1, 120 },
 		{ "the same, evicting", drift, fewer_blocks, 1500, 1, 120 },
 		{ "sessions", sessions, more_blocks, 1500, 1, 0 },
