@@ -20,7 +20,11 @@ enum {
 	PLATEAU_SHARE = 8,
 	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
 	STEP_PERCENT = 140,
-	ENLARGED_TIMES = 2, /* few steps are seen: for so many times as long */
+	/* Or they are fewer, so many at least, and no pause is longer beside the mean one. */
+	EVEN_RISES = 5,
+	EVEN_PERCENT = 125,
+	EVEN_PERCENT_STILL = 250,
+	FEW_STEPS_TIMES = 2, /* where few steps are seen: for so many times as long */
 	/* So many have to become more: by 1/4 of what their bytes do, at least. */
 	MANY_BLOCKS = 256,
 	GAIN_SHARE = 4,
@@ -119,8 +123,36 @@ static bool gains_blocks(const struct seep_growth_run *run, uint32_t start)
 		       (double)(run->floor[last] - run->floor[start]) / (double)run->floor[start];
 }
 
+/* The longest stretch of a run, from @start on, without a rise; and when it rose last. */
+static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start,
+			      uint64_t *ret_rose_ns)
+{
+	uint32_t longest = 1, from = start;
+
+	for (uint32_t i = start + 1; i < run->current; i++) {
+		longest = (uint32_t)core_larger(longest, i - from);
+		if (run->floor[i] > run->floor[i - 1])
+			from = i;
+	}
+	*ret_rose_ns = run->began_ns + from * run->segment_ns;
+	return longest * run->segment_ns;
+}
+
+/* Bursts, about as long after one another. */
+static bool is_even(const struct seep_growth_run *run, uint32_t start, uint32_t rises, bool strict,
+		    uint64_t after_ns)
+{
+	const uint64_t length_ns = (run->current - start) * run->segment_ns;
+	uint64_t rose_ns;
+
+	return rises >= EVEN_RISES && length_ns / (strict ? FEW_STEPS_TIMES : 1) >= after_ns &&
+	       longest_pause(run, start, &rose_ns) * rises * 100 <=
+		       length_ns * (strict ? EVEN_PERCENT : EVEN_PERCENT_STILL);
+}
+
 /* @start to the end of what is complete. */
-static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool strict)
+static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool strict,
+		      uint64_t after_ns)
 {
 	const uint64_t *floor = run->floor;
 	const uint32_t last = run->current - 1;
@@ -139,7 +171,9 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 	}
 	return gains_blocks(run, start) &&
 	       falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
-	       rises * 100 >= steps * (strict ? RISES_PERCENT : RISES_PERCENT_STILL) &&
+	       (rises * 100 >= steps * (strict ? RISES_PERCENT : RISES_PERCENT_STILL) ||
+		((!strict || falls == 0) && growth >= floor[start] / 4 &&
+		 is_even(run, start, rises, strict, after_ns))) &&
 	       has_grown(floor[start + steps / 3], floor[last - steps / 3],
 			 growth * MIDDLE_PERCENT) &&
 	       has_grown(floor[last - steps / 3], floor[last], growth * LATE_PERCENT);
@@ -192,15 +226,15 @@ static uint32_t growth_start(const struct seep_growth_series *series,
 
 	if (!series->growing)
 		least_ns = core_larger(least_ns, series->misled_ns * MISLED_TIMES);
-	if (run->current > SEEP_GROWTH_NEEDED && longest_ns / ENLARGED_TIMES >= least_ns &&
+	if (run->current > SEEP_GROWTH_NEEDED && longest_ns / FEW_STEPS_TIMES >= least_ns &&
 	    is_enlarged(run, blocks))
 		return 1;
 	for (uint32_t start = 1; start + needed <= run->current; start++) {
 		if ((run->current - start) * run->segment_ns < least_ns)
 			break;
 		if (is_new(run, start) &&
-		    (is_steady(run, start, true) ||
-		     (is_same(series, run, start) && is_steady(run, start, false))))
+		    (is_steady(run, start, true, after_ns) ||
+		     (is_same(series, run, start) && is_steady(run, start, false, after_ns))))
 			return start;
 	}
 	return 0;
@@ -214,21 +248,6 @@ static bool has_ended(const struct seep_growth_run *run)
 	       (run->floor[last] <= run->floor[last / 2] ||
 		(run->floor[last] - run->floor[last / 2]) * PLATEAU_SHARE <=
 			run->floor[last] - run->floor[0]);
-}
-
-/* The longest stretch of a run, from @start on, without a rise; and when it rose last. */
-static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start,
-			      uint64_t *ret_rose_ns)
-{
-	uint32_t longest = 1, from = start;
-
-	for (uint32_t i = start + 1; i < run->current; i++) {
-		longest = (uint32_t)core_larger(longest, i - from);
-		if (run->floor[i] > run->floor[i - 1])
-			from = i;
-	}
-	*ret_rose_ns = run->began_ns + from * run->segment_ns;
-	return longest * run->segment_ns;
 }
 
 static void note(struct seep_growth_series *series, const struct seep_growth_run *run,

@@ -306,6 +306,62 @@ TEST(a_verdict_ends_when_growth_does)
 	}
 }
 
+/* 200 blocks of 100 bytes each 40 s, 1,000 bytes each 25 s, as they were read of programs. */
+static uint64_t each_40_s(uint64_t t)
+{
+	static const struct step steps[] = { { 39, 20000 },   { 79, 40000 },   { 119, 60000 },
+					     { 159, 80000 },  { 199, 100000 }, { 240, 120000 },
+					     { 279, 140000 }, { 319, 160000 }, { 0 } };
+
+	return after_steps(steps, t);
+}
+
+static uint64_t each_25_s(uint64_t t)
+{
+	static const struct step steps[] = { { 10, 1000 },  { 35, 2000 },  { 60, 3000 },
+					     { 85, 4000 },  { 110, 5000 }, { 135, 6000 },
+					     { 160, 7000 }, { 185, 8000 }, { 0 } };
+
+	return after_steps(steps, t);
+}
+
+/* A pool that has nearly all that its users ever need at once. */
+static uint64_t pool(uint64_t t)
+{
+	static const struct step steps[] = { { 0, 15286272 },
+					     { 9, 15400960 },
+					     { 51, 15417344 },
+					     { 54, 15499264 },
+					     { 87, 15532032 },
+					     { 123, 15548416 },
+					     { 135, 15646720 },
+					     { 141, 15712256 },
+					     { 201, 15728640 },
+					     { 213, 15958016 },
+					     { 0 } };
+
+	return after_steps(steps, t);
+}
+
+TEST(six_even_bursts_are_growth)
+{
+	static const struct {
+		uint64_t (*bytes_at)(uint64_t second);
+		uint64_t from, to; /* it is found in; 0: never */
+	} cases[] = { { each_40_s, 200, 260 }, { each_25_s, 110, 150 }, { pool, 0, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t found = 0;
+		bool ever;
+
+		for (uint64_t t = 1; t < 320 && !found; t++) {
+			(void)play(t, cases[i].bytes_at, &ever);
+			found = ever ? t : 0;
+		}
+		assert_in_range(found, cases[i].from, cases[i].to);
+	}
+}
+
 static uint64_t slower(uint64_t t)
 {
 	return t < 600 ? t * 1000 : 600000 + (t - 600) * 100;
