@@ -250,6 +250,7 @@ static bool is_growing(const struct seep_growth *growth, const struct seen *seen
 	const struct seep_growth_ages *ages = seen->ages;
 
 	if (series && ((series->growing && !series->resting) || series->returned) &&
+	    !(ages && series->variances < SEEP_GROWTH_CHANCE) &&
 	    !is_replacing(growth, seen, series->since_ns))
 		*ret_growth = (struct seep_profile_growth){
 			.since_ns = series->since_ns,

@@ -3,6 +3,8 @@
 
 #include "core/bits.h"
 
+#include <math.h>
+
 enum {
 	/* Of the segments rise, at least; while growth that was found before goes on. */
 	RISES_PERCENT = 66,
@@ -28,6 +30,7 @@ enum {
 	/* So many have to become more: by 1/4 of what their bytes do, at least. */
 	MANY_BLOCKS = 256,
 	GAIN_SHARE = 4,
+	CHANCE_BLOCKS = 1024, /* of more, chance moves no more than of so many */
 	/* A rise is at least 1/4 of what the growth until then would bring in that time, */
 	RISE_SHARE = 4,
 	/* and it comes within 5/2 of the longest pause: a block that doubles takes 2. */
@@ -253,11 +256,12 @@ static bool has_ended(const struct seep_growth_run *run)
 static void note(struct seep_growth_series *series, const struct seep_growth_run *run,
 		 uint32_t start)
 {
-	const uint32_t from = start > 1 ? start : 0;
+	const uint32_t from = start > 1 ? start : 0, last = run->current - 1;
+	double gained;
 
 	if (!series->growing) {
 		series->pause_ns = longest_pause(run, start, &series->rose_ns);
-		series->rose_bytes = run->floor[run->current - 1];
+		series->rose_bytes = run->floor[last];
 		series->resting = false;
 		if (!series->enlarged) {
 			series->rose_ns = series->last_ns;
@@ -270,8 +274,14 @@ static void note(struct seep_growth_series *series, const struct seep_growth_run
 	}
 	series->growing = true;
 	series->returned = false;
-	series->until_ns = run->began_ns + (run->current - 1) * run->segment_ns;
-	series->grown_bytes = run->floor[run->current - 1] - series->since_bytes;
+	series->until_ns = run->began_ns + last * run->segment_ns;
+	series->grown_bytes = run->floor[last] - series->since_bytes;
+	/* The number of blocks is its own variance, unless it is always the same. */
+	gained = run->least[last] > run->least[start] + 1
+			 ? (double)series->grown_bytes / (double)run->floor[last] * run->least[last]
+			 : HUGE_VAL;
+	series->variances = gained * gained /
+			    (double)(core_smaller(run->least[last], CHANCE_BLOCKS) + 1);
 }
 
 static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t blocks)

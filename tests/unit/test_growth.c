@@ -763,6 +763,41 @@ GROWTH_TEST(blocks_that_live_for_very_different_times_do_not_grow)
 	assert_int_equal(churn_and_lose(200, any_life, 0), 0);
 }
 
+/* As those that a full cache keeps of one caller: 65 blocks, each of which is freed some time. */
+GROWTH_TEST(blocks_that_come_and_go_by_chance_hardly_ever_grow)
+{
+	enum { SERIES = 60, BLOCKS = 65, LIFE_S = 80 };
+	uint32_t wrong = 0;
+
+	for (int i = 0; i < SERIES; i++) {
+		bool ever = false;
+
+		(void)tear_down(NULL);
+		(void)set_up(NULL);
+		tick();
+		allocate(BLOCKS, 258);
+		while (second < 900) {
+			tick();
+			for (uint32_t place = 0; place < context->epoch_count; place++) {
+				uint64_t freed = 0;
+
+				for (uint64_t block = 0; block < epochs[place].blocks; block++)
+					freed += random_below(LIFE_S) == 0;
+				release_from(place, freed, 258);
+			}
+			for (int block = 0; block < BLOCKS; block++)
+				if (random_below(LIFE_S) == 0)
+					allocate(1, 258);
+			observe();
+			ever |= second > 300 && seep_growth_of(growth, 7, &one) &&
+				one.verdict == SEEP_GROWTH_GROWING;
+		}
+		wrong += ever;
+	}
+	print_message("%u of %d series said to grow at some time\n", wrong, SERIES);
+	assert_true(wrong <= 3);
+}
+
 /* What one caller allocates takes the place of another's: none grows. */
 GROWTH_TEST(a_family_that_keeps_its_size_does_not_grow)
 {
