@@ -233,13 +233,14 @@ static bool is_replacing(const struct seep_growth *growth, const struct seen *se
 	       !family->series->growing && !family->series->returned;
 }
 
-/* A rise is seen when the least of after_ns has risen. */
+/* A rise is seen when the least of after_ns has risen; that of one block at once. */
 static uint64_t quiet_ns(const struct seep_growth *growth, const struct seep_growth_series *series)
 {
 	const uint64_t since_ns = growth->now_ns - series->rose_ns;
 
-	return !series->growing || since_ns < growth->after_ns / 2 ? 0
-								   : since_ns + growth->after_ns;
+	if (!series->growing || since_ns < growth->after_ns / 2)
+		return 0;
+	return series->enlarged ? since_ns : since_ns + growth->after_ns;
 }
 
 static bool is_growing(const struct seep_growth *growth, const struct seen *seen,
@@ -249,6 +250,7 @@ static bool is_growing(const struct seep_growth *growth, const struct seen *seen
 	const struct seep_growth_ages *ages = seen->ages;
 
 	if (series && ((series->growing && !series->resting) || series->returned) &&
+	    !(ages && series->variances < SEEP_GROWTH_CHANCE) &&
 	    !is_replacing(growth, seen, series->since_ns))
 		*ret_growth = (struct seep_profile_growth){
 			.since_ns = series->since_ns,

@@ -3,6 +3,8 @@
 
 #include "core/bits.h"
 
+#include <math.h>
+
 enum {
 	/* Of the segments rise, at least; while growth that was found before goes on. */
 	RISES_PERCENT = 66,
@@ -20,14 +22,19 @@ enum {
 	PLATEAU_SHARE = 8,
 	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
 	STEP_PERCENT = 140,
-	ENLARGED_TIMES = 2, /* few steps are seen: for so many times as long */
+	/* Or they are fewer, so many at least, and no pause is longer beside the mean one. */
+	EVEN_RISES = 5,
+	EVEN_PERCENT = 125,
+	EVEN_PERCENT_STILL = 250,
+	FEW_STEPS_TIMES = 2, /* where few steps are seen: for so many times as long */
 	/* So many have to become more: by 1/4 of what their bytes do, at least. */
 	MANY_BLOCKS = 256,
 	GAIN_SHARE = 4,
+	CHANCE_BLOCKS = 1024, /* of more, chance moves no more than of so many */
 	/* A rise is at least 1/4 of what the growth until then would bring in that time, */
 	RISE_SHARE = 4,
-	/* and it comes within so many of the longest pauses: a block that doubles takes 2. */
-	PAUSES = 3,
+	/* and it comes within 5/2 of the longest pause: a block that doubles takes 2. */
+	PAUSE_HALVES = 5,
 };
 
 /*
@@ -119,8 +126,36 @@ static bool gains_blocks(const struct seep_growth_run *run, uint32_t start)
 		       (double)(run->floor[last] - run->floor[start]) / (double)run->floor[start];
 }
 
+/* The longest stretch of a run, from @start on, without a rise; and when it rose last. */
+static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start,
+			      uint64_t *ret_rose_ns)
+{
+	uint32_t longest = 1, from = start;
+
+	for (uint32_t i = start + 1; i < run->current; i++) {
+		longest = (uint32_t)core_larger(longest, i - from);
+		if (run->floor[i] > run->floor[i - 1])
+			from = i;
+	}
+	*ret_rose_ns = run->began_ns + from * run->segment_ns;
+	return longest * run->segment_ns;
+}
+
+/* Bursts, about as long after one another. */
+static bool is_even(const struct seep_growth_run *run, uint32_t start, uint32_t rises, bool strict,
+		    uint64_t after_ns)
+{
+	const uint64_t length_ns = (run->current - start) * run->segment_ns;
+	uint64_t rose_ns;
+
+	return rises >= EVEN_RISES && length_ns / (strict ? FEW_STEPS_TIMES : 1) >= after_ns &&
+	       longest_pause(run, start, &rose_ns) * rises * 100 <=
+		       length_ns * (strict ? EVEN_PERCENT : EVEN_PERCENT_STILL);
+}
+
 /* @start to the end of what is complete. */
-static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool strict)
+static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool strict,
+		      uint64_t after_ns)
 {
 	const uint64_t *floor = run->floor;
 	const uint32_t last = run->current - 1;
@@ -139,7 +174,9 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 	}
 	return gains_blocks(run, start) &&
 	       falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
-	       rises * 100 >= steps * (strict ? RISES_PERCENT : RISES_PERCENT_STILL) &&
+	       (rises * 100 >= steps * (strict ? RISES_PERCENT : RISES_PERCENT_STILL) ||
+		((!strict || falls == 0) && growth >= floor[start] / 4 &&
+		 is_even(run, start, rises, strict, after_ns))) &&
 	       has_grown(floor[start + steps / 3], floor[last - steps / 3],
 			 growth * MIDDLE_PERCENT) &&
 	       has_grown(floor[last - steps / 3], floor[last], growth * LATE_PERCENT);
@@ -192,15 +229,15 @@ static uint32_t growth_start(const struct seep_growth_series *series,
 
 	if (!series->growing)
 		least_ns = core_larger(least_ns, series->misled_ns * MISLED_TIMES);
-	if (run->current > SEEP_GROWTH_NEEDED && longest_ns / ENLARGED_TIMES >= least_ns &&
+	if (run->current > SEEP_GROWTH_NEEDED && longest_ns / FEW_STEPS_TIMES >= least_ns &&
 	    is_enlarged(run, blocks))
 		return 1;
 	for (uint32_t start = 1; start + needed <= run->current; start++) {
 		if ((run->current - start) * run->segment_ns < least_ns)
 			break;
 		if (is_new(run, start) &&
-		    (is_steady(run, start, true) ||
-		     (is_same(series, run, start) && is_steady(run, start, false))))
+		    (is_steady(run, start, true, after_ns) ||
+		     (is_same(series, run, start) && is_steady(run, start, false, after_ns))))
 			return start;
 	}
 	return 0;
@@ -216,29 +253,20 @@ static bool has_ended(const struct seep_growth_run *run)
 			run->floor[last] - run->floor[0]);
 }
 
-/* The longest stretch of a run, from @start on, in which the floor did not rise. */
-static uint64_t longest_pause(const struct seep_growth_run *run, uint32_t start)
-{
-	uint32_t longest = 1, from = start;
-
-	for (uint32_t i = start + 1; i < run->current; i++) {
-		if (run->floor[i] > run->floor[i - 1])
-			from = i;
-		longest = (uint32_t)core_larger(longest, i - from);
-	}
-	return longest * run->segment_ns;
-}
-
 static void note(struct seep_growth_series *series, const struct seep_growth_run *run,
 		 uint32_t start)
 {
-	const uint32_t from = start > 1 ? start : 0;
+	const uint32_t from = start > 1 ? start : 0, last = run->current - 1;
+	double gained;
 
 	if (!series->growing) {
-		series->rose_ns = series->last_ns;
-		series->rose_bytes = 0;
+		series->pause_ns = longest_pause(run, start, &series->rose_ns);
+		series->rose_bytes = run->floor[last];
 		series->resting = false;
-		series->pause_ns = longest_pause(run, start);
+		if (!series->enlarged) {
+			series->rose_ns = series->last_ns;
+			series->rose_bytes = 0;
+		}
 	}
 	if (!series->growing || run->began_ns + from * run->segment_ns < series->since_ns) {
 		series->since_ns = run->began_ns + from * run->segment_ns;
@@ -246,8 +274,14 @@ static void note(struct seep_growth_series *series, const struct seep_growth_run
 	}
 	series->growing = true;
 	series->returned = false;
-	series->until_ns = run->began_ns + (run->current - 1) * run->segment_ns;
-	series->grown_bytes = run->floor[run->current - 1] - series->since_bytes;
+	series->until_ns = run->began_ns + last * run->segment_ns;
+	series->grown_bytes = run->floor[last] - series->since_bytes;
+	/* The number of blocks is its own variance, unless it is always the same. */
+	gained = run->least[last] > run->least[start] + 1
+			 ? (double)series->grown_bytes / (double)run->floor[last] * run->least[last]
+			 : HUGE_VAL;
+	series->variances = gained * gained /
+			    (double)(core_smaller(run->least[last], CHANCE_BLOCKS) + 1);
 }
 
 static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t blocks)
@@ -262,8 +296,8 @@ static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t
 		    run->floor[run->current - 1] <= series->since_bytes * series->growing)
 			continue;
 		found = true;
-		note(series, run, start);
 		series->enlarged = is_enlarged(run, blocks);
+		note(series, run, start);
 	}
 	/* A block that is enlarged by a factor stays as it is for longer each time. */
 	series->growing = found || (series->growing && series->enlarged && !series->resting &&
@@ -289,8 +323,11 @@ static void meet_rise(struct seep_growth_series *series, uint64_t after_ns, uint
 	}
 	if (!series->growing || !length_ns)
 		return;
-	for (int i = 0; i < SEEP_GROWTH_NEEDED; i++)
-		least = core_smaller(least, series->slices[i]);
+	/* One block does not come and go: its step is seen as soon as it is no copy under way. */
+	for (uint64_t i = 0; i < (series->enlarged ? 2 : SEEP_GROWTH_NEEDED); i++)
+		least = core_smaller(
+			least,
+			series->slices[(slice + SEEP_GROWTH_NEEDED - i) % SEEP_GROWTH_NEEDED]);
 	expected = (double)series->grown_bytes / (double)length_ns *
 		   (double)(now_ns - series->rose_ns);
 	if (least > series->rose_bytes &&
@@ -300,7 +337,7 @@ static void meet_rise(struct seep_growth_series *series, uint64_t after_ns, uint
 		series->rose_bytes = least;
 	}
 	series->resting = now_ns - series->rose_ns >
-			  core_larger(after_ns, series->pause_ns * PAUSES);
+			  core_larger(after_ns, series->pause_ns / 2 * PAUSE_HALVES);
 }
 
 /* Half of it went, or it came again: then it is something that comes and goes. */

@@ -16,6 +16,8 @@
 enum {
 	SEEP_GROWTH_SEGMENTS = 28, /* of a run; full, two become one */
 	SEEP_GROWTH_NEEDED = 12, /* segments that a judgement needs, and slices of the last of it */
+	SEEP_GROWTH_CHANCE =
+		16, /* of variances: what is less may be chance where blocks are freed */
 };
 
 /* From a low that was never reached again. */
@@ -41,6 +43,7 @@ struct seep_growth_series {
 	uint64_t until_ns;    /* of the newest floor that is complete */
 	uint64_t since_bytes; /* live then */
 	uint64_t grown_bytes; /* of the floor, in all of that time */
+	double variances;     /* its square; of as many blocks that come and go by chance */
 	uint64_t misled_ns;   /* the longest growth that came back */
 	bool enlarged;	      /* it grows by steps of one block */
 	/* The least in each twelfth of the last after_ns, a ring. */
@@ -50,7 +53,7 @@ struct seep_growth_series {
 	uint64_t rose_bytes; /* by then */
 	uint64_t pause_ns;   /* the longest between two such rises */
 	/*
-	 * It grew, and has not for after_ns nor three times as long as it ever paused: it may have
+	 * It grew, and has not for after_ns nor 5/2 times as long as it ever paused: it may have
 	 * reached its size. Growth that goes on is what it was before.
 	 */
 	bool resting;

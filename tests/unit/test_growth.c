@@ -218,6 +218,48 @@ TEST(growth_is_seen_however_rarely_one_looks)
 	}
 }
 
+/* As it was read of a program: all steps until then are made. */
+struct step {
+	uint64_t at;
+	uint64_t bytes;
+};
+
+static uint64_t after_steps(const struct step *steps, uint64_t t)
+{
+	uint64_t bytes = 0;
+
+	for (; steps->bytes && steps->at <= t; steps++)
+		bytes = steps->bytes;
+	return bytes;
+}
+
+/* Of values that expire after 90 s. */
+static uint64_t map_of_a_deque(uint64_t t)
+{
+	static const struct step steps[] = { { 6, 144 },   { 13, 304 },	  { 28, 624 },
+					     { 57, 1264 }, { 114, 2544 }, { 0 } };
+
+	return after_steps(steps, t);
+}
+
+/* On a busy machine; later it doubles as it did. */
+static uint64_t uneven_doubling(uint64_t t)
+{
+	static const struct step steps[] = { { 3, 1 << 15 },
+					     { 6, 1 << 16 },
+					     { 9, 1 << 17 },
+					     { 15, 1 << 18 },
+					     { 33, 1 << 19 },
+					     { 66, 1 << 20 },
+					     { 120, 1 << 21 },
+					     { 264, 1 << 22 },
+					     { 528, 1 << 23 },
+					     { 1056, 1 << 24 },
+					     { 0 } };
+
+	return after_steps(steps, t);
+}
+
 /* How long it is said to grow is right to 2 T; a verdict does not come and go. */
 TEST(a_verdict_ends_when_growth_does)
 {
@@ -236,6 +278,8 @@ TEST(a_verdict_ends_when_growth_does)
 		{ "a batch", batch, one_block, 4000, 1, 150 },
 		{ "a wave", wave, one_block, 4000, 1, 240 },
 		{ "a doubling vector", doubling, one_block, 4000, 1, 0 },
+		{ "one that doubles unevenly", uneven_doubling, one_block, 1100, 1, 0 },
+		{ "the map of a deque", map_of_a_deque, one_block, 900, 1, 270 },
 		{ "a full cache of larger and larger entries", drift, many_blocks, 1500, 1, 120 },
 		{ "the same, evicting", drift, fewer_blocks, 1500, 1, 120 },
 		{ "sessions", sessions, more_blocks, 1500, 1, 0 },
@@ -259,6 +303,62 @@ TEST(a_verdict_ends_when_growth_does)
 		    (cases[i].ended_by && last > cases[i].ended_by))
 			fail_msg("%s: said %lu times, to %lu s", cases[i].name,
 				 (unsigned long)begins, (unsigned long)last);
+	}
+}
+
+/* 200 blocks of 100 bytes each 40 s, 1,000 bytes each 25 s, as they were read of programs. */
+static uint64_t each_40_s(uint64_t t)
+{
+	static const struct step steps[] = { { 39, 20000 },   { 79, 40000 },   { 119, 60000 },
+					     { 159, 80000 },  { 199, 100000 }, { 240, 120000 },
+					     { 279, 140000 }, { 319, 160000 }, { 0 } };
+
+	return after_steps(steps, t);
+}
+
+static uint64_t each_25_s(uint64_t t)
+{
+	static const struct step steps[] = { { 10, 1000 },  { 35, 2000 },  { 60, 3000 },
+					     { 85, 4000 },  { 110, 5000 }, { 135, 6000 },
+					     { 160, 7000 }, { 185, 8000 }, { 0 } };
+
+	return after_steps(steps, t);
+}
+
+/* A pool that has nearly all that its users ever need at once. */
+static uint64_t pool(uint64_t t)
+{
+	static const struct step steps[] = { { 0, 15286272 },
+					     { 9, 15400960 },
+					     { 51, 15417344 },
+					     { 54, 15499264 },
+					     { 87, 15532032 },
+					     { 123, 15548416 },
+					     { 135, 15646720 },
+					     { 141, 15712256 },
+					     { 201, 15728640 },
+					     { 213, 15958016 },
+					     { 0 } };
+
+	return after_steps(steps, t);
+}
+
+TEST(six_even_bursts_are_growth)
+{
+	static const struct {
+		uint64_t (*bytes_at)(uint64_t second);
+		uint64_t from, to; /* it is found in; 0: never */
+	} cases[] = { { each_40_s, 200, 260 }, { each_25_s, 110, 150 }, { pool, 0, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t found = 0;
+		bool ever;
+
+		for (uint64_t t = 1; t < 320 && !found; t++) {
+			(void)play(t, cases[i].bytes_at, &ever);
+			found = ever ? t : 0;
+		}
+		assert_in_range(found, cases[i].from, cases[i].to);
 	}
 }
 
@@ -661,6 +761,41 @@ GROWTH_TEST(a_slow_leak_on_the_line_of_the_churn_is_found_in_5_minutes)
 GROWTH_TEST(blocks_that_live_for_very_different_times_do_not_grow)
 {
 	assert_int_equal(churn_and_lose(200, any_life, 0), 0);
+}
+
+/* As those that a full cache keeps of one caller: 65 blocks, each of which is freed some time. */
+GROWTH_TEST(blocks_that_come_and_go_by_chance_hardly_ever_grow)
+{
+	enum { SERIES = 60, BLOCKS = 65, LIFE_S = 80 };
+	uint32_t wrong = 0;
+
+	for (int i = 0; i < SERIES; i++) {
+		bool ever = false;
+
+		(void)tear_down(NULL);
+		(void)set_up(NULL);
+		tick();
+		allocate(BLOCKS, 258);
+		while (second < 900) {
+			tick();
+			for (uint32_t place = 0; place < context->epoch_count; place++) {
+				uint64_t freed = 0;
+
+				for (uint64_t block = 0; block < epochs[place].blocks; block++)
+					freed += random_below(LIFE_S) == 0;
+				release_from(place, freed, 258);
+			}
+			for (int block = 0; block < BLOCKS; block++)
+				if (random_below(LIFE_S) == 0)
+					allocate(1, 258);
+			observe();
+			ever |= second > 300 && seep_growth_of(growth, 7, &one) &&
+				one.verdict == SEEP_GROWTH_GROWING;
+		}
+		wrong += ever;
+	}
+	print_message("%u of %d series said to grow at some time\n", wrong, SERIES);
+	assert_true(wrong <= 3);
 }
 
 /* What one caller allocates takes the place of another's: none grows. */

@@ -89,7 +89,8 @@ static bool replay(char *readings, uint64_t after_ns)
 		read_ages(&r, at + 1);
 		seep_growth_ages_add(&ages, r.profile, r.context, after_ns, now_ns);
 	}
-	grows = (series.growing && !series.resting) || series.returned ||
+	grows = (((series.growing && !series.resting) || series.returned) &&
+		 !(ages && series.variances < SEEP_GROWTH_CHANCE)) ||
 		(ages && (ages->growing || ages->returned));
 	free(ages);
 	seep_profile_free(r.profile);
