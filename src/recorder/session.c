@@ -143,11 +143,7 @@ static void follow(struct seep_session *session, struct seep_image *image)
 /* Shells fork by the thousand: a thread for each would cost more than the child. */
 static bool may_be_short(const struct seep_session *session, const struct seep_image *image)
 {
-	const struct seep_ledger *ledger = seep_watch_ledger(image->watch);
-
-	/* One that waits for us at its end is not short. */
-	if ((session->plan->leak_check && session->plan->leak_check->small_forks) ||
-	    LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_EXIT)
+	if (session->plan->leak_check && session->plan->leak_check->small_forks)
 		return false;
 	return image->is_fork && image->reachable && !image->is_main;
 }

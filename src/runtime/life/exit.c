@@ -85,17 +85,11 @@ static void wait_without_calls(const struct ledger_control *control)
 	}
 }
 
-static void wait_for_recorder(struct ledger_control *control, enum ledger_ended ended)
+static void wait_for_recorder(struct ledger_control *control)
 {
 	uint64_t began_ns, until_ns;
 
-	/*
-	 * Most forks are named at their end. A server may fork for each request: only where all
-	 * leaks are wanted, whatever that costs, does each such one wait for its scan.
-	 */
-	if (rt_header.origin == LEDGER_ORIGIN_START ||
-	    (rt_fill_is_on && ended == LEDGER_ENDED_EXIT))
-		rt_recorder_meet();
+	rt_recorder_meet();
 	began_ns = rt_now_ns();
 	do
 		until_ns = began_ns + wait_ns(control);
@@ -106,10 +100,17 @@ static void wait_for_recorder(struct ledger_control *control, enum ledger_ended 
 void rt_exit_notice(enum ledger_ended ended, int status)
 {
 	struct ledger_state *state;
+	bool is_met;
 
 	if (!is_ours())
 		return;
 	state = rt_global.state;
+	/*
+	 * Most forks get their name, by which the recorder meets them, at their end. A server may
+	 * fork for each request: only where all leaks are wanted, whatever that costs, do they wait.
+	 */
+	is_met = rt_header.origin == LEDGER_ORIGIN_START ||
+		 rt_load(&rt_global.control->recorder_pid);
 	if (ended == LEDGER_ENDED_EXIT) {
 		rt_suppressions_note();
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
@@ -131,7 +132,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 		return;
 	}
 	rt_futex_wake(&state->attention);
-	wait_for_recorder(rt_global.control, ended);
+	if (is_met || (rt_fill_is_on && ended == LEDGER_ENDED_EXIT))
+		wait_for_recorder(rt_global.control);
 }
 
 void rt_exit_withdraw(void)
