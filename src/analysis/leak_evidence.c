@@ -86,7 +86,7 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 			"a pointer %s is %s; %s", pointer, at,
 			lost->rule == SCAN_RULE_LOST_BEFORE
 				? "it was lost in an earlier scan and has not changed "
-				  "since, so that the word is an old one"
+				  "since, so that the word may be an old one"
 			: lost->rule == SCAN_RULE_UNALIGNED
 				? "pointers are followed only where their address "
 				  "is a multiple of 8"

@@ -61,6 +61,10 @@ def test_where_there_is_no_memory_freed_blocks_wait_no_longer(seep, way):
     assert said == plain.stdout.decode()
 
 
+def test_what_cannot_grow_stays_as_it_was(seep):
+    assert reuse(seep, "--refused", "malloc", options=["--fill"])[0] == ""
+
+
 def test_what_is_freed_twice_is_found_as_without(seep):
     words = [program("new_memory"), "--twice", "malloc"]
     plain, (done, _) = run_plain(words), seep.run(words, ["--fill"])

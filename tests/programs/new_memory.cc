@@ -8,6 +8,7 @@
  * `PROGRAM --bytes WAY`: the first and the last byte that such memory has.
  * `PROGRAM --dangling malloc`: the program keeps pointers to what it has freed, and loses 64 such blocks.
  * `PROGRAM --twice malloc`: frees a block twice.
+ * `PROGRAM --refused WAY`: a block that is to become larger than memory is as it was.
  * `PROGRAM --tight WAY`: how many of 5,000 blocks it gets that it has freed, without a byte more for the process.
  * `PROGRAM --untouched WAY`: by how many KB a block of 1 GB makes the process larger.
  */
@@ -210,6 +211,12 @@ int main(int argc, char **argv)
 		size = LOST_BYTES / 3;
 		lose_behind_freed();
 		clobber_stack();
+		return 0;
+	}
+	if (strcmp(argv[1], "--refused") == 0) {
+		char *text = strdup("kept");
+
+		EXPECT(realloc(text, size_t(1) << 62) == nullptr && strcmp(text, "kept") == 0);
 		return 0;
 	}
 	if (strcmp(argv[1], "--tight") == 0) {

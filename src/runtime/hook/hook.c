@@ -71,7 +71,7 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 	if (RT_UNLIKELY(rt_fill_is_on))
 		held = rt_global.glibc ? rt_usable_of_glibc((uintptr_t)block) : resize.usable;
 	after = rt_next.realloc(block, request);
-	if (RT_UNLIKELY(held))
+	if (RT_UNLIKELY(held) && after)
 		rt_fill(after, held, rt_global.glibc ? rt_usable_of_glibc((uintptr_t)after) : size);
 	/* A handler may have forked meanwhile, and another thread have made the ledger. */
 	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
