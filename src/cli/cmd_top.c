@@ -85,8 +85,8 @@ const struct seep_option_table cmd_top_options = {
 		"\n"
 		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE,\n"
 		"SEEP_FUNCTION, SEEP_FILE, SEEP_LINE, SEEP_CALLERS, SEEP_GROWN_BYTES,\n"
-		"SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE and SEEP_HASH. Names come from the program: quote them\n"
-		"(\"$SEEP_FUNCTION\").\n",
+		"SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE and SEEP_HASH. Names come from the program:\n"
+		"quote them (\"$SEEP_FUNCTION\").\n",
 };
 
 static volatile sig_atomic_t stopped;
