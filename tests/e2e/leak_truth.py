@@ -157,7 +157,9 @@ def differences(leaks, wants):
     wrong += [f"said: {describe(leak)}" for leak in left if leak["verdict"] in COMPLETE]
     for key in ("bytes", "blocks"):
         dragged = sum(leak["with_" + key] for leak in leaks)
-        listed = sum(leak[key] for leak in leaks if leak["verdict"] == "LOST-WITH")
+        listed = sum(leak[key] for leak in leaks
+                     if leak["verdict"] == "LOST-WITH" or
+                     (leak["verdict"] == "MAYBE-LOST" and leak["root"] is not None))
         if dragged != listed:
             wrong.append(f"{dragged} {key} are lost with others, {listed} are listed")
     return wrong
