@@ -7,8 +7,8 @@
  * ledger_view_*(), which give NULL outside those counts; the fields inside an item are the
  * caller's to check.
  *
- * The mapping must stay at least @bytes long; base/shared_map.h is for files that others may
- * truncate.
+ * The mapping must stay at least @bytes long: who maps a file that others may truncate reads it
+ * into memory instead (see seep_profile_load_ledger()).
  */
 #ifndef SEEP_LEDGER_LEDGER_VIEW_H
 #define SEEP_LEDGER_LEDGER_VIEW_H

@@ -17,9 +17,13 @@
 #include "profile/ledger_parts.h"
 #include "profile/process_life.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Of a table's items that are said to be there. */
 enum { HOLES_MAX_BYTES = 1 << 20 };
@@ -119,19 +123,7 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 	seep_idtable_done(&load->context_ids);
 }
 
-/* Nobody asks about one of usual size. Of a process that runs, the memory is taken already. */
-static int check_room(const struct seep_ledger_load *load, struct seep_error *err)
-{
-	const uint64_t bytes = load->live ? 0 : held_bytes(&load->view);
-
-	return bytes <= USUAL_MAX_BYTES || bytes <= seep_memory_room() / 3
-		       ? 0
-		       : seep_fail(err, SEEP_ELIMIT,
-				   "it holds more than a third of the %s of memory that are free",
-				   seep_bytes_text(seep_memory_room()).text);
-}
-
-/* @ledger: mapped there; NULL: it is all in memory. */
+/* @ledger: mapped there, and it runs; NULL: a copy, or memory. */
 static int load_from(const void *map, size_t bytes, bool live, const struct seep_ledger *ledger,
 		     struct seep_profile **ret_profile, struct seep_error *err)
 {
@@ -140,17 +132,13 @@ static int load_from(const void *map, size_t bytes, bool live, const struct seep
 
 	if (r < 0)
 		return r;
-	if (ledger) {
+	if (ledger)
 		seep_ledger_load_bound(&load, ledger);
-		r = check_room(&load, err);
-	}
-	if (r == 0) {
-		seep_ledger_load_figures(&load);
-		seep_ledger_load_notes(&load);
-		*ret_profile = seep_builder_take(&load.builder);
-	}
+	seep_ledger_load_figures(&load);
+	seep_ledger_load_notes(&load);
+	*ret_profile = seep_builder_take(&load.builder);
 	seep_ledger_load_done(&load);
-	return r;
+	return 0;
 }
 
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
@@ -159,20 +147,105 @@ int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 	return load_from(map, bytes, live, NULL, ret_profile, err);
 }
 
-/* What was read of a file that is cut meanwhile is discarded. */
-static int load_mapped(const struct seep_ledger *ledger, bool live,
-		       struct seep_profile **ret_profile, struct seep_error *err)
+/*
+ * From a path to bytes in memory. A ledger whose process runs is mapped, because only a mapping
+ * is read word by word in order; if it is cut meanwhile, what was read is discarded. Every other
+ * ledger is copied with pread(): only items that its watermarks call real, and of those only what
+ * is not a hole, so neither a truncation nor a sparse file that claims terabytes does harm.
+ */
+struct copy {
+	const struct seep_ledger *ledger;
+	char *at;	     /* as long as the file */
+	uint64_t left_bytes; /* of the memory that it may take */
+};
+
+/* Copy [from, to) to the same place in memory. A file that ends earlier leaves zeros. */
+static int copy_range(struct copy *copy, uint64_t from, uint64_t to, struct seep_error *err)
+{
+	while (from < to) {
+		ssize_t got = pread(copy->ledger->fd, copy->at + from, to - from, (off_t)from);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return seep_fail_errno(err, errno, "cannot read");
+		if (got == 0)
+			return 0;
+		from += (uint64_t)got;
+		if ((uint64_t)got > copy->left_bytes)
+			return seep_fail(
+				err, SEEP_ELIMIT,
+				"it holds more than a third of the %s of memory that are free",
+				seep_bytes_text(seep_memory_room()).text);
+		copy->left_bytes -= (uint64_t)got;
+	}
+	return 0;
+}
+
+static int copy_data(struct copy *copy, uint64_t from, uint64_t end, struct seep_error *err)
+{
+	uint64_t to;
+	int r = 0;
+
+	for (; r == 0 && from < end && seep_file_next_data(copy->ledger->fd, &from, &to); from = to)
+		r = copy_range(copy, from, to < end ? to : end, err);
+	return r;
+}
+
+static int copy_tables(struct copy *copy, struct seep_error *err)
+{
+	const struct ledger_view *view = &copy->ledger->view;
+	const size_t sums = LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
+	int r = copy_range(copy, 0, sums, err);
+
+	memcpy(copy->at + sums, (const char *)copy->ledger->map.at + sums, LEDGER_PAGE_BYTES);
+	for (int t = 0; t < LEDGER_TABLE_COUNT && r == 0; t++) {
+		const struct ledger_table *table = &view->header.table[t];
+
+		r = copy_data(copy, table->offset,
+			      table->offset + view->count[t] * table->item_bytes, err);
+	}
+	return r;
+}
+
+/* What was cut while it was copied is known by the file's size afterwards. */
+static int load_dead(struct seep_ledger *ledger, struct seep_profile **ret_profile,
+		     struct seep_error *err)
+{
+	uint64_t bytes = ledger->bytes;
+	struct copy copy = { .ledger = ledger, .left_bytes = UINT64_MAX };
+	struct stat st;
+	int r;
+
+	ledger_view_refresh(&ledger->view);
+	if (held_bytes(&ledger->view) > USUAL_MAX_BYTES)
+		copy.left_bytes = seep_memory_room() / 3;
+	copy.at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (copy.at == MAP_FAILED)
+		return seep_fail_errno(err, errno, "cannot reserve %llu bytes",
+				       (unsigned long long)bytes);
+	r = copy_tables(&copy, err);
+	if (r == 0 && fstat(ledger->fd, &st) == 0 && (uint64_t)st.st_size < bytes)
+		bytes = (uint64_t)st.st_size;
+	if (r == 0)
+		r = seep_profile_load_ledger_memory(copy.at, bytes, false, ret_profile, err);
+	(void)munmap(copy.at, ledger->bytes);
+	return r;
+}
+
+static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret_profile,
+		     struct seep_error *err)
 {
 	struct seep_shared_map map;
 	int r = seep_ledger_map(ledger, &map, err);
 
 	if (r < 0)
 		return r;
-	r = load_from(map.at, ledger->bytes, live, ledger, ret_profile, err);
+	r = load_from(map.at, ledger->bytes, true, ledger, ret_profile, err);
 	if (seep_shared_map_is_cut(&map)) {
 		if (r == 0)
 			seep_profile_free(*ret_profile);
-		*ret_profile = NULL;
 		r = seep_fail(err, SEEP_ETRUNC,
 			      "truncated while it was read; read it again to see what is left");
 	}
@@ -200,10 +273,10 @@ int seep_profile_load_ledger(const char *path, bool dead, struct seep_profile **
 	if (r < 0)
 		return r;
 	if (!dead && is_live(&ledger))
-		r = load_mapped(&ledger, true, &profile, err);
+		r = load_live(&ledger, &profile, err);
 	if (r == 0 && !(profile && is_live(&ledger))) {
 		seep_profile_free(profile);
-		r = load_mapped(&ledger, false, &profile, err);
+		r = load_dead(&ledger, &profile, err);
 	}
 	if (r < 0)
 		seep_error_prefix(err, "%s", path);

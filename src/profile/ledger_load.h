@@ -23,11 +23,11 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  * @ret_profile: set on success only; release with seep_profile_free()
  * @err:         filled on failure only; may be NULL
  *
- * The ledger of a running process is read while it changes: figures are one reading per row, rows
- * that never held still are marked in_doubt. Of any other ledger unfinished flushes are read as if
- * they were finished; the file is never written. If it is cut meanwhile, that is an error. Of a
- * file that was cut before, what is there is read, and profile->unseen says "ledger-cut" if
- * something is missing.
+ * The ledger of a running process is mapped and read while it changes: figures are one
+ * reading per row, rows that never held still are marked in_doubt; if it is cut meanwhile, that is
+ * an error. Of any other ledger the real parts are copied first, and unfinished flushes are
+ * finished on the copy; the file is never written. Of a file that was cut, what is there is read,
+ * and profile->unseen says "ledger-cut" if something is missing.
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND  there is no such file
@@ -35,7 +35,7 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  *   -SEEP_ETRUNC     it is too short to hold anything, or was cut while it was mapped
  *   -SEEP_ECORRUPT   it is not a ledger, or its header makes no sense
  *   -SEEP_EVERSION   another version of seep wrote it
- *   -SEEP_ELIMIT     it holds more than a third of the memory that is free
+ *   -SEEP_ELIMIT     it is larger than 64 GB, holes not counted
  */
 SEEP_NODISCARD int seep_profile_load_ledger(const char *path, bool dead,
 					    struct seep_profile **ret_profile,

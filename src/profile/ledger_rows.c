@@ -148,7 +148,7 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 	uint64_t count = find_slots(r, cache, &first);
 
 	redo = unfinished_flush(r, cache, cache_index, &row);
-	if (redo) { /* As if its stores had been made. */
+	if (redo) { /* Its stores, on the private copy. */
 		add(r, row, &redo->values);
 		r->rows->in_doubt[row] = REDONE;
 		emptied = LEDGER_GET(redo->slot);

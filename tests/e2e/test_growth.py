@@ -104,12 +104,12 @@ def test_who_comes_late_says_what_the_recorder_says(seep):
     with recorded(seep, "growth_queue") as pid:
         def look():
             said = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms").stdout)
-            return said["totals"]["growing"]["contexts"] and said
+            (entry,) = watched(seep)
+            return said["totals"]["growing"]["contexts"] and entry.get("growing_contexts") and (said, entry)
 
-        document = wait_until(look, "growth")
+        document, entry = wait_until(look, "growth")
         other = json.loads(seep.command("top", pid, "--once", "--json", "-i", "20ms", "--growth-after",
                                         "1h").stdout)
-        (entry,) = watched(seep)
     (said,) = [context for context in document["contexts"] if "growth" in context]
     assert document["frames"][said["blamed"]]["function"] == "enqueue_message"
     assert said["growth"]["verdict"] == "GROWING"
