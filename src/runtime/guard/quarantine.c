@@ -5,7 +5,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/track/usable.h"
 
-enum { BLOCKS = 16384, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 16 };
+enum { BLOCKS = 4096, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 16 };
 
 static void *_Atomic *waiting;
 static _Atomic uint32_t next;
