@@ -2,8 +2,8 @@
 /*
  * The command of --on-growth: run by /bin/sh -c, once for each context that grows. What it is told
  * stands in its environment (SEEP_PID, SEEP_EXE, SEEP_FUNCTION, SEEP_FILE, SEEP_LINE,
- * SEEP_CALLERS, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE, SEEP_HASH), as names come from the program
- * under study; at most 4 KB of each. One runs at a time; the next ones wait for it.
+ * SEEP_CALLERS, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE, SEEP_HASH), as names come from
+ * the program under study; at most 4 KB of each. One runs at a time; the next ones wait for it.
  *
  *	struct seep_on_growth on = { .command = "logger \"$SEEP_EVIDENCE\"" };
  *

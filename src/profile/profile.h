@@ -164,7 +164,10 @@ struct seep_profile_leak {
 	uint64_t hash;	 /* its context's; 0 none */
 	/* index + 1; beyond context_count: of one that was left out; 0: its stack is not here */
 	uint32_t context;
-	/* of LOST-WITH, MAYBE-LOST: index + 1 of the leak that they go with, which goes with no other itself */
+	/*
+	 * of LOST-WITH, MAYBE-LOST: index + 1 of the leak that they go with, which goes with no
+	 * other itself
+	 */
 	uint32_t root;
 	uint64_t blocks;
 	uint64_t bytes;

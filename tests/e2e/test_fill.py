@@ -65,8 +65,9 @@ def test_what_cannot_grow_stays_as_it_was(seep):
     assert reuse(seep, "--refused", "malloc", options=["--fill"])[0] == ""
 
 
-def test_what_is_freed_twice_is_found_as_without(seep):
-    words = [program("new_memory"), "--twice", "malloc"]
+@pytest.mark.parametrize("how", ["--twice", "--wrong"])
+def test_what_is_freed_wrongly_is_found_as_without(seep, how):
+    words = [program("new_memory"), how, "malloc"]
     plain, (done, _) = run_plain(words), seep.run(words, ["--fill"])
     assert plain.status and (done.status, done.stderr) == (plain.status, plain.stderr)
 

@@ -9,6 +9,7 @@
  * `PROGRAM --dangling malloc`: the program keeps pointers to what it has freed, and loses 64 such blocks.
  * `PROGRAM --twice malloc`: frees a block twice.
  * `PROGRAM --refused WAY`: a block that is to become larger than memory is as it was.
+ * `PROGRAM --wrong malloc`: frees what is no block: it is not aligned.
  * `PROGRAM --tight WAY`: how many of 5,000 blocks it gets that it has freed, without a byte more for the process.
  * `PROGRAM --untouched WAY`: by how many KB a block of 1 GB makes the process larger.
  */
@@ -222,6 +223,11 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--tight") == 0) {
 		take_back(way);
 		return 0;
+	}
+	if (strcmp(argv[1], "--wrong") == 0) {
+		keep[0] = calloc(1, size);
+		set_word(keep[0], 0, reinterpret_cast<void *>(uintptr_t(0x40)));
+		free(static_cast<char *>(keep[0]) + 8);
 	}
 	if (strcmp(argv[1], "--twice") == 0)
 		free_twice();

@@ -96,11 +96,8 @@ static void *zeroed_calloc(size_t count, size_t size)
 
 static void *tried_realloc(void *block, size_t size)
 {
-	void *after = rt_found.realloc(block, size);
-
-	return RT_UNLIKELY(!after && size) && rt_quarantine_give_back()
-		       ? rt_found.realloc(block, size)
-		       : after;
+	/* Of no bytes it frees, and gives nothing. */
+	return size ? TRY(realloc, block, size) : rt_found.realloc(block, size);
 }
 
 #define FILLED(symbol, parameters, ...)                 \

@@ -5,7 +5,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/track/usable.h"
 
-enum { BLOCKS = 4096, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 16 };
+enum { BLOCKS = 4096, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 24, ALIGNMENT = 16 };
 
 static void *_Atomic *waiting;
 static _Atomic uint32_t next;
@@ -31,7 +31,9 @@ static void quarantine(void *block)
 	const uint64_t bytes = block ? rt_usable_of_glibc((uintptr_t)block) : 0;
 	void *oldest;
 
-	if (bytes < BLOCK_BYTES_MIN || bytes > BLOCK_BYTES_MAX) {
+	/* What glibc takes for no block of its own, it is to refuse now. */
+	if (bytes < BLOCK_BYTES_MIN || bytes > BLOCK_BYTES_MAX || bytes % ALIGNMENT != 8 ||
+	    (uintptr_t)block % ALIGNMENT) {
 		rt_found.free(block);
 		return;
 	}
