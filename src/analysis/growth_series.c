@@ -26,7 +26,7 @@ enum {
 	EVEN_RISES = 5,
 	EVEN_PERCENT = 125,
 	EVEN_PERCENT_STILL = 250,
-	FEW_STEPS_TIMES = 2, /* where few steps are seen: for so many times as long */
+	FEW_STEPS_HALVES = 3, /* where few steps are seen: for so many halves of after_ns */
 	/* So many have to become more: by 1/4 of what their bytes do, at least. */
 	MANY_BLOCKS = 256,
 	GAIN_SHARE = 4,
@@ -148,7 +148,8 @@ static bool is_even(const struct seep_growth_run *run, uint32_t start, uint32_t 
 	const uint64_t length_ns = (run->current - start) * run->segment_ns;
 	uint64_t rose_ns;
 
-	return rises >= EVEN_RISES && length_ns / (strict ? FEW_STEPS_TIMES : 1) >= after_ns &&
+	return rises >= EVEN_RISES &&
+	       length_ns >= after_ns / 2 * (strict ? FEW_STEPS_HALVES : 2) &&
 	       longest_pause(run, start, &rose_ns) * rises * 100 <=
 		       length_ns * (strict ? EVEN_PERCENT : EVEN_PERCENT_STILL);
 }
@@ -229,7 +230,7 @@ static uint32_t growth_start(const struct seep_growth_series *series,
 
 	if (!series->growing)
 		least_ns = core_larger(least_ns, series->misled_ns * MISLED_TIMES);
-	if (run->current > SEEP_GROWTH_NEEDED && longest_ns / FEW_STEPS_TIMES >= least_ns &&
+	if (run->current > SEEP_GROWTH_NEEDED && longest_ns >= least_ns / 2 * FEW_STEPS_HALVES &&
 	    is_enlarged(run, blocks))
 		return 1;
 	for (uint32_t start = 1; start + needed <= run->current; start++) {

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
+#include "view/alike.h"
 #include "view/frame_text.h"
 
 enum {
@@ -223,6 +224,46 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 		add_line(&item->stack, NULL, threads_note(view, group, threads));
 }
 
+static char *read_as(const struct seep_view *view, const struct seep_stack_lines *lines)
+{
+	SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
+
+	for (uint32_t i = 0; i < lines->count; i++) {
+		const struct seep_stack_line *line = &lines->items[i];
+		SEEP_FREED char *name = NULL;
+
+		if (line->entry)
+			name = seep_frame_name(view->profile,
+					       &view->profile->frames[line->entry->frame],
+					       SEEP_NAME_BRIEF);
+		seep_strbuf_addf(&text, "%s\n", line->entry ? name : line->note);
+	}
+	return seep_strbuf_take(&text);
+}
+
+/* Where those that are shown differ in frames that are not, the figures name one of these. */
+static void tell_apart(struct seep_stacks_view *stacks, const struct seep_view *view)
+{
+	struct seep_row *rows = seep_xcalloc(stacks->count, sizeof(*rows));
+
+	for (uint32_t i = 0; i < stacks->count; i++)
+		rows[i] = (struct seep_row){
+			.sites = view->sites,
+			.context = &view->profile->contexts[stacks->items[i].group->context],
+			.name = seep_xstrdup(""),
+			.callers = read_as(view, &stacks->items[i].stack),
+			.place = seep_xstrdup(""),
+		};
+	seep_rows_tell_apart(rows, stacks->count, view->options->by_thread);
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		SEEP_FREED char *figures = stacks->items[i].stack.figures;
+		SEEP_FREED char *told = seep_escape_dup(rows[i].name);
+
+		stacks->items[i].stack.figures = seep_xasprintf("%s%s", figures, told);
+	}
+	seep_rows_free(rows, stacks->count);
+}
+
 void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_view *view,
 			   uint32_t top)
 {
@@ -242,6 +283,8 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 		stacks->value += seep_counts_value(&groups->items[order[i]].counts, view->measure);
 		build_stack(view, groups, &stacks->items[i]);
 	}
+	if (!view->options->full)
+		tell_apart(stacks, view);
 }
 
 void seep_stacks_view_done(struct seep_stacks_view *stacks)

@@ -406,6 +406,25 @@ VIEW_TEST(library_code_between_two_callers_is_one_line)
 	seep_stacks_view_done(&stacks);
 }
 
+VIEW_TEST(stacks_that_differ_where_they_are_not_shown_say_it)
+{
+	const int main = frame(APP, "main"), sort = frame(LIBC, "qsort");
+	struct seep_stacks_view stacks;
+
+	stack(1, 10, frame(LIBC, "inner"), sort, frame(APP, "job"), main, END);
+	stack(1, 10, frame(LIBC, "other"), sort, frame(APP, "job"), main, END);
+	stack(1, 10, frame(APP, "alone"), main, END);
+	look();
+	seep_stacks_view_init(&stacks, &view, 3);
+	for (int i = 0; i < 3; i++) {
+		const struct seep_stack_view *item = &stacks.items[i];
+		static const char *const told[] = { ", via inner", ", via other", "malloc" };
+
+		assert_non_null(strstr(item->stack.figures, told[item->group->context]));
+	}
+	seep_stacks_view_done(&stacks);
+}
+
 VIEW_TEST(library_code_alone_stays_whole)
 {
 	struct seep_stacks_view stacks;
