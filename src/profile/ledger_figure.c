@@ -10,6 +10,7 @@ void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_f
 	to->processes += from->processes;
 	to->inherited_frees += from->inherited_frees;
 	to->inherited_freed_bytes += from->inherited_freed_bytes;
+	(void)seep_ledger_add(&to->unrecorded, from->unrecorded);
 	/* What went is part of what came. */
 	if (!seep_ledger_add(&allocs, from->allocs) ||
 	    !seep_ledger_add(&alloc_bytes, from->alloc_bytes))
@@ -38,6 +39,7 @@ struct seep_profile_forked seep_forked_load(const struct ledger_sums *from)
 		.freed_bytes = figure(&from->freed_bytes),
 		.inherited_frees = figure(&from->inherited_frees),
 		.inherited_freed_bytes = figure(&from->inherited_freed_bytes),
+		.unrecorded = figure(&from->unrecorded),
 	};
 
 	sums.frees = core_smaller(sums.frees, sums.allocs);

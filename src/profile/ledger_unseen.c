@@ -186,11 +186,7 @@ static void load_counts(struct seep_ledger_load *load)
 					"under their stack",
 					totals->dropped);
 	load_stackless(load);
-	if (totals->unrecorded_children)
-		seep_profile_add_unseen(
-			load->profile, "unrecorded-child", "%" PRIu64 " child %s not recorded",
-			totals->unrecorded_children,
-			totals->unrecorded_children == 1 ? "process was" : "processes were");
+	seep_profile_say_unrecorded(load->profile);
 	if (totals->in_doubt && load->live)
 		seep_profile_add_unseen(load->profile, "in-doubt",
 					"the figures of %" PRIu64

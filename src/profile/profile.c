@@ -5,6 +5,7 @@
 #include "base/xalloc.h"
 #include "ledger/ledger.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,12 +121,17 @@ bool seep_profile_is_filled(const struct seep_profile *profile)
 	return seep_profile_option(profile, "fill", LEDGER_FILL_NONE) < LEDGER_FILL_NONE;
 }
 
-bool seep_profile_says(const struct seep_profile *profile, const char *code)
+static struct seep_profile_unseen *find_unseen(const struct seep_profile *profile, const char *code)
 {
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		if (strcmp(profile->unseen[i].code, code) == 0)
-			return true;
-	return false;
+			return &profile->unseen[i];
+	return NULL;
+}
+
+bool seep_profile_says(const struct seep_profile *profile, const char *code)
+{
+	return find_unseen(profile, code) != NULL;
 }
 
 const char *seep_profile_not_scanned(const struct seep_profile *profile)
@@ -190,4 +196,17 @@ void seep_profile_add_unseen(struct seep_profile *profile, const char *code, con
 	line = seep_profile_add(profile, SEEP_ARRAY_UNSEEN);
 	line->code = seep_profile_strdup(profile, code);
 	line->detail = seep_profile_strdup(profile, detail);
+}
+
+void seep_profile_say_unrecorded(struct seep_profile *profile)
+{
+	const uint64_t count = profile->totals.unrecorded_children;
+	SEEP_FREED char *text = seep_xasprintf("%" PRIu64 " child %s not recorded", count,
+					       count == 1 ? "process was" : "processes were");
+	struct seep_profile_unseen *line = find_unseen(profile, "unrecorded-child");
+
+	if (line)
+		line->detail = seep_profile_strdup(profile, text);
+	else if (count > 0)
+		seep_profile_add_unseen(profile, "unrecorded-child", "%s", text);
 }

@@ -284,6 +284,7 @@ struct seep_profile_totals {
 struct seep_profile_forked {
 	uint64_t processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes;
 	uint64_t inherited_frees, inherited_freed_bytes; /* of what ancestors had allocated */
+	uint64_t unrecorded; /* their own children that have no ledger; not in recordings */
 };
 
 /* Another process of the same run, or an earlier program of this one, with its own recording. */
@@ -494,6 +495,9 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total);
 
 /* Are its zeros no figures, since the ledger never had room to begin? profile->unseen says why. */
 bool seep_profile_is_void(const struct seep_profile *profile);
+
+/* Put how many children have no ledger, of totals, into profile->unseen. */
+void seep_profile_say_unrecorded(struct seep_profile *profile);
 
 /* Append one line to profile->unseen; a code that is there already is not added again. */
 void seep_profile_add_unseen(struct seep_profile *profile, const char *code, const char *fmt, ...)

@@ -86,6 +86,8 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_ima
 	for (uint32_t i = 0; i < timeline->count; i++)
 		add_sample(profile, &timeline->samples[i]);
 	seep_forked_add(&profile->forked, &image->forked);
+	(void)seep_ledger_add(&totals->unrecorded_children, image->forked.unrecorded);
+	seep_profile_say_unrecorded(profile);
 	process->peak_rss_bytes = image->gathered.peak_rss_bytes;
 	if (process->end_ns == 0 && timeline->count && process->ended != SEEP_ENDED_RUNNING)
 		process->end_ns = timeline->samples[timeline->count - 1].at_ns;

@@ -59,6 +59,9 @@ static void act(void)
 		take();
 		return;
 	}
+	/* A few live for so long that their ledgers get names. */
+	if (action == 'e' && all->children % 16 == 1)
+		usleep(550000);
 	pid = fork();
 	if (pid != 0) {
 		EXPECT(waitpid(pid, &status, 0) == pid && (action == 'f' || status == 0));

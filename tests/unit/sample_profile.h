@@ -236,7 +236,7 @@ static struct seep_profile *sample_profile(void)
 	p->marks = sample_array(p, marks, 2, sizeof(marks[0]));
 	p->sample_count = 2;
 	p->timeline = sample_array(p, timeline, 2, sizeof(timeline[0]));
-	p->forked = (struct seep_profile_forked){ 2, 310, 40000, 300, 39000, 1000, 7, 70 };
+	p->forked = (struct seep_profile_forked){ 2, 310, 40000, 300, 39000, 1000, 7, 70, 0 };
 	p->symbolised = true;
 	seep_profile_add_unseen(p, "filtered",
 				"only some allocations were recorded, by size: size_min=64");
