@@ -148,8 +148,7 @@ static bool is_even(const struct seep_growth_run *run, uint32_t start, uint32_t 
 	const uint64_t length_ns = (run->current - start) * run->segment_ns;
 	uint64_t rose_ns;
 
-	return rises >= EVEN_RISES &&
-	       length_ns >= after_ns / 2 * (strict ? FEW_STEPS_HALVES : 2) &&
+	return rises >= EVEN_RISES && length_ns >= after_ns / 2 * (strict ? FEW_STEPS_HALVES : 2) &&
 	       longest_pause(run, start, &rose_ns) * rises * 100 <=
 		       length_ns * (strict ? EVEN_PERCENT : EVEN_PERCENT_STILL);
 }

@@ -230,13 +230,17 @@ static char *read_as(const struct seep_view *view, const struct seep_stack_lines
 
 	for (uint32_t i = 0; i < lines->count; i++) {
 		const struct seep_stack_line *line = &lines->items[i];
-		SEEP_FREED char *name = NULL;
+		const struct seep_profile_frame *frame;
+		SEEP_FREED char *name = NULL, *place = NULL;
 
-		if (line->entry)
-			name = seep_frame_name(view->profile,
-					       &view->profile->frames[line->entry->frame],
-					       SEEP_NAME_BRIEF);
-		seep_strbuf_addf(&text, "%s\n", line->entry ? name : line->note);
+		if (!line->entry) {
+			seep_strbuf_addf(&text, "%s\n", line->note);
+			continue;
+		}
+		frame = &view->profile->frames[line->entry->frame];
+		name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
+		place = seep_frame_place(view->profile, frame, true);
+		seep_strbuf_addf(&text, "%s %s\n", name, place);
 	}
 	return seep_strbuf_take(&text);
 }
