@@ -107,7 +107,16 @@ static char origin_of(const struct seep_site *site)
 				 : 'i';
 }
 
-static void write_origins(struct seep_json *json, const struct side *sides, size_t count)
+/* When seep_sites_passes() is true of it; 3 more where nothing passes that it has the blame for. */
+static char passes_of(const struct seep_site *site)
+{
+	const int when = site->library ? 2 : site->installed;
+
+	return (char)('0' + when + (site->plumbing && !site->shim ? 3 : 0));
+}
+
+static void write_sites(struct seep_json *json, const struct side *sides, size_t count,
+			const char *key, char (*letter_of)(const struct seep_site *))
 {
 	SEEP_STRBUF(letters, SIZE_MAX / 2);
 
@@ -115,8 +124,14 @@ static void write_origins(struct seep_json *json, const struct side *sides, size
 		for (uint32_t j = 0; j < sides[i].shown->frame_count; j++)
 			seep_strbuf_addc(
 				&letters,
-				origin_of(&sides[i].sites->of_frame[sides[i].shown->frames[j]]));
-	seep_json_text(json, "origin", letters.text);
+				letter_of(&sides[i].sites->of_frame[sides[i].shown->frames[j]]));
+	seep_json_text(json, key, letters.text);
+}
+
+static void write_origins(struct seep_json *json, const struct side *sides, size_t count)
+{
+	write_sites(json, sides, count, "origin", origin_of);
+	write_sites(json, sides, count, "passes", passes_of);
 }
 
 /* By context, of the largest that would read alike: the function, and what tells it apart. */

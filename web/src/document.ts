@@ -27,6 +27,8 @@ export interface View {
 	functions: string[];
 	/** By frame a letter of `Origin`. */
 	origin: string;
+	/** By frame a digit: whether it is folded in the middle of a stack. */
+	passes: string;
 }
 
 /**

@@ -111,6 +111,7 @@ export function bigDocument(nodes) {
 		trim: stacks.flatMap(() => [0, 0]),
 		function: frames.map((_, at) => at % functions), functions: names.map(({ brief }) => brief),
 		origin: frames.map((_, at) => "oilso"[at % functions % 5]).join(""),
+		passes: frames.map((_, at) => "01220"[at % functions % 5]).join(""),
 	};
 	return { view, document };
 }

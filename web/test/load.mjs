@@ -65,7 +65,7 @@ export function pageOf(rows, frames, { leaks = [], functions, ...more } = {}) {
 			kind: "report", file: "app.seep", apart: {}, head: [], foot: [],
 			trim: rows.flatMap((row) => row.trim ?? [0, 0]),
 			function: functions ?? frames.map((_, i) => i), functions: frames.map((frame) => frame.function),
-			origin: "o".repeat(frames.length),
+			origin: "o".repeat(frames.length), passes: "0".repeat(frames.length),
 		},
 	};
 }

@@ -285,3 +285,17 @@ test("measures whose total is not known are not offered, whatever their columns 
 	for (const [lead, measure] of [["peak", "peak"], ["allocs", "allocated"], ["temporary", "temporary"], ["none", "live"], [7, "live"]])
 		assert.equal(modelOf({}, { measure: lead }).mainMeasure, measure);
 });
+
+test("library code between two callers is one part", () => {
+	const frames = Array.from({ length: 6 }, (_, i) => ({ function: `f${i}` }));
+	const page = pageOf([{ stack: [0] }], frames);
+	const parts = (passes, origin) => {
+		Object.assign(page.view, { passes, origin });
+		return loadModel(page).frames.parts([0, 1, 2, 3, 4, 5]).map(({ at, count, via }) => (via ? `via ${at}+${count}` : String(at)));
+	};
+	assert.deepEqual(parts("022010", "ollooi"), ["0", "via 1+2", "3", "via 4+1", "5"]);
+	// Of a library that is installed the program's calls of it are no plumbing.
+	assert.deepEqual(parts("122012", "illoil"), ["0", "via 1+2", "3", "4", "via 5+1"]);
+	assert.deepEqual(parts("522012", "lllool"), ["0", "1", "2", "3", "4", "5"]);
+	assert.deepEqual(parts("0x", "o"), ["0", "1", "2", "3", "4", "5"]);
+});

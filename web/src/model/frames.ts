@@ -18,6 +18,13 @@ export interface FrameText {
 	module: string;
 }
 
+export interface StackPart {
+	/** Place of the innermost of its frames. */
+	at: number;
+	count: number;
+	via: boolean;
+}
+
 /** Text from the document: bounded, with nothing in it that has no shape. */
 export function shown(raw: string): string {
 	return visible(raw.length > NAME_CHARACTERS_MAX ? `${raw.slice(0, NAME_CHARACTERS_MAX)}…` : raw);
@@ -45,6 +52,8 @@ export class Frames {
 	/** By module its path, "" where that is not known. */
 	readonly modules: string[];
 
+	/** By frame, as in the document. */
+	readonly #passes: string;
 	#raw: unknown[];
 	#cwd: string;
 	#briefs: unknown[];
@@ -66,6 +75,7 @@ export class Frames {
 		this.frameOf = new Int32Array(this.functionCount).fill(-1);
 		this.originOf = new Uint8Array(this.functionCount).fill("o".charCodeAt(0));
 		this.#readOrigins(text(view.origin) ?? "", damage);
+		this.#passes = text(view.passes) ?? "";
 	}
 
 	#readFrames(damage: Damage): void {
@@ -150,6 +160,25 @@ export class Frames {
 
 	origin(fn: number): Origin {
 		return String.fromCharCode(this.originOf[fn] ?? 0x6f) as Origin;
+	}
+
+	/**
+	 * The parts of a stack that read as one line: a frame, or with `via` the library code between two
+	 * of its callers. `frames` is the part worth reading, innermost first.
+	 */
+	parts(frames: ArrayLike<number>): StackPart[] {
+		const parts: StackPart[] = [];
+		const digit = (at: number) => Number(this.#passes[frames[at]] ?? 0);
+		const own = frames.length > 0 && this.origin(this.functionOf[frames[0]]) === "o";
+		const least = digit(0) >= 3 ? 3 : own ? 1 : 2;
+
+		for (let at = 0; at < frames.length; at++) {
+			const via = at > 0 && digit(at) % 3 >= least;
+			const last = parts[parts.length - 1];
+			if (via && last.via) last.count++;
+			else parts.push({ at, count: 1, via });
+		}
+		return parts;
 	}
 
 	text(frame: number): FrameText {

@@ -6,7 +6,7 @@ import { useSeep } from "../state";
 import { measureName } from "./filters";
 import { MEANING, withAll } from "./leaks";
 import { largest } from "./overview";
-import { Verdict } from "./parts";
+import { Verdict, viaText } from "./parts";
 
 const LEAKS_MAX = 30;
 const STACKS_MAX = 20;
@@ -14,13 +14,15 @@ const FRAMES_MAX = 24;
 
 function Lines({ frames }: { frames: ArrayLike<number> }) {
 	const { model } = useSeep();
-	const list = Array.from(frames);
+	const list = model.frames.parts(frames);
 
 	return (
 		<ol>
-			{list.slice(0, FRAMES_MAX).map((frame, i) => {
+			{list.slice(0, FRAMES_MAX).map((part) => {
+				const frame = frames[part.at];
 				const { place } = model.frameText(frame);
-				return <li key={i}><code>{model.functionName(model.frames.functionOf[frame])}</code> <span class="place">{place}</span></li>;
+				if (part.via) return <li key={part.at}><code>{viaText(model, frames, part)}</code></li>;
+				return <li key={part.at}><code>{model.functionName(model.frames.functionOf[frame])}</code> <span class="place">{place}</span></li>;
 			})}
 			{list.length > FRAMES_MAX && <li>and {things(list.length - FRAMES_MAX, "more frame")}</li>}
 		</ol>

@@ -2,8 +2,9 @@
 // Small pieces that several views show: figures, verdicts, call stacks.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, change, count, digits, exactBytes, percent, visible } from "../format";
+import { bytes, change, count, digits, exactBytes, percent, things, visible } from "../format";
 import type { Model } from "../model";
+import type { StackPart } from "../model/frames";
 import { array, figure, isIndex, object } from "../model/read";
 import { useSeep } from "../state";
 import { copyText } from "./hooks";
@@ -59,11 +60,15 @@ export function Verdict({ word }: { word: string }) {
 
 /** "←" with the functions that called it, but for library code that only passes a call on. */
 export function callers(model: Model, frames: ArrayLike<number>, most = 2): string {
-	const isLibrary = (frame: number) => "ls".includes(model.frames.origin(model.frames.functionOf[frame]));
-	const [blamed, ...outer] = Array.from(frames);
-	const shown = outer.filter((frame) => isLibrary(blamed) || !isLibrary(frame)).slice(0, most);
-	const names = shown.map((frame) => nameOf(model, frame));
+	const shown = model.frames.parts(frames).filter((part) => !part.via).slice(1, 1 + most);
+	const names = shown.map(({ at }) => nameOf(model, frames[at]));
 	return names.length ? `← ${names.join(" ← ")}` : "";
+}
+
+/** "via std::function<void ()>::operator() + 2 more frames". */
+export function viaText(model: Model, frames: ArrayLike<number>, { at, count }: StackPart): string {
+	const more = count > 1 ? ` + ${things(count - 1, "more frame")}` : "";
+	return `via ${nameOf(model, frames[at + count - 1])}${more}`;
 }
 
 export const nameOf = (model: Model, frame: number) => model.functionName(model.frames.functionOf[frame]);
@@ -143,7 +148,9 @@ export function Stack(props: StackProps & { children?: ComponentChildren }) {
 	const [copied, setCopied] = useState(false);
 	const frames = stackFrames(model, props, whole);
 	const { context } = props;
-	const hidden = context < 0 ? 0 : model.contexts.frames(context, true).length - frames.length;
+	const parts = whole ? frames.map((_, at) => ({ at, count: 1, via: false })) : model.frames.parts(frames);
+	const shown = parts.filter((part) => !part.via).length;
+	const hidden = (context < 0 ? frames.length : model.contexts.frames(context, true).length) - shown;
 	const skipped = context < 0 || whole ? 0 : model.contexts.inner[context];
 	const folds = repeats(model, context);
 	const zoom = frames.map((frame) => model.frames.functionOf[frame]).reverse();
@@ -151,7 +158,10 @@ export function Stack(props: StackProps & { children?: ComponentChildren }) {
 	return (
 		<div class="stack">
 			<ol>
-				{frames.slice(0, 400).map((frame, at) => {
+				{parts.slice(0, 400).map((part) => {
+					const { at } = part;
+					const frame = frames[at];
+					if (part.via) return <li class="muted code" key={at}>{viaText(model, frames, part)}</li>;
 					const { name, place, origin, module } = model.frameText(frame);
 					const fn = model.frames.functionOf[frame];
 					return (
@@ -168,7 +178,7 @@ export function Stack(props: StackProps & { children?: ComponentChildren }) {
 						</li>
 					);
 				})}
-				{frames.length > 400 && <li class="muted">and {digits(frames.length - 400)} more frames</li>}
+				{parts.length > 400 && <li class="muted">and {digits(parts.length - 400)} more frames</li>}
 				{frames.length === 0 && <li class="muted">No call stack is known.</li>}
 			</ol>
 			{props.children}
@@ -186,7 +196,7 @@ export function Stack(props: StackProps & { children?: ComponentChildren }) {
 						In the flame graph
 					</button>
 				)}
-				{(hidden > 0 || whole) && context >= 0 && (
+				{(hidden > 0 || whole) && (
 					<button aria-pressed={whole} onClick={() => setWhole(!whole)}>
 						{whole ? "Without plumbing" : `Whole stack (${digits(hidden)} more)`}
 					</button>
