@@ -134,7 +134,7 @@ static void print_all(struct seep_profile *profile)
 	char **names = seep_xcalloc(profile->context_count + 1u, sizeof(*names));
 
 	if (seep_symbols_new(&options, &symbols, NULL) == 0)
-		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL);
+		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL);
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		names[i] = name_of(profile, i);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
