@@ -5,10 +5,21 @@
 #include "runtime/sys/sys.h"
 #include "runtime/track/usable.h"
 
-enum { BLOCKS = 4096, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 24, ALIGNMENT = 16 };
+enum { BLOCKS = 1024, PLACES = 16, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 24, ALIGNMENT = 16 };
 
 static void *_Atomic *waiting;
 static _Atomic uint32_t next;
+
+/* A thread takes several at once. A handler that interrupts this may take the same one. */
+static void *_Atomic *place(void)
+{
+	uint32_t at = rt_tls.waits;
+
+	if (at % PLACES == 0)
+		at = atomic_fetch_add_explicit(&next, PLACES, memory_order_relaxed);
+	rt_tls.waits = at + 1;
+	return &waiting[at % BLOCKS];
+}
 
 /* In the second word of each block that waits, as in glibc's thread caches. */
 static uintptr_t mark_of(const void *block)
@@ -44,9 +55,7 @@ static void quarantine(void *block)
 		return;
 	}
 	words[1] = mark_of(block);
-	oldest = atomic_exchange_explicit(
-		&waiting[atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % BLOCKS], block,
-		memory_order_acq_rel);
+	oldest = atomic_exchange_explicit(place(), block, memory_order_acq_rel);
 	if (oldest)
 		rt_found.free(oldest);
 }
