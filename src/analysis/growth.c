@@ -25,10 +25,10 @@ enum {
  */
 struct family {
 	uint32_t contexts;
-	bool in_doubt;		      /* this reading of one of them */
-	uint64_t first_ns;	      /* of its series */
-	uint64_t bytes, before_bytes; /* of the reading before */
-	uint64_t blocks, before_blocks;
+	bool in_doubt;	   /* this reading of one of them */
+	uint64_t first_ns; /* of its series */
+	uint64_t bytes;
+	uint64_t blocks;
 	struct seep_growth_series *series; /* NULL: it has one context, or too many */
 };
 
@@ -171,17 +171,12 @@ static void observe_families(struct seep_growth *growth)
 			if (!family->series) {
 				family->series = seep_xcalloc(1, sizeof(*family->series));
 				family->first_ns = growth->now_ns;
-				seep_growth_series_add(family->series, growth->after_ns,
-						       growth->before_ns, family->before_bytes,
-						       family->before_blocks);
 			}
 			if (!family->in_doubt)
 				seep_growth_series_add(family->series, growth->after_ns,
 						       growth->now_ns, family->bytes,
 						       family->blocks);
 		}
-		family->before_bytes = family->bytes;
-		family->before_blocks = family->blocks;
 		family->bytes = family->blocks = 0;
 		family->in_doubt = false;
 	}
