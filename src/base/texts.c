@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/texts.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,15 @@ enum { JOINED_MAX_BYTES = 4096 };
 void seep_texts_take(struct seep_texts *texts, char *text)
 {
 	*SEEP_APPEND(texts->items, texts->count) = text;
+}
+
+void seep_texts_add(struct seep_texts *texts, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	seep_texts_take(texts, seep_xvasprintf(fmt, args));
+	va_end(args);
 }
 
 void seep_texts_take_first(struct seep_texts *texts, char *text)

@@ -3,6 +3,7 @@
 #ifndef SEEP_BASE_TEXTS_H
 #define SEEP_BASE_TEXTS_H
 
+#include "base/error.h"
 #include "base/idtable.h"
 
 #include <stdbool.h>
@@ -17,6 +18,8 @@ struct seep_texts {
 /* @text becomes the list's, as its last or its first. */
 void seep_texts_take(struct seep_texts *texts, char *text);
 void seep_texts_take_first(struct seep_texts *texts, char *text);
+
+void seep_texts_add(struct seep_texts *texts, const char *fmt, ...) SEEP_PRINTF(2, 3);
 
 bool seep_texts_have(const struct seep_texts *texts, const char *text);
 

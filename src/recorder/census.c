@@ -111,7 +111,7 @@ static void add_problem(struct taking *taking, const struct seep_error *err)
 		return;
 	if (err->code == SEEP_EVERSION)
 		taking->other_version_problem = problems->count;
-	seep_texts_take(problems, seep_xasprintf("in %s, %s", taking->dir, err->text));
+	seep_texts_add(problems, "in %s, %s", taking->dir, err->text);
 }
 
 /* Of one its own sentence says more. */
@@ -196,11 +196,11 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 			return 0;
 	taking->taken_count++;
 	if (ledger_is_crowded(st))
-		seep_texts_take(&taking->census->problems,
-				seep_xasprintf("forked children without a recorder: %s is full of "
-					       "ledgers, so each is counted in its parent's until "
-					       "\"seep ps --reap\" removes old ones",
-					       dir));
+		seep_texts_add(&taking->census->problems,
+			       "forked children without a recorder: %s is full of "
+			       "ledgers, so each is counted in its parent's until "
+			       "\"seep ps --reap\" removes old ones",
+			       dir);
 	taking->dir = dir;
 	taking->other_version_count = 0;
 	rc = seep_folder_each(fd, count_file, taking, err);

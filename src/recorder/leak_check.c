@@ -73,11 +73,12 @@ static void tell_of_scan(struct seep_profile *profile, struct seep_leak_scan *sc
 	struct seep_profile_scan *told = &profile->scan;
 
 	if (problem)
-		seep_texts_take(caveats, seep_xasprintf("nothing was suppressed: %s", problem));
+		seep_texts_add(caveats, "nothing was suppressed: %s", problem);
 	if (marked->skipped_count > SCAN_SKIPPED_MAX)
-		seep_texts_take(caveats, seep_xasprintf("%" PRIu64 " ranges of memory could not be "
-							"read, of which %d are listed",
-							marked->skipped_count, SCAN_SKIPPED_MAX));
+		seep_texts_add(caveats,
+			       "%" PRIu64 " ranges of memory could not be "
+			       "read, of which %d are listed",
+			       marked->skipped_count, SCAN_SKIPPED_MAX);
 	*told = (struct seep_profile_scan){
 		.done = true,
 		.method = seep_profile_strdup(profile, seep_scan_method_name(scan->method)),

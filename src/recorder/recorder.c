@@ -349,8 +349,8 @@ static void leave_the_living(struct seep_recorder *recorder)
 		seep_session_leave(session, image);
 		recorder->result->growing_count += image->gathered.growth.growing_count;
 		if (image->followed)
-			seep_texts_take(&recorder->result->left,
-					seep_xasprintf("%u   # %s", image->pid, image->exe));
+			seep_texts_add(&recorder->result->left, "%u   # %s", image->pid,
+				       image->exe);
 	}
 }
 
@@ -370,17 +370,15 @@ static void meet_the_rest(struct seep_recorder *recorder)
 		leave_the_living(recorder);
 	} while (session->is_behind && session->images != newest);
 	if (fstat(recorder->plan.ledger_dir_fd, &st) == 0 && st.st_nlink == 0)
-		seep_texts_take(
-			&recorder->result->problems,
-			seep_xasprintf("the folder of ledgers, %s, was removed: nothing was "
-				       "recorded for processes that started later",
-				       recorder->plan.ledger_dir));
+		seep_texts_add(&recorder->result->problems,
+			       "the folder of ledgers, %s, was removed: nothing was "
+			       "recorded for processes that started later",
+			       recorder->plan.ledger_dir);
 	if (session->is_behind)
-		seep_texts_take(
-			&recorder->result->problems,
-			seep_xasprintf("some processes may have no recording, only a ledger in %s "
-				       "(%s); \"seep ps\" lists them",
-				       recorder->plan.ledger_dir, session->why.text));
+		seep_texts_add(&recorder->result->problems,
+			       "some processes may have no recording, only a ledger in %s "
+			       "(%s); \"seep ps\" lists them",
+			       recorder->plan.ledger_dir, session->why.text);
 }
 
 /*
@@ -415,11 +413,10 @@ static void say_interrupted(struct seep_recorder *recorder, const struct seep_im
 	if (!image->followed || image->state == SEEP_IMAGE_LIVE ||
 	    faccessat(plan->ledger_dir_fd, image->file_name, F_OK, 0) < 0)
 		return;
-	seep_texts_take(&recorder->result->problems,
-			seep_xasprintf("interrupted before the recording of %s (pid %u) was "
-				       "complete; the ledger is kept: %s/%s",
-				       seep_path_base(image->exe), image->pid, plan->ledger_dir,
-				       image->file_name));
+	seep_texts_add(&recorder->result->problems,
+		       "interrupted before the recording of %s (pid %u) was "
+		       "complete; the ledger is kept: %s/%s",
+		       seep_path_base(image->exe), image->pid, plan->ledger_dir, image->file_name);
 }
 
 static void give_up(struct seep_recorder *recorder)
@@ -470,11 +467,9 @@ static void clear_output(struct seep_recorder *recorder)
 	size_t kept = seep_outname_clear(recorder->plan.output);
 
 	if (kept)
-		seep_texts_take(&recorder->result->notes,
-				seep_xasprintf("%zu file%s in %s %s kept: not recordings of an "
-					       "earlier run",
-					       kept, kept == 1 ? "" : "s", recorder->folder,
-					       kept == 1 ? "was" : "were"));
+		seep_texts_add(&recorder->result->notes,
+			       "%zu file%s in %s %s kept: not recordings of an earlier run", kept,
+			       kept == 1 ? "" : "s", recorder->folder, kept == 1 ? "was" : "were");
 }
 
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result)

@@ -135,9 +135,8 @@ static void follow(struct seep_session *session, struct seep_image *image)
 
 	image->follow_at_ns = 0;
 	if (seep_watch_follow(image->watch, &err) < 0)
-		seep_texts_take(session->problems,
-				seep_xasprintf("%s (pid %u) is recorded without a timeline: %s",
-					       image->exe, image->pid, err.text));
+		seep_texts_add(session->problems, "%s (pid %u) is recorded without a timeline: %s",
+			       image->exe, image->pid, err.text);
 }
 
 /* Shells fork by the thousand: a thread for each would cost more than the child. */

@@ -217,11 +217,10 @@ void seep_snapshots_result(const struct seep_snapshots *snapshots,
 			continue;
 		}
 		newest = seep_outname_snapshot(ring->output, ring->kept[ring->count - 1]);
-		seep_texts_take(&result->notes,
-				seep_xasprintf("%u snapshot%s, the newest is %s", ring->written,
-					       ring->written == 1 ? "" : "s", newest));
+		seep_texts_add(&result->notes, "%u snapshot%s, the newest is %s", ring->written,
+			       ring->written == 1 ? "" : "s", newest);
 	}
 	if (others > 0)
-		seep_texts_take(&result->notes, seep_xasprintf("%u snapshot%s of other processes",
-							       others, others == 1 ? "" : "s"));
+		seep_texts_add(&result->notes, "%u snapshot%s of other processes", others,
+			       others == 1 ? "" : "s");
 }
