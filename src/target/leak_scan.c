@@ -10,19 +10,15 @@
 #include "ledger/ledger_facts.h"
 #include "base/maps.h"
 #include "target/kept_result.h"
-#include "target/lost_note.h"
 #include "target/present_pages.h"
 #include "target/remote_memory.h"
-#include "target/resizes.h"
 #include "target/roots.h"
 #include "target/served_files.h"
 #include "target/stop.h"
-#include "target/unforked.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,17 +55,6 @@ struct job {
 	bool has_asked, in_place; /* it needs no copy */
 };
 
-static void add_caveat(struct job *job, const char *fmt, ...) SEEP_PRINTF(2, 3);
-
-static void add_caveat(struct job *job, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	seep_texts_take(&job->scan->caveats, seep_xvasprintf(fmt, args));
-	va_end(args);
-}
-
 static void keep_threads(struct job *job)
 {
 	struct seep_stopped *stopped = job->stopped;
@@ -80,10 +65,11 @@ static void keep_threads(struct job *job)
 	for (size_t i = 0; i < stopped->thread_count; i++) {
 		stopped->threads[i].vectors = NULL; /* which are those of the copy now */
 		if (!stopped->threads[i].stopped)
-			add_caveat(job,
-				   "thread %d could not be stopped: what only its registers and "
-				   "stack point to looks lost",
-				   stopped->threads[i].tid);
+			seep_texts_add(
+				&job->scan->caveats,
+				"thread %d could not be stopped: what only its registers and "
+				"stack point to looks lost",
+				stopped->threads[i].tid);
 	}
 }
 
@@ -117,7 +103,8 @@ static int take_waiting(struct job *job)
 	seep_procfs_threads_done(threads);
 	job->scan->method = SEEP_SCAN_WAITING;
 	job->scan->at_ns = seep_monotonic_ns();
-	add_caveat(job, "the process was not stopped, it waited at its end: %s", job->err->text);
+	seep_texts_add(&job->scan->caveats, "the process was not stopped, it waited at its end: %s",
+		       job->err->text);
 	/* Where they cannot be read, why it cannot be traced says more. */
 	return seep_maps_read(job->pid, &private->maps, NULL) < 0 ? -job->err->code : 0;
 }
@@ -137,10 +124,10 @@ static void find_waiting(struct job *job)
 			others++;
 	}
 	if (others)
-		add_caveat(job,
-			   "%zu threads ran meanwhile: what only their registers point to looks "
-			   "lost",
-			   others);
+		seep_texts_add(
+			&job->scan->caveats,
+			"%zu threads ran meanwhile: what only their registers point to looks lost",
+			others);
 }
 
 /* The addresses in a ledger mean nothing in what its process became by exec. */
@@ -176,9 +163,9 @@ static void read_held(struct job *job)
 
 	seep_kernel_held_read(job->private->maps.tid, held);
 	if (held->is_partial)
-		add_caveat(job,
-			   "what epoll keeps for the process could not be read: who knows what "
-			   "that points to");
+		seep_texts_add(&job->scan->caveats,
+			       "what epoll keeps for the process could not be read: who knows what "
+			       "that points to");
 }
 
 /* With what forks leave out. */
@@ -188,8 +175,8 @@ static int copy_all(struct job *job, struct seep_error *why)
 	int rc = seep_stop_copy(job->stopped, &job->copy, why);
 
 	if (rc == 0)
-		rc = seep_unforked_add(maps, job->copy,
-				       seep_maps_of_file(maps, job->options->ledger_fd), why);
+		rc = seep_stop_complete(maps, job->copy,
+					seep_maps_of_file(maps, job->options->ledger_fd), why);
 	if (rc < 0) {
 		seep_copy_end(job->copy);
 		job->copy = 0;
@@ -216,13 +203,8 @@ static int hold_still(struct job *job)
 	if (rc < 0)
 		return rc;
 	scan->at_ns = job->stopped->stopped_ns;
-	seep_resizes_finish(&(struct seep_resizes){
-		.stopped = job->stopped,
-		.header = job->header,
-		.ledger_fd = job->options->ledger_fd,
-		.may_run = job->options->moment != SEEP_SCAN_DYING,
-		.caveats = &scan->caveats,
-	});
+	seep_stop_finish_resizes(job->stopped, job->header, job->options->ledger_fd,
+				 job->options->moment != SEEP_SCAN_DYING, &scan->caveats);
 	keep_threads(job);
 	rc = seep_maps_read(job->pid, &job->private->maps, job->err);
 	if (rc == 0)
@@ -239,9 +221,10 @@ static int hold_still(struct job *job)
 	if (job->options->moment == SEEP_SCAN_DYING || job->in_place)
 		return 0;
 	if (maps_served_files(job)) {
-		add_caveat(job,
-			   "the process stood still for the whole scan, and what it maps of files "
-			   "that a process of another user serves (FUSE) was not looked through");
+		seep_texts_add(
+			&job->scan->caveats,
+			"the process stood still for the whole scan, and what it maps of files "
+			"that a process of another user serves (FUSE) was not looked through");
 		return 0;
 	}
 	ask_to_change(job);
@@ -249,7 +232,8 @@ static int hold_still(struct job *job)
 		scan->method = SEEP_SCAN_COPY_ON_WRITE;
 		release(job);
 	} else {
-		add_caveat(job, "the process stood still for the whole scan: %s", why.text);
+		seep_texts_add(&job->scan->caveats,
+			       "the process stood still for the whole scan: %s", why.text);
 	}
 	return 0;
 }
@@ -265,8 +249,9 @@ static void read_facts(struct job *job)
 		return;
 	}
 	free(facts);
-	add_caveat(job, "what libseep.so notes of itself could not be read: its own memory counts "
-			"as the program's");
+	seep_texts_add(&job->scan->caveats,
+		       "what libseep.so notes of itself could not be read: its own memory counts "
+		       "as the program's");
 }
 
 /* Were there ever allocations that were not recorded? */
@@ -298,7 +283,7 @@ static void find_roots(struct job *job, struct seep_untouched *pages)
 
 	seep_roots_find(&from, &private->roots);
 	for (size_t i = 0; i < private->roots.caveats.count; i++)
-		add_caveat(job, "%s", private->roots.caveats.items[i]);
+		seep_texts_add(&job->scan->caveats, "%s", private->roots.caveats.items[i]);
 }
 
 /* Then nothing can be read, and nothing was seen that keeps blocks alive. */
@@ -478,14 +463,14 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 		return job.rc;
 	}
 	if (scan->marked.strange)
-		add_caveat(
-			&job,
+		seep_texts_add(
+			&scan->caveats,
 			"%llu entries of seep's list of live blocks make no sense and were passed "
 			"over",
 			(unsigned long long)scan->marked.strange);
 	if (scan->marked.overlaps)
-		add_caveat(
-			&job,
+		seep_texts_add(
+			&scan->caveats,
 			"%llu blocks lie over others, whose free() was not seen: one of each two "
 			"was left out",
 			(unsigned long long)scan->marked.overlaps);

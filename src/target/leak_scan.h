@@ -27,7 +27,7 @@ enum seep_scan_moment {
 struct seep_leak_scan_options {
 	enum seep_scan_moment moment;
 	bool want_chains;    /* for scan_chain() */
-	bool notes_lost;     /* for the next scan: lost_note.h */
+	bool notes_lost;     /* for the next scan: kept_result.h */
 	uint32_t dump_bytes; /* of the contents of each block of the result; 0 none */
 	int ledger_fd;	     /* of the same file, to be read; -1 none */
 };

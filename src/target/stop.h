@@ -16,12 +16,16 @@
 
 #include "base/error.h"
 #include "base/idtable.h"
+#include "base/maps.h"
+#include "base/texts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
+
+struct ledger_header;
 
 struct seep_thread {
 	pid_t tid;
@@ -67,6 +71,13 @@ SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struc
  */
 void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns);
 
+/*
+ * Let threads that are in realloc() on until they are not, unless they may not run. Those that are
+ * in it still become @caveats. @ledger_fd: of the ledger with this @header
+ */
+void seep_stop_finish_resizes(struct seep_stopped *stopped, const struct ledger_header *header,
+			      int ledger_fd, bool may_run, struct seep_texts *caveats);
+
 /* Is it one thread of our own user's with so little memory that a copy takes longer than to look? */
 bool seep_stop_is_small(const struct seep_stopped *stopped);
 
@@ -80,14 +91,21 @@ bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why
  *            it with seep_copy_end()
  *
  * After seep_stop_may_copy(). The copy lacks what the process excluded from forks: MADV_DONTFORK
- * (and the mappings of devices that exclude themselves), and of MADV_WIPEONFORK the contents:
- * seep_unforked_add().
+ * (and the mappings of devices that exclude themselves), and of MADV_WIPEONFORK the contents.
  * Shared mappings are shared with it: what is in them goes on changing.
  *
  * Returns: 0, or -SEEP_ESYS (the kernel refused: limits, memory); then all is as before.
  */
 SEEP_NODISCARD int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy,
 				  struct seep_error *err);
+
+/*
+ * Put into @copy, of the stopped process with these @maps, what is wiped in forks. @ledger: a
+ * mapping of the ledger, which may be excluded; NULL: there is none. Returns: 0, or why the copy
+ * does not do: it lacks what is excluded, or cannot be completed.
+ */
+SEEP_NODISCARD int seep_stop_complete(const struct seep_maps *maps, pid_t copy,
+				      const struct seep_mapping *ledger, struct seep_error *err);
 
 /* Kill a copy and reap what is ours to reap. From the thread that made it. 0 is a no-op. */
 void seep_copy_end(pid_t copy);
