@@ -37,6 +37,14 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
 											  : text;
 }
 
+char *seep_procfs_children(uint32_t pid)
+{
+	char file[32];
+
+	(void)snprintf(file, sizeof(file), "task/%u/children", pid);
+	return seep_procfs_read(pid, file, NULL);
+}
+
 DIR *seep_procfs_threads(pid_t pid)
 {
 	return opendir(seep_procfs_path(pid, "task").text);

@@ -51,6 +51,9 @@ struct seep_procfs_path seep_procfs_path(pid_t pid, const char *file);
  */
 char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 
+/* Numbers of the children that its first thread has, or was given; NULL and free() as above. */
+char *seep_procfs_children(uint32_t pid);
+
 /* False where they cannot be read: most often because there is no such process. */
 SEEP_NODISCARD bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat);
 SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status);
