@@ -24,18 +24,6 @@ struct seep_loading {
 	bool argv_known;
 };
 
-union any_row {
-	struct seep_process_row process;
-	struct seep_segment_row segment;
-	struct seep_context_row context;
-	struct seep_epoch_row epoch;
-	struct seep_total_row total;
-	struct seep_leak_row leak;
-	struct seep_leak_block_row leak_block;
-	struct seep_leak_link_row leak_link;
-	struct seep_growth_row growth;
-};
-
 static int damaged(struct seep_loading *l, const char *what)
 {
 	return seep_fail(l->reader.err, SEEP_ECORRUPT, "%s", what);
@@ -302,12 +290,11 @@ static int (*const each_row[SEEP_TABLE_COUNT])(struct seep_loading *l, void *row
 static int load_all(struct seep_loading *l)
 {
 	struct seep_profile *profile = l->profile;
-	union any_row row;
 	int r = 0;
 
 	for (unsigned id = 0; id < SEEP_TABLE_COUNT && r == 0; id++)
 		if (each_row[id] || seep_sql_has_place(&seep_sql_tables[id]))
-			r = seep_sql_read(&l->reader, id, &row, each_row[id], l);
+			r = seep_sql_read(&l->reader, id, each_row[id], l);
 	if (r == 0 && !l->has_process)
 		r = damaged(l, "its table process is empty");
 	if (r == 0)

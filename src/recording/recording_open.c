@@ -4,7 +4,6 @@
 
 #include "base/strbuf.h"
 #include "profile/ledger_load.h"
-#include "recording/recording_db.h"
 #include "recording/recording_rows.h"
 
 #include <ctype.h>

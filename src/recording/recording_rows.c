@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/recording_rows.h"
 
-#include "recording/recording_db.h"
+#include "base/xalloc.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <string.h>
 
 enum {
@@ -10,6 +13,78 @@ enum {
 	ROW_BYTES_MIN = 6, /* the shortest row: its place in the page, its length, its header */
 	STATUS_MAX = 255,
 };
+
+static sqlite3_vfs layer;
+static pthread_once_t layer_once = PTHREAD_ONCE_INIT;
+
+/*
+ * SQLite's own makes paths absolute and then refuses those of more than 512 bytes. The system needs
+ * neither, and the working directory may have been removed.
+ */
+static int keep_path(sqlite3_vfs *vfs, const char *path, int capacity, char *ret_path)
+{
+	size_t bytes = strlen(path) + 1;
+
+	(void)vfs;
+	if (bytes > (size_t)capacity)
+		return SQLITE_CANTOPEN;
+	memcpy(ret_path, path, bytes);
+	return SQLITE_OK;
+}
+
+/* SQLite follows links when it makes a path absolute, and forbids them here. */
+static int open_followed(const char *path, int flags, int mode)
+{
+	return open(path, flags & ~O_NOFOLLOW, mode);
+}
+
+static void make_layer(void)
+{
+	sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+
+	if (!usual)
+		return;
+	if (usual->iVersion >= 3 && usual->xSetSystemCall)
+		(void)usual->xSetSystemCall(usual, "open", (sqlite3_syscall_ptr)open_followed);
+	layer = *usual;
+	layer.pNext = NULL;
+	layer.zName = "seep";
+	layer.mxPathname = PATH_MAX;
+	layer.xFullPathname = keep_path;
+	(void)sqlite3_vfs_register(&layer, 0);
+}
+
+const char *seep_db_vfs(void)
+{
+	(void)pthread_once(&layer_once, make_layer);
+	return "seep";
+}
+
+static bool is_damage(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_ERROR: /* no such table or column */
+	case SQLITE_SCHEMA:
+	case SQLITE_TOOBIG:
+	case SQLITE_MISMATCH:
+	case SQLITE_CONSTRAINT:
+	case SQLITE_FORMAT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int seep_db_fail(struct sqlite3 *db, int rc, struct seep_error *err)
+{
+	const char *text = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+
+	if (rc == SQLITE_OK)
+		return 0;
+	return seep_fail(err, is_damage(rc) ? SEEP_ECORRUPT : SEEP_ESYS, "%s", text);
+}
 
 static int prepare(struct seep_row_writer *w, enum seep_table_id id)
 {
@@ -316,21 +391,21 @@ static int get_row(struct seep_row_reader *r, const struct seep_sql_table *table
 	return 0;
 }
 
-int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, void *row,
+int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id,
 		  int (*each)(struct seep_loading *loading, void *row),
 		  struct seep_loading *loading)
 {
 	const struct seep_sql_table *table = &seep_sql_tables[id];
+	SEEP_FREED void *own = seep_xcalloc(1, table->row_bytes);
 	sqlite3_stmt *statement = NULL;
 	SEEP_STRBUF(sql, SQL_BYTES_MAX);
 	uint64_t count = 0;
+	void *row = own;
 	int failed = 0;
 	int rc;
 
 	if (!r->found.tables[id])
 		return 0;
-	if (!seep_sql_has_place(table))
-		memset(row, 0, table->row_bytes);
 	seep_sql_select(table, r->found.columns[id], &sql);
 	rc = sqlite3_prepare_v2(r->db, sql.text, -1, &statement, NULL);
 	if (rc == SQLITE_OK)

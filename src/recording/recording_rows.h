@@ -46,6 +46,12 @@ struct seep_sql_found {
 SEEP_NODISCARD int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_found,
 				 struct seep_error *err);
 
+/* SQLite's error as ours: @rc is damage, or the system's refusal. SQLITE_OK gives 0. */
+int seep_db_fail(struct sqlite3 *db, int rc, struct seep_error *err);
+
+/* The name of our layer under SQLite: the usual one, for paths as long as the system takes. */
+const char *seep_db_vfs(void) __attribute__((returns_nonnull));
+
 struct seep_loading; /* recording_load.c's */
 
 struct seep_row_reader {
@@ -57,14 +63,13 @@ struct seep_row_reader {
 
 /**
  * seep_sql_read - all rows of a table, in the order of their keys; of one that is missing, none
- * @row:     of the table's struct, zeroed first; its columns are set before each call of @each. Of a
- *           table that has a place in profiles its rows there instead
- * @each:    what it returns below 0 ends the reading; NULL: nothing is left to do
+ * @each:    gets each row, of the table's struct, which is gone with the next one; of a table that has
+ *           a place in profiles the rows there. What it returns below 0 ends the reading; NULL: nothing is left to do
  * @loading: handed to @each
  *
  * Returns: 0, what @each returned, -SEEP_ECORRUPT, -SEEP_ESYS or -SEEP_ELIMIT.
  */
-SEEP_NODISCARD int seep_sql_read(struct seep_row_reader *reader, enum seep_table_id id, void *row,
+SEEP_NODISCARD int seep_sql_read(struct seep_row_reader *reader, enum seep_table_id id,
 				 int (*each)(struct seep_loading *loading, void *row),
 				 struct seep_loading *loading);
 

@@ -9,7 +9,7 @@
 
 #include "profile/profile.h"
 #include "recording/recording.h"
-#include "recording/recording_db.h"
+#include "recording/recording_rows.h"
 #include "report/check.h"
 #include "report/report.h"
 
