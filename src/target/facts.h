@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "core/cgroup.h"
 #include "target/allocators.h"
-#include "target/elfkind.h"
+#include "target/preflight.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "target/capture.h"
 #include "target/facts.h"
 #include "target/preflight.h"
 #include "target/spawn.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

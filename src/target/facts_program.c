@@ -2,14 +2,13 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "target/allocators.h"
-#include "target/capture.h"
+#include "target/spawn.h"
 #include "target/facts.h"
 #include "target/preflight.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 extern char **environ;
 

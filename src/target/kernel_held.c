@@ -9,7 +9,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "ledger/ledger_blocks.h"
-#include "target/capture.h"
+#include "target/spawn.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -30,25 +30,20 @@ enum {
 
 #define READING_NS 2000000000ull
 
-/* The word behind @key, if it may be an address. */
-static void take_word(const char *line, const char *key, uint64_t **words, size_t *count)
+/* The words behind @key in lines that begin with @begin, if they may be addresses. */
+static void take_words(char *text, const char *begin, const char *key, uint64_t **words,
+		       size_t *count)
 {
-	const char *at = strstr(line, key);
-	const uint64_t word = at ? strtoull(at + strlen(key), NULL, 16) : 0;
+	char *line;
 
-	if (word >= LEAST_ADDRESS && !(word >> LEDGER_ADDRESS_BITS) && *count < WORDS_MAX)
-		*SEEP_APPEND(*words, *count) = word;
-}
+	while (text && (line = strsep(&text, "\n"))) {
+		const bool is_one = strncmp(line, begin, strlen(begin)) == 0;
+		const char *at = is_one ? strstr(line, key) : NULL;
+		const uint64_t word = at ? strtoull(at + strlen(key), NULL, 16) : 0;
 
-/* "signal: 60/00007f5c5c000b70" */
-static void read_timers(pid_t pid, struct seep_kernel_held *held)
-{
-	SEEP_FREED char *text = seep_procfs_read((uint32_t)pid, "timers", NULL);
-	char *rest = text, *line;
-
-	while (rest && (line = strsep(&rest, "\n")))
-		if (strncmp(line, "signal:", 7) == 0)
-			take_word(line, "/", &held->timers, &held->timer_count);
+		if (word >= LEAST_ADDRESS && !(word >> LEDGER_ADDRESS_BITS) && *count < WORDS_MAX)
+			*SEEP_APPEND(*words, *count) = word;
+	}
 }
 
 /* The numbers of its descriptors that are epolls. */
@@ -103,11 +98,8 @@ static bool listen_to(int from, struct seep_kernel_held *held)
 {
 	SEEP_STRBUF(text, TEXT_MAX_BYTES);
 	const bool is_whole = seep_capture_read(from, READING_NS, &text) && !text.overflowed;
-	char *rest = text.text, *line;
 
-	while ((line = strsep(&rest, "\n")))
-		if (strncmp(line, "tfd:", 4) == 0)
-			take_word(line, " data:", &held->epoll, &held->epoll_count);
+	take_words(text.text, "tfd:", " data:", &held->epoll, &held->epoll_count);
 	return is_whole && held->epoll_count < WORDS_MAX;
 }
 
@@ -137,11 +129,13 @@ static bool read_epolls(pid_t pid, const uint32_t *epolls, size_t count,
 
 void seep_kernel_held_read(pid_t pid, struct seep_kernel_held *ret_held)
 {
+	SEEP_FREED char *timers = seep_procfs_read((uint32_t)pid, "timers", NULL);
 	SEEP_FREED uint32_t *epolls = NULL;
 	size_t count;
 
 	*ret_held = (struct seep_kernel_held){ 0 };
-	read_timers(pid, ret_held);
+	/* "signal: 60/00007f5c5c000b70" */
+	take_words(timers, "signal:", "/", &ret_held->timers, &ret_held->timer_count);
 	epolls = find_epolls(pid, &count, &ret_held->is_partial);
 	if (count && !read_epolls(pid, epolls, count, ret_held))
 		ret_held->is_partial = true;

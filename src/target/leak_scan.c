@@ -302,14 +302,6 @@ static bool has_ended(const struct job *job)
 	return true;
 }
 
-static int tell_of_need(const struct job *job, uint64_t room_bytes)
-{
-	return seep_fail(job->err, SEEP_ESYS,
-			 "a scan of its blocks needs %s of memory; it may take %s",
-			 seep_bytes_text(job->scan->marked.need_bytes).text,
-			 seep_bytes_text(room_bytes).text);
-}
-
 static int mark(struct job *job)
 {
 	struct seep_leak_scan_private *private = job->private;
@@ -348,7 +340,10 @@ static int mark(struct job *job)
 		return seep_fail(job->err, SEEP_ECORRUPT,
 				 "seep's own list of its live blocks is damaged");
 	if (rc == -SCAN_EROOM)
-		return tell_of_need(job, options.memory_max_bytes);
+		return seep_fail(job->err, SEEP_ESYS,
+				 "a scan of its blocks needs %s of memory; it may take %s",
+				 seep_bytes_text(marked->need_bytes).text,
+				 seep_bytes_text(options.memory_max_bytes).text);
 	return rc < 0 ? seep_fail(job->err, SEEP_ESYS, "there is not enough memory to scan it") : 0;
 }
 

@@ -54,16 +54,13 @@ void seep_roots_add_but(struct seep_roots_work *work, uint64_t begin, uint64_t e
 
 void seep_roots_caveat(struct seep_roots_work *work, const char *format, ...)
 {
+	SEEP_FREED char *text = NULL;
 	va_list args;
-	char *text;
 
 	va_start(args, format);
 	text = seep_xvasprintf(format, args);
 	va_end(args);
-	if (seep_texts_have(&work->roots->caveats, text))
-		free(text);
-	else
-		seep_texts_take(&work->roots->caveats, text);
+	(void)seep_texts_number(&work->roots->caveats, text);
 }
 
 bool seep_roots_is_anonymous(const struct seep_mapping *mapping)

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/elfkind.h"
+#include "target/preflight.h"
 #include "unit.h"
 
 enum { NAME_AT = 1, ENTRY_COUNT = 3 };
