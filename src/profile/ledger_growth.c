@@ -35,7 +35,6 @@ void seep_ledger_growth_write(struct ledger_control *control, const struct seep_
 	atomic_store_explicit(&control->growth_count, list->count, memory_order_relaxed);
 	for (uint32_t i = 0; i < list->count && i < LEDGER_GROWTH_MAX; i++) {
 		const struct seep_profile_growth *from = &list->items[i].growth;
-
 		struct ledger_growth *to = &control->growth[i];
 
 		to->context = list->items[i].id;
@@ -57,38 +56,27 @@ static struct seep_growth_item item_of(const struct ledger_growth *from, uint64_
 	return item;
 }
 
-/* False: nobody has written it, or somebody does so all the time. */
-static bool copy(const struct ledger_control *control,
-		 struct ledger_growth ret_items[LEDGER_GROWTH_MAX], uint64_t *ret_count,
-		 uint64_t *ret_after_ns)
-{
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
-
-	for (int i = 0; i < LOOKS; i++) {
-		const uint64_t at_ns = LEDGER_GET(control->growth_at_ns);
-
-		if (at_ns == 0)
-			return false;
-		*ret_count = LEDGER_GET(control->growth_count);
-		*ret_after_ns = LEDGER_GET(control->growth_after_ns);
-		memcpy(ret_items, control->growth, LEDGER_GROWTH_MAX * sizeof(*ret_items));
-		atomic_thread_fence(memory_order_acquire);
-		if (at_ns != BEING_WRITTEN &&
-		    at_ns == atomic_load_explicit(&control->growth_at_ns, memory_order_relaxed))
-			return true;
-		(void)nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
 struct seep_growth_list seep_ledger_growth_read(const struct ledger_control *control,
 						uint64_t now_ns)
 {
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct ledger_growth growth[LEDGER_GROWTH_MAX];
 	struct seep_growth_list list = { 0 };
-	uint64_t count;
+	uint64_t count = 0, at_ns = BEING_WRITTEN;
 
-	if (!copy(control, growth, &count, &list.after_ns))
+	for (int i = 0; i < LOOKS && at_ns == BEING_WRITTEN; i++) {
+		at_ns = LEDGER_GET(control->growth_at_ns);
+		count = LEDGER_GET(control->growth_count);
+		list.after_ns = LEDGER_GET(control->growth_after_ns);
+		memcpy(growth, control->growth, sizeof(growth));
+		atomic_thread_fence(memory_order_acquire);
+		if (at_ns != atomic_load_explicit(&control->growth_at_ns, memory_order_relaxed))
+			at_ns = BEING_WRITTEN;
+		if (at_ns == BEING_WRITTEN)
+			(void)nanosleep(&pause, NULL);
+	}
+	/* Nobody has written it, or somebody does so all the time. */
+	if (at_ns == 0 || at_ns == BEING_WRITTEN)
 		return (struct seep_growth_list){ 0 };
 	list.is_cut = count > LEDGER_GROWTH_MAX;
 	list.items = seep_xcalloc(LEDGER_GROWTH_MAX, sizeof(*list.items));

@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -352,12 +351,10 @@ void seep_session_look(struct seep_session *session)
 /* Has process @pid a child that is no image here, as far as can be told? */
 static bool has_unknown_child(struct seep_session *session, uint32_t pid)
 {
-	SEEP_FREED char *text = NULL;
-	char name[32], *at, *end;
-
 	/* Also those that it was given, and those that it had before an exec. */
-	(void)snprintf(name, sizeof(name), "task/%u/children", pid);
-	text = seep_procfs_read(pid, name, NULL);
+	SEEP_FREED char *text = seep_procfs_children(pid);
+	char *at, *end;
+
 	for (at = text; at; at = end) {
 		const uint32_t child = (uint32_t)strtoul(at, &end, 10);
 		const struct seep_image *image = newest_of(session, child, NULL);
