@@ -168,7 +168,7 @@ static int write_file(const char *path, const char *what,
 	if (rc < 0)
 		return rc;
 	write(file.stream, check);
-	return seep_atomic_commit(&file, err);
+	return seep_output_end(&file, err);
 }
 
 /* One would replace the other. Links tell only when what they lead to is there. */

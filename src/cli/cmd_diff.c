@@ -134,36 +134,24 @@ static int find_mark(const struct seep_profile *profile, const struct side *side
 			 near ? "?)" : "", names.text, names.overflowed ? ", …" : "");
 }
 
-static int show_json(const struct seep_diff_view *view, struct seep_error *err)
-{
-	struct seep_json_output output;
-	int rc = seep_json_begin(asked.json, &output, err);
-
-	if (rc < 0)
-		return rc;
-	seep_report_diff_json(output.file.stream, view, output.strings);
-	return seep_json_end(&output, err);
-}
-
 static int show(struct seep_diff_view *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	struct seep_atomic_file page;
-	int rc;
+	struct seep_atomic_file output;
+	int rc = seep_output_begin(asked.html ? asked.html : seep_json_file(asked.json),
+				   asked.html ? "a page" : "JSON", &output, err);
 
-	view->top = (uint32_t)asked.top_count;
-	view->full = asked.full;
-	if (asked.json)
-		return show_json(view, err);
-	if (!asked.html) {
-		seep_report_diff(&printer, view);
-		return 0;
-	}
-	rc = seep_output_begin(asked.html, "a page", &page, err);
 	if (rc < 0)
 		return rc;
-	seep_page_diff(page.stream, view);
-	return seep_atomic_commit(&page, err);
+	view->top = (uint32_t)asked.top_count;
+	view->full = asked.full;
+	if (asked.html)
+		seep_page_diff(output.stream, view);
+	else if (asked.json)
+		seep_report_diff_json(output.stream, view, seep_json_strings(asked.json));
+	else
+		seep_report_diff(&printer, view);
+	return seep_output_end(&output, err);
 }
 
 /* Of what other tools made, some figures are not. */

@@ -96,14 +96,12 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 	int ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
 
 	how.shown = shown;
-	if (ret == 0 && asked.output)
+	if (ret == 0)
 		ret = seep_output_begin(asked.output, format->name, &file, err);
-	if (ret == 0) {
-		format->write(asked.output ? file.stream : stdout, profile, &how);
-		if (asked.output)
-			ret = seep_atomic_commit(&file, err);
-	}
-	return ret;
+	if (ret < 0)
+		return ret;
+	format->write(file.stream, profile, &how);
+	return seep_output_end(&file, err);
 }
 
 int cmd_export(char **operands, struct seep_error *err)

@@ -123,7 +123,7 @@ static int print(struct seep_profile *profile, const struct seep_sites *sites,
 		if (seep_output_begin(asked.html, "a page", &page, err) < 0)
 			return -err->code;
 		seep_page_report(page.stream, profile, sites, view);
-		return seep_atomic_commit(&page, err);
+		return seep_output_end(&page, err);
 	}
 	if (asked.raw) {
 		seep_report_raw(stdout, profile, view);

@@ -370,7 +370,7 @@ static int check_json(const struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--json=-: standard output belongs to the program; --json alone "
 				 "writes there after it has ended");
-	if (!seep_json_is_file(asked.json))
+	if (!seep_json_file(asked.json))
 		return 0;
 	if (is_for_recordings(asked.json, run->output))
 		return seep_fail(err, SEEP_EEXIST,

@@ -20,44 +20,43 @@ int seep_output_check(const char *path, const char *what, struct seep_error *err
 int seep_output_begin(const char *path, const char *what, struct seep_atomic_file *ret_file,
 		      struct seep_error *err)
 {
-	int ret = seep_output_check(path, what, err);
+	int ret = path ? seep_output_check(path, what, err) : 0;
 
-	return ret == 0 ? seep_output_open(path, 0600, ret_file, err) : ret;
+	*ret_file = (struct seep_atomic_file){ .stream = stdout };
+	return ret == 0 && path ? seep_output_open(path, 0600, ret_file, err) : ret;
 }
 
-bool seep_json_is_file(const char *value)
+int seep_output_end(struct seep_atomic_file *file, struct seep_error *err)
 {
-	return value && *value && strcmp(value, "-") != 0 && strcmp(value, seep_json_forms[0]) != 0;
+	return file->name ? seep_atomic_commit(file, err) : 0;
+}
+
+const char *seep_json_file(const char *value)
+{
+	return value && *value && strcmp(value, "-") != 0 && !seep_json_strings(value) ? value
+										       : NULL;
+}
+
+bool seep_json_strings(const char *value)
+{
+	return strcmp(value, seep_json_forms[0]) == 0;
 }
 
 int seep_json_check(const char *value, struct seep_error *err)
 {
-	return seep_json_is_file(value) ? seep_output_check(value, "JSON", err) : 0;
-}
+	const char *path = seep_json_file(value);
 
-int seep_json_begin(const char *value, struct seep_json_output *ret_output, struct seep_error *err)
-{
-	*ret_output = (struct seep_json_output){
-		.file.stream = stdout,
-		.strings = strcmp(value, seep_json_forms[0]) == 0,
-		.is_file = seep_json_is_file(value),
-	};
-	return ret_output->is_file ? seep_output_begin(value, "JSON", &ret_output->file, err) : 0;
-}
-
-int seep_json_end(struct seep_json_output *output, struct seep_error *err)
-{
-	return output->is_file ? seep_atomic_commit(&output->file, err) : 0;
+	return path ? seep_output_check(path, "JSON", err) : 0;
 }
 
 int seep_json_report(const char *value, const struct seep_profile *profile,
 		     const struct seep_view_options *view, struct seep_error *err)
 {
-	struct seep_json_output output;
-	int rc = seep_json_begin(value, &output, err);
+	struct seep_atomic_file output;
+	int rc = seep_output_begin(seep_json_file(value), "JSON", &output, err);
 
 	if (rc < 0)
 		return rc;
-	seep_report_json(output.file.stream, profile, view, output.strings);
-	return seep_json_end(&output, err);
+	seep_report_json(output.stream, profile, view, seep_json_strings(value));
+	return seep_output_end(&output, err);
 }

@@ -18,8 +18,9 @@ SEEP_NODISCARD int seep_output_check(const char *path, const char *what, struct 
 
 /**
  * seep_output_begin - begin to write the file at @path, all or nothing
+ * @path:     NULL: standard output; what it did not take shows in its ferror()
  * @what:     as in seep_output_check(), whose refusal this gives as well
- * @ret_file: filled on success only; end with seep_atomic_commit()
+ * @ret_file: filled on success only; end with seep_output_end()
  *
  * Its mode is 0600. Into a link, pipe or device it is written as a shell's ">" does.
  *
@@ -27,6 +28,7 @@ SEEP_NODISCARD int seep_output_check(const char *path, const char *what, struct 
  */
 SEEP_NODISCARD int seep_output_begin(const char *path, const char *what,
 				     struct seep_atomic_file *ret_file, struct seep_error *err);
+SEEP_NODISCARD int seep_output_end(struct seep_atomic_file *file, struct seep_error *err);
 
 /* A line of a command's table; @value is a const char *. */
 #define SEEP_JSON_OPTION(value)                                                                \
@@ -34,26 +36,14 @@ SEEP_NODISCARD int seep_output_begin(const char *path, const char *what,
 		    "Write everything as JSON to the file JSON, else (or with -) to standard " \
 		    "output; \"strings\": to standard output, large numbers as strings")
 
-/* Does @value, which may be NULL, name a file? "", "-" and "strings" are standard output. */
-bool seep_json_is_file(const char *value);
+/* The file that @value, which may be NULL, names; NULL: "", "-" and "strings" are standard output. */
+const char *seep_json_file(const char *value);
+
+/* Does @value ask for large numbers as strings? */
+bool seep_json_strings(const char *value);
 
 /* 0, or -SEEP_EEXIST: the file that @value names is a recording or a ledger, which has to stay. */
 SEEP_NODISCARD int seep_json_check(const char *value, struct seep_error *err);
-
-/* Where a document goes. */
-struct seep_json_output {
-	struct seep_atomic_file file; /* or standard output as its stream */
-	bool is_file;
-	bool strings; /* for large numbers */
-};
-
-/*
- * Begin a document to where @value says; end it with seep_json_end(). What could not be written to
- * standard output shows in its ferror(). Each returns 0, or as seep_json_report().
- */
-SEEP_NODISCARD int seep_json_begin(const char *value, struct seep_json_output *ret_output,
-				   struct seep_error *err);
-SEEP_NODISCARD int seep_json_end(struct seep_json_output *output, struct seep_error *err);
 
 /**
  * seep_json_report - write @profile as JSON to where @value says
