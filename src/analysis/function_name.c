@@ -109,34 +109,38 @@ static const char *skip_decltype(const char *function)
 	return *at == ' ' ? at + 1 : function;
 }
 
+/* Past a bracket with all in it, or one byte. */
+static const char *skip_one(const char *text)
+{
+	return strchr("<({", *text) ? skip_bracket(text) : text + 1;
+}
+
+static bool is_parameters(const char *function, const char *at)
+{
+	return *at == '(' && !is_unnamed_scope(at) && !is_receiver(function, at);
+}
+
+/* Past what belongs to a name at @at, which is not its end; NULL: its parameters end it there. */
+static const char *skip_name(const char *function, const char *at)
+{
+	if (is_operator(function, at))
+		return skip_operator(at);
+	return is_parameters(function, at) ? skip_parameters(at) : skip_one(at);
+}
+
 struct seep_name_part seep_function_name(const char *function)
 {
 	const char *start = skip_decltype(function);
-	const char *at = start;
+	const char *at = start, *next;
 	bool has_parameters = false;
 
 	/* Rust: "<alloc::vec::Vec<T> as core::fmt::Debug>::fmt", and no parameters. */
-	while (*at != '\0') {
-		if (is_operator(function, at)) {
-			at = skip_operator(at);
-		} else if (*at == '(' && (is_unnamed_scope(at) || is_receiver(function, at))) {
-			at = skip_bracket(at);
-		} else if (*at == '(') {
-			const char *more = skip_parameters(at);
-
-			has_parameters = true;
-			if (more == NULL)
-				break;
-			at = more;
-		} else if (*at == '<' || *at == '{') {
-			at = skip_bracket(at);
-		} else if (*at == ' ') {
-			if (at[1] == '[') /* "[clone .cold]" */
-				break;
-			start = ++at;
-		} else {
-			at++;
-		}
+	for (; *at != '\0' && !seep_begins_with(at, " ["); at = next) { /* "[clone .cold]" */
+		has_parameters |= is_parameters(function, at);
+		next = skip_name(function, at);
+		if (next == NULL)
+			break;
+		start = *at == ' ' ? next : start;
 	}
 	/* Only what has parameters can have a return type: a C name may be anything. */
 	if (at == start || !has_parameters)
@@ -207,12 +211,10 @@ static const struct {
 static const char *find_argument(const char *at, const char *end, unsigned index)
 {
 	while (index > 0 && at < end && *at != '>') {
-		if (at[0] == ',' && at[1] == ' ') {
-			index--;
-			at += 2;
-		} else {
-			at = strchr("<({", *at) ? skip_bracket(at) : at + 1;
-		}
+		const bool ends = seep_begins_with(at, ", ");
+
+		index -= ends;
+		at = ends ? at + 2 : skip_one(at);
 	}
 	return index == 0 && at < end ? at : NULL;
 }
@@ -222,18 +224,9 @@ static struct seep_name_part named_type(const char *type, const char *end)
 {
 	const char *at = type;
 
-	while (at < end && strchr(",>&* ", *at) == NULL) {
-		if (*at == '(' && !is_unnamed_scope(at)) {
-			const char *more = skip_parameters(at);
-
-			if (more == NULL)
-				break;
-			at = more;
-		} else {
-			at = is_operator(type, at) ? skip_operator(at)
-			     : strchr("<({", *at)  ? skip_bracket(at)
-						   : at + 1;
-		}
+	for (const char *next = type; next != NULL;) {
+		at = next;
+		next = at < end && strchr(",>&* ", *at) == NULL ? skip_name(type, at) : NULL;
 	}
 	if (at >= end || at == type || *at == '*' || seep_begins_with(at, " (*") ||
 	    seep_begins_among(type, library_prefixes) || seep_begins_among(type, compiled_in))
@@ -445,7 +438,7 @@ static void add_arguments(struct seep_strbuf *out, const char *at, const char *e
 	const char *first = at + 1;
 
 	while (whole && first < end - 1 && *first != ',')
-		first = strchr("<({", *first) ? skip_bracket(first) : first + 1;
+		first = skip_one(first);
 	if (whole && first < end) {
 		seep_strbuf_addc(out, '<');
 		add_brief(out, at + 1, first, depth + 1);

@@ -227,11 +227,12 @@ static int next_line(struct reader *r)
 	return 0;
 }
 
-static struct seep_suppression_rule *add_rule(struct reader *r, const char *text)
+static struct seep_suppression_rule *add_rule(struct reader *r, unsigned syntax, const char *text)
 {
 	struct seep_suppression_rule *rule = SEEP_APPEND(r->rules->items, r->rules->count);
 
 	*rule = (struct seep_suppression_rule){
+		.syntax = syntax,
 		.text = text,
 		.file = seep_arena_strndup(r->arena, r->name, strlen(r->name)),
 		.verdicts = SEEP_VERDICTS_ALL,
@@ -258,7 +259,6 @@ static struct core_glob to_glob(struct reader *r, const char *text, bool questio
 /* LeakSanitizer looks for the pattern anywhere, unless '^' or '$' says where. */
 static int read_leak(struct reader *r)
 {
-	struct seep_suppression_rule *rule;
 	const char *pattern = r->now + strlen("leak:");
 	size_t bytes = strlen(pattern);
 	const bool at_begin = *pattern == '^';
@@ -269,25 +269,20 @@ static int read_leak(struct reader *r)
 	bytes -= (size_t)at_begin + at_end;
 	if (strspn(pattern, "*") >= bytes)
 		return complain(r, "would match every leak");
-	rule = add_rule(r, r->now);
-	rule->syntax = SEEP_RULE_LEAK;
 	text = seep_xasprintf("%s%.*s%s", at_begin ? "" : "*", (int)bytes, pattern,
 			      at_end ? "" : "*");
-	rule->pattern = to_glob(r, text, false);
+	add_rule(r, SEEP_RULE_LEAK, r->now)->pattern = to_glob(r, text, false);
 	return 0;
 }
 
 static int read_hash(struct reader *r)
 {
 	const char *digits = r->now + strlen("hash:");
-	struct seep_suppression_rule *rule;
 
 	if (strlen(digits) != HASH_DIGITS ||
 	    strspn(digits, "0123456789abcdefABCDEF") != HASH_DIGITS)
 		return complain(r, "a hash has 16 hexadecimal digits");
-	rule = add_rule(r, r->now);
-	rule->syntax = SEEP_RULE_HASH;
-	rule->hash = strtoull(digits, NULL, 16);
+	add_rule(r, SEEP_RULE_HASH, r->now)->hash = strtoull(digits, NULL, 16);
 	return 0;
 }
 
@@ -314,16 +309,15 @@ static int read_kinds(struct reader *r, uint32_t *ret_verdicts)
 /* One line of a block. */
 static int read_frame(struct reader *r)
 {
-	struct seep_suppression_line line = { .what = SEEP_LINE_ANY };
+	static const char *const words[] = {
+		[SEEP_LINE_FUN] = "fun:", [SEEP_LINE_OBJ] = "obj:", [SEEP_LINE_SRC] = "src:"
+	};
+	struct seep_suppression_line line = { .what = SEEP_LINE_FUN };
 	const char *pattern = r->now + 4;
 
-	if (seep_begins_with(r->now, "fun:"))
-		line.what = SEEP_LINE_FUN;
-	else if (seep_begins_with(r->now, "obj:"))
-		line.what = SEEP_LINE_OBJ;
-	else if (seep_begins_with(r->now, "src:"))
-		line.what = SEEP_LINE_SRC;
-	else if (strcmp(r->now, "...") != 0)
+	while (line.what < SEEP_LINE_ANY && !seep_begins_with(r->now, words[line.what]))
+		line.what++;
+	if (line.what == SEEP_LINE_ANY && strcmp(r->now, "...") != 0)
 		return complain(r, "a line of a block is fun:NAME, obj:PATH, src:FILE or \"...\"");
 	if (line.what != SEEP_LINE_ANY && !*pattern)
 		return complain(r, "nothing behind the colon");
@@ -411,8 +405,7 @@ static int read_block(struct reader *r)
 		r->now = name;
 		return complain(r, "a block of wildcards alone would match every leak");
 	}
-	rule = add_rule(r, name);
-	rule->syntax = SEEP_RULE_STACK;
+	rule = add_rule(r, SEEP_RULE_STACK, name);
 	rule->verdicts = verdicts;
 	rule->line_count = r->line_count;
 	rule->lines = seep_arena_calloc(r->arena, rule->line_count, sizeof(*rule->lines));
