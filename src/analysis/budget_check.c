@@ -7,6 +7,7 @@
 #include "analysis/function_name.h"
 #include "analysis/group.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "core/glob.h"
@@ -221,9 +222,7 @@ static int by_value(const void *left, const void *right)
 {
 	const struct seep_budget_stack *a = left, *b = right;
 
-	if (a->value != b->value)
-		return a->value > b->value ? -1 : 1;
-	return (hash_of(a) > hash_of(b)) - (hash_of(a) < hash_of(b));
+	return seep_search_order(b->value, a->value) ?: seep_search_order(hash_of(a), hash_of(b));
 }
 
 static void measure(struct checker *c)

@@ -11,6 +11,7 @@
 #include "analysis/leak_evidence.h"
 #include "base/arena.h"
 #include "base/idtable.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "profile/verdict.h"
@@ -365,29 +366,20 @@ static void draft_reachable(struct judge *j)
 	}
 }
 
-static int by_number(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /* By verdict, then bytes, most first; what is left only makes the order the same in each run. */
 static int compare_drafts(const void *a, const void *b, void *user)
 {
 	const struct draft *drafts = user;
 	const struct draft *x = &drafts[*(const uint32_t *)a], *y = &drafts[*(const uint32_t *)b];
 	const struct seep_profile_leak *left = &x->leak, *right = &y->leak;
-	int order = by_number(x->fate.verdict, y->fate.verdict);
 
-	if (order == 0)
-		order = by_number(right->bytes + right->with_bytes, left->bytes + left->with_bytes);
-	if (order == 0)
-		order = by_number(right->blocks + right->with_blocks,
-				  left->blocks + left->with_blocks);
-	if (order == 0)
-		order = by_number(left->hash, right->hash);
-	if (order == 0)
-		order = memcmp(&x->fate, &y->fate, sizeof(x->fate));
-	return order;
+	return seep_search_order(x->fate.verdict, y->fate.verdict)
+		       ?: seep_search_order(right->bytes + right->with_bytes,
+					    left->bytes + left->with_bytes)
+		       ?: seep_search_order(right->blocks + right->with_blocks,
+					    left->blocks + left->with_blocks)
+		       ?: seep_search_order(left->hash, right->hash)
+		       ?: memcmp(&x->fate, &y->fate, sizeof(x->fate));
 }
 
 static void explain(struct judge *j, struct draft *draft)

@@ -8,13 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* As qsort() asks: which of two numbers comes first, the smaller one. */
+static inline int seep_search_order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static inline int seep_search_compare(const void *left, const void *right)
 {
 	uint64_t a, b;
 
 	memcpy(&a, left, sizeof(a));
 	memcpy(&b, right, sizeof(b));
-	return (a > b) - (a < b);
+	return seep_search_order(a, b);
 }
 
 /* Sort @count items of @item_bytes each, for the functions below. */

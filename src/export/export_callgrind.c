@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/search.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "export/export_names.h"
@@ -223,16 +224,11 @@ static int in_order(const void *a, const void *b, void *value)
 	const struct callgrind *c = value;
 	const struct seep_trie_node *x = &c->costs.nodes[*(const uint32_t *)a];
 	const struct seep_trie_node *y = &c->costs.nodes[*(const uint32_t *)b];
-	const uint32_t pairs[][2] = {
-		{ function_of(c, x->parent), function_of(c, y->parent) },
-		{ number_of(c, x->parent), number_of(c, y->parent) },
-		{ x->key + 1, y->key + 1 },
-	};
+	const uint32_t own[] = { x->key + 1, y->key + 1 };
 
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-		if (pairs[i][0] != pairs[i][1])
-			return pairs[i][0] < pairs[i][1] ? -1 : 1;
-	return 0;
+	return seep_search_order(function_of(c, x->parent), function_of(c, y->parent))
+		       ?: seep_search_order(number_of(c, x->parent), number_of(c, y->parent))
+		       ?: seep_search_order(own[0], own[1]);
 }
 
 static void put_costs(struct callgrind *c)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "export/export_names.h"
@@ -70,26 +71,21 @@ static void grow(struct massif *m)
 	}
 }
 
-static int descending(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x < y) - (x > y);
-}
-
 /* Massif has a threshold in percent: here it is what leaves so many nodes. */
 static void find_least(struct massif *m, enum moment moment)
 {
 	const uint32_t count = m->trie.count;
 	SEEP_FREED int64_t *bytes = NULL;
+	int64_t most;
 
 	if (count <= NODES_MAX)
 		return;
 	bytes = seep_xcalloc(count, sizeof(*bytes));
 	for (uint32_t i = 0; i < count; i++)
 		bytes[i] = m->nodes[i].bytes[moment];
-	qsort(bytes, count, sizeof(*bytes), descending);
-	m->least[moment] = bytes[NODES_MAX] + (bytes[NODES_MAX] < INT64_MAX);
+	seep_search_sort(bytes, count, sizeof(*bytes));
+	most = bytes[count - 1 - NODES_MAX];
+	m->least[moment] = most + (most < INT64_MAX);
 }
 
 /* A child that is written. */
@@ -102,9 +98,8 @@ static int largest_first(const void *a, const void *b)
 {
 	const struct branch *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->node < y->node ? -1 : 1;
+	return seep_search_order((uint64_t)y->bytes, (uint64_t)x->bytes)
+		       ?: seep_search_order(x->node, y->node);
 }
 
 /* ms_print takes a "#" for the start of a comment; the wide form is a "#" for people. Frees @text. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/counts.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
@@ -88,9 +89,8 @@ static int first_seen_first(const void *a, const void *b)
 {
 	const struct seep_plan *x = a, *y = b;
 
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return x->context < y->context ? -1 : 1;
+	return seep_search_order(x->first_ns, y->first_ns)
+		       ?: seep_search_order(x->context, y->context);
 }
 
 /*

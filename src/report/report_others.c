@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/search.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -19,9 +20,8 @@ static int by_peak(const void *left, const void *right)
 {
 	const struct seep_profile_other *a = left, *b = right;
 
-	if (a->peak_bytes != b->peak_bytes)
-		return a->peak_bytes < b->peak_bytes ? 1 : -1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+	return seep_search_order(b->peak_bytes, a->peak_bytes)
+		       ?: seep_search_order(a->start_ns, b->start_ns);
 }
 
 static void print_table(const struct seep_printer *printer, const struct seep_profile_other *rows,

@@ -9,6 +9,7 @@
 
 #include "analysis/function_name.h"
 #include "base/idtable.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "base/texts.h"
 #include "profile/kind_name.h"
@@ -145,13 +146,6 @@ static char *detail_of(const struct seep_row *row, unsigned way)
 					 : seep_xasprintf("%s %s", word, name);
 }
 
-static int ascending(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Of @count rows that read alike, their indexes the lower halves of @set. False: nothing does. */
 static bool tell(struct seep_row *rows, const uint64_t *set, size_t count, bool threads)
 {
@@ -164,7 +158,7 @@ static bool tell(struct seep_row *rows, const uint64_t *set, size_t count, bool 
 
 		for (size_t i = 0; i < count; i++)
 			ids[i] = way != THREAD || threads ? id_of(&rows[(uint32_t)set[i]], way) : 0;
-		qsort(ids, count, sizeof(*ids), ascending);
+		seep_search_sort(ids, count, sizeof(*ids));
 		for (size_t i = 1; i < count; i++)
 			differ += ids[i] != ids[i - 1];
 		best = differ > most ? way : best;
@@ -198,7 +192,7 @@ static bool tell_round(struct seep_row *rows, size_t count, bool threads)
 		order[i] = (uint64_t)seep_texts_number(&keys, key) << 32 | i;
 	}
 	seep_texts_done(&keys);
-	qsort(order, count, sizeof(*order), ascending);
+	seep_search_sort(order, count, sizeof(*order));
 	for (size_t first = 0, end = 1; first < count; first = end++) {
 		while (end < count && order[end] >> 32 == order[first] >> 32)
 			end++;

@@ -5,6 +5,7 @@
 
 #include "analysis/growth.h"
 #include "analysis/growth_text.h"
+#include "base/search.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -22,13 +23,10 @@ static char *figures_of(const struct seep_profile_growth *growth)
 static int by_growth(const void *a, const void *b)
 {
 	const struct seep_growing_stack *x = a, *y = b;
-	const int order = seep_growth_rank(&y->growth) - seep_growth_rank(&x->growth);
 
-	if (order != 0)
-		return order;
-	if (x->growth.bytes != y->growth.bytes)
-		return x->growth.bytes > y->growth.bytes ? -1 : 1;
-	return (x->group > y->group) - (x->group < y->group);
+	return seep_growth_rank(&y->growth) - seep_growth_rank(&x->growth)
+		       ?: seep_search_order(y->growth.bytes, x->growth.bytes)
+		       ?: (x->group > y->group) - (x->group < y->group);
 }
 
 static bool has_growth(const struct seep_profile *profile)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -360,16 +361,11 @@ static int compare(const void *left, const void *right)
 	const struct seep_profile_leak *const *a = left, *const *b = right;
 	const unsigned a_class = seep_verdict_is_leak((*a)->verdict) ? 0 : (*a)->verdict;
 	const unsigned b_class = seep_verdict_is_leak((*b)->verdict) ? 0 : (*b)->verdict;
-	const uint64_t a_bytes = (*a)->bytes + (*a)->with_bytes;
-	const uint64_t b_bytes = (*b)->bytes + (*b)->with_bytes;
 
-	if (a_class != b_class)
-		return a_class < b_class ? -1 : 1;
-	if (a_bytes != b_bytes)
-		return a_bytes > b_bytes ? -1 : 1;
-	if ((*a)->hash != (*b)->hash)
-		return (*a)->hash < (*b)->hash ? -1 : 1;
-	return (*a > *b) - (*a < *b);
+	return seep_search_order(a_class, b_class)
+		       ?: seep_search_order((*b)->bytes + (*b)->with_bytes,
+					    (*a)->bytes + (*a)->with_bytes)
+		       ?: seep_search_order((*a)->hash, (*b)->hash) ?: (*a > *b) - (*a < *b);
 }
 
 /* The wanted ones in order; release with free(). */
