@@ -38,4 +38,10 @@ bool seep_work_is_interrupted(void);
 /* Why the job is over, as half a sentence; NULL: it is not. Lives until seep_work_end() of this thread. */
 const char *seep_work_problem(void);
 
+/*
+ * Bytes of memory that this process may still take before the machine swaps, or before the
+ * control groups that it is in kill somebody. UINT64_MAX: nothing tells.
+ */
+uint64_t seep_memory_room(void);
+
 #endif

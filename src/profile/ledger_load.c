@@ -9,8 +9,8 @@
 #include "profile/ledger_load.h"
 
 #include "base/file.h"
-#include "base/memory_room.h"
 #include "base/units.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/ledger_file.h"

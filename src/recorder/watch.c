@@ -2,8 +2,8 @@
 #include "recorder/watch.h"
 
 #include "base/clock.h"
-#include "base/memory_room.h"
 #include "base/procfs.h"
+#include "base/work.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/process_life.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/remote_memory.h"
 
-#include "base/memory_room.h"
 #include "base/procfs.h"
 #include "base/work.h"
 #include "base/xalloc.h"
