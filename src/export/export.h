@@ -38,15 +38,6 @@
 	EXPORTER(csv, ".csv", false, true, 0, "spreadsheets and scripts; a row for each stack") \
 	EXPORTER(json, ".json", false, true, 0, "all of the profile, see docs/json.md")
 
-struct seep_export_options {
-	/*
-	 * enum seep_measure, or SEEP_BY_CHOICE: which figures a format has that holds one kind of
-	 * them, which come first in one that holds several; see seep_exporter.heeds_by.
-	 */
-	int by;
-	const char *shown; /* as in struct seep_view_options; NULL: all contexts are there */
-};
-
 struct seep_exporter {
 	const char *name;
 	const char *suffix;
@@ -55,11 +46,13 @@ struct seep_exporter {
 	unsigned needs;	     /* of the profile, a bit for each enum seep_measure */
 	const char *summary; /* one line, no full stop */
 	/*
-	 * Write @profile, whose contexts have their hashes, to @out. Nothing fails but @out: what
-	 * could not be written shows in its ferror().
+	 * Write @profile, whose contexts have their hashes, to @out. Of @options count what is
+	 * shown, and by: which figures a format has that holds one kind of them, which come first
+	 * in one that holds several; the others are zeroed. Nothing fails but @out: what could not
+	 * be written shows in its ferror().
 	 */
 	void (*write)(FILE *out, const struct seep_profile *profile,
-		      const struct seep_export_options *options);
+		      const struct seep_view_options *options);
 };
 
 #define SEEP_EXPORTER_COUNTED(...) +1
@@ -72,7 +65,7 @@ extern const char *const seep_exporter_names[SEEP_EXPORTER_COUNT + 1];
 
 #define SEEP_EXPORTER_DECLARED(name, ...)                                      \
 	void seep_export_##name(FILE *out, const struct seep_profile *profile, \
-				const struct seep_export_options *options);
+				const struct seep_view_options *options);
 SEEP_EXPORTERS(SEEP_EXPORTER_DECLARED)
 
 #endif

@@ -281,7 +281,7 @@ static void put_head(const struct callgrind *c)
 }
 
 void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
-			   const struct seep_export_options *options)
+			   const struct seep_view_options *options)
 {
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
 	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();

@@ -56,7 +56,7 @@ static void write_context(FILE *out, struct seep_export_names *names,
 }
 
 void seep_export_csv(FILE *out, const struct seep_profile *profile,
-		     const struct seep_export_options *options)
+		     const struct seep_view_options *options)
 {
 	const uint32_t count = profile->context_count;
 	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));

@@ -136,7 +136,7 @@ static void put_head(const struct seep_profile *profile, struct seep_json *json)
 }
 
 void seep_export_dhat(FILE *out, const struct seep_profile *profile,
-		      const struct seep_export_options *options)
+		      const struct seep_view_options *options)
 {
 	struct dhat d = { .profile = profile };
 	struct seep_json *json = seep_json_new(out, false);

@@ -7,7 +7,7 @@
 #include "export/export_names.h"
 
 void seep_export_folded(FILE *out, const struct seep_profile *profile,
-			const struct seep_export_options *options)
+			const struct seep_view_options *options)
 {
 	const enum seep_measure measure = seep_view_measure(profile, options->by);
 	SEEP_RELEASED(seep_export_names_done) struct seep_export_names names;

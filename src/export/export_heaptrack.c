@@ -352,7 +352,7 @@ static void put_head(const struct heaptrack *h)
 }
 
 void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
-			   const struct seep_export_options *options)
+			   const struct seep_view_options *options)
 {
 	struct heaptrack h = { .out = seep_gzip_open(out, SEEP_GZIP_FAST),
 			       .profile = profile,

@@ -51,7 +51,7 @@ static void write_module(FILE *out, const struct seep_profile_module *module)
 }
 
 void seep_export_jemalloc(FILE *out, const struct seep_profile *profile,
-			  const struct seep_export_options *options)
+			  const struct seep_view_options *options)
 {
 	struct seep_counts total = { 0 };
 

@@ -201,7 +201,7 @@ static void put_snapshots(struct massif *m)
 }
 
 void seep_export_massif(FILE *out, const struct seep_profile *profile,
-			const struct seep_export_options *options)
+			const struct seep_view_options *options)
 {
 	struct massif m = { .out = out, .profile = profile };
 

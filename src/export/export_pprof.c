@@ -311,7 +311,7 @@ static void add_comment(struct builder *b, const char *what, const char *comment
 }
 
 /* What "go tool pprof -comments" prints. */
-static void add_comments(struct builder *b, const struct seep_export_options *options)
+static void add_comments(struct builder *b, const struct seep_view_options *options)
 {
 	const struct seep_profile *profile = b->profile;
 	SEEP_FREED char *command = seep_view_command(profile);
@@ -325,7 +325,7 @@ static void add_comments(struct builder *b, const struct seep_export_options *op
 		add_comment(b, profile->unseen[i].code, profile->unseen[i].detail);
 }
 
-static void add_head(struct builder *b, const struct seep_export_options *options)
+static void add_head(struct builder *b, const struct seep_view_options *options)
 {
 	const struct seep_profile_process *process = &b->profile->process;
 
@@ -356,7 +356,7 @@ static void write_message(FILE *out, const Pprof__Profile *message)
 }
 
 void seep_export_pprof(FILE *out, const struct seep_profile *profile,
-		       const struct seep_export_options *options)
+		       const struct seep_view_options *options)
 {
 	SEEP_RELEASED(seep_arena_free_at) struct seep_arena *arena = seep_arena_new();
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);

@@ -114,7 +114,7 @@ static void write_values(struct writer *w, size_t index)
 }
 
 void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
-			    const struct seep_export_options *options)
+			    const struct seep_view_options *options)
 {
 	const char *exe = profile->process.exe;
 	int64_t active = 0;

@@ -29,7 +29,7 @@ static inline void hide_version(char *text)
 static inline char *exported(const struct seep_exporter *format, const struct seep_profile *profile,
 			     int by, size_t *ret_bytes)
 {
-	const struct seep_export_options options = { .by = by };
+	const struct seep_view_options options = { .by = by };
 	static char *text;
 	FILE *out = open_memstream(&text, ret_bytes);
 
