@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/operand_hint.h"
+#include "cli/ledger_operand.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "recorder/leak_check.h"

@@ -13,7 +13,6 @@
 #include "cli/complain.h"
 #include "cli/diff_cycle.h"
 #include "cli/ledger_operand.h"
-#include "cli/operand_hint.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "core/nearest.h"

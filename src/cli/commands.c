@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cli/operand_hint.h"
+#include "cli/ledger_operand.h"
 
 /* clang-format off */
 const struct seep_command seep_commands[] = {

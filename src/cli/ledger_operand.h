@@ -60,4 +60,12 @@ SEEP_NODISCARD int seep_ledger_operand_check(const struct seep_ledger_operand *l
 SEEP_NODISCARD int seep_ledger_operand_open(const struct seep_ledger_operand *ledger,
 					    struct seep_ledger *ret, struct seep_error *err);
 
+/* After a complaint: what to do, for commands that were given something else than they read. */
+
+/* What to do after @err, with which @path was not read as a recording. */
+void seep_open_hint(const char *path, const struct seep_error *err);
+
+/* What to do after @err, which is about the process or ledger that @operand names, if it is that. */
+void seep_ledger_hint(const char *operand, const struct seep_error *err);
+
 #endif
