@@ -83,12 +83,10 @@ static int load(const char *path, bool is_ledger, const struct seep_leak_check_p
 	if (plan->dump_bytes && (*ret_profile)->scan.done)
 		seep_hint("contents are kept by the scan: seep run --dump-bytes %" PRIu32,
 			  plan->dump_bytes);
-	if (!is_ledger)
-		seep_leak_check_none(*ret_profile, seep_profile_not_scanned(*ret_profile));
-	else if ((*ret_profile)->process.ended == SEEP_ENDED_RUNNING)
-		seep_leak_check_none(*ret_profile, "the process cannot be found from here");
-	else
-		seep_leak_check_none(*ret_profile, "the process has ended");
+	seep_leak_check_none(*ret_profile, !is_ledger ? seep_profile_not_scanned(*ret_profile)
+					   : (*ret_profile)->process.ended == SEEP_ENDED_RUNNING
+						   ? "the process cannot be found from here"
+						   : "the process has ended");
 	return 0;
 }
 

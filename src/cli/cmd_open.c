@@ -65,31 +65,24 @@ static int begin_page(const char *file, int *folder_fd, struct seep_atomic_file 
 	return rc < 0 ? rc : seep_atomic_open(*folder_fd, path, 0600, ret_page, err);
 }
 
-/* @ret_output: the page's path, set on success only. */
+/* @ret_output: the page's path, once it is begun. */
 static int write_page(const char *file, char **ret_output, struct seep_error *err)
 {
 	struct seep_view_options view = { .path = file, .by = SEEP_BY_CHOICE };
 	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 	struct seep_atomic_file page;
-	SEEP_FREED char *output = NULL;
 	SEEP_CLOSED int folder_fd = -1;
 	int rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
 
+	if (rc == 0)
+		rc = begin_page(file, &folder_fd, &page, err);
 	if (rc < 0)
 		return rc;
-	rc = begin_page(file, &folder_fd, &page, err);
-	if (rc == 0) {
-		output = seep_xstrdup(page.name);
-		sites = seep_sites_new(profile);
-		seep_page_report(page.stream, profile, sites, &view);
-		rc = seep_atomic_commit(&page, err);
-	}
-	if (rc == 0) {
-		*ret_output = output;
-		output = NULL;
-	}
-	return rc;
+	*ret_output = seep_xstrdup(page.name);
+	sites = seep_sites_new(profile);
+	seep_page_report(page.stream, profile, sites, &view);
+	return seep_atomic_commit(&page, err);
 }
 
 /* What is to start, NULL where nobody would see it. */

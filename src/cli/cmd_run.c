@@ -496,11 +496,6 @@ static void tell_grown(void *user, struct seep_profile *profile,
 	seep_sites_free(sites);
 }
 
-static void poll_commands(void *user)
-{
-	seep_on_growth_poll(user);
-}
-
 int cmd_run(char **operands, struct seep_error *err)
 {
 	struct seep_on_growth on_growth = { .command = asked.on_growth };
@@ -516,7 +511,7 @@ int cmd_run(char **operands, struct seep_error *err)
 			.quiet = asked.quiet,
 			.on_first_signal = say_still_writing,
 			.grown = asked.on_growth ? tell_grown : NULL,
-			.turn = asked.on_growth ? poll_commands : NULL,
+			.turn = asked.on_growth ? seep_on_growth_poll : NULL,
 			.user = &on_growth,
 		},
 	};

@@ -20,15 +20,6 @@
 
 enum { LISTED_MAX = 20 };
 
-/* By its file, or as it was started: the file may be a link's. */
-static bool is_called(const struct seep_census_entry *entry, const char *name)
-{
-	struct seep_procfs_stat stat;
-
-	return (entry->exe && strcmp(seep_path_base(entry->exe), name) == 0) ||
-	       (seep_procfs_stat(entry->here_pid, &stat) && strcmp(stat.name, name) == 0);
-}
-
 /* Is it @ancestor, or was it started by it, directly or not, as far as they are recorded? */
 static bool descends(const struct seep_census *census, const struct seep_census_entry *entry,
 		     const struct seep_census_entry *ancestor)
@@ -41,10 +32,14 @@ static bool descends(const struct seep_census *census, const struct seep_census_
 	return false;
 }
 
-/* @name: NULL: any. */
+/* @name: of its file, or as it was started: the file may be a link's; NULL: any. */
 static bool is_meant(const struct seep_census_entry *entry, const char *name)
 {
-	return seep_census_runs(entry) && (!name || is_called(entry, name));
+	struct seep_procfs_stat stat;
+
+	return seep_census_runs(entry) &&
+	       (!name || (entry->exe && strcmp(seep_path_base(entry->exe), name) == 0) ||
+		(seep_procfs_stat(entry->here_pid, &stat) && strcmp(stat.name, name) == 0));
 }
 
 static void list(const struct seep_census *census, const char *name)

@@ -135,8 +135,9 @@ void seep_on_growth_add(struct seep_on_growth *on, const struct seep_sites *site
 	seep_on_growth_poll(on);
 }
 
-void seep_on_growth_poll(struct seep_on_growth *on)
+void seep_on_growth_poll(void *user)
 {
+	struct seep_on_growth *on = user;
 	char **environment;
 
 	if (on->pid > 0 && waitpid(on->pid, NULL, WNOHANG) != 0)

@@ -40,8 +40,8 @@ struct seep_on_growth {
 void seep_on_growth_add(struct seep_on_growth *on, const struct seep_sites *sites,
 			const struct seep_growth_list *list);
 
-/* Start the next one if none runs. */
-void seep_on_growth_poll(struct seep_on_growth *on);
+/* As struct seep_recorder_plan has it: start the next one of @on, a struct of these, if none runs. */
+void seep_on_growth_poll(void *on);
 
 /*
  * Start those that wait, for 5 seconds at most; whichever runs then runs on. Gives up the rest, and

@@ -19,7 +19,6 @@
 int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top_find *find,
 			struct seep_error *err)
 {
-	const struct ledger_header *header;
 	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int r = 0;
 
@@ -30,14 +29,10 @@ int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top
 		r = seep_ledger_open(AT_FDCWD, found->path, SEEP_LEDGER_READ, &ledger, err);
 	if (r < 0)
 		return r;
-	header = &ledger.view.header;
 	*find = (struct seep_top_find){
 		.path = seep_xstrdup(found->path),
 		.dir = seep_path_folder(found->path),
-		.session = header->session,
-		.created_ns = header->created_ns,
-		.pid_namespace = header->pid_namespace,
-		.uid = header->uid,
+		.header = ledger.view.header,
 	};
 	seep_idtable_init(&find->others, 0);
 	seep_idtable_add(&find->others, seep_hash_text(0, seep_path_base(find->path)), 0);
@@ -88,14 +83,15 @@ static bool comes_from(const struct seep_live *live, const struct ledger_header 
 static bool belongs(struct seep_top_find *find, const struct seep_live *live,
 		    const struct ledger_header *header)
 {
-	const bool same = find->session != 0 && header->session == find->session;
+	const struct ledger_header *own = &find->header;
+	const bool same = own->session != 0 && header->session == own->session;
 
-	if (header->pid_namespace != find->pid_namespace || header->uid != find->uid)
+	if (header->pid_namespace != own->pid_namespace || header->uid != own->uid)
 		return false;
-	if (same && header->created_ns < find->created_ns)
+	if (same && header->created_ns < own->created_ns)
 		find->is_child = true;
 	return comes_from(live, header) ||
-	       (same && !find->is_child && header->created_ns >= find->created_ns);
+	       (same && !find->is_child && header->created_ns >= own->created_ns);
 }
 
 struct met {

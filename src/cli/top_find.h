@@ -12,16 +12,13 @@
 #include <stdint.h>
 
 struct seep_top_find {
-	char *path; /* of the first one's ledger */
-	char *dir;  /* its folder, where those of its children are too */
-	uint64_t session;
-	uint64_t created_ns;
-	uint64_t pid_namespace;
-	uint32_t uid;
-	bool is_child;		    /* another one of its session is older */
-	struct seep_idtable others; /* hashes of names of ledgers that need no look any more */
-	size_t refused_count;	    /* processes of the tree that could not be watched, */
-	struct seep_error refusal;  /* and why the last one could not */
+	char *path;		     /* of the first one's ledger */
+	char *dir;		     /* its folder, where those of its children are too */
+	struct ledger_header header; /* of that ledger */
+	bool is_child;		     /* another one of its session is older */
+	struct seep_idtable others;  /* hashes of names of ledgers that need no look any more */
+	size_t refused_count;	     /* processes of the tree that could not be watched, */
+	struct seep_error refusal;   /* and why the last one could not */
 };
 
 /**
