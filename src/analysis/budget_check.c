@@ -445,21 +445,19 @@ void seep_budget_side_done(struct seep_budget_side *side)
 	*side = (struct seep_budget_side){ 0 };
 }
 
-static void know(struct seep_idtable *hashes, uint64_t hash)
-{
-	if (hash != 0 && !has(hashes, hash))
-		seep_idtable_add(hashes, hash, 0);
-}
-
 void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side)
 {
 	struct seep_baseline_item item = { .side = side };
 	const struct seep_profile *profile = side.profile;
 
 	seep_leak_sums_init(&item.leaks, profile);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		if (is_growing(&profile->contexts[i]))
-			know(&baseline->growing, profile->contexts[i].hash);
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const uint64_t hash = profile->contexts[i].hash;
+
+		if (is_growing(&profile->contexts[i]) && hash != 0 &&
+		    !has(&baseline->growing, hash))
+			seep_idtable_add(&baseline->growing, hash, 0);
+	}
 	*SEEP_APPEND(baseline->items, baseline->count) = item;
 }
 

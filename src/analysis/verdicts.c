@@ -67,7 +67,8 @@ struct judge {
 /*
  * A forked child has the blocks of all its parent's threads and only one of these threads, so what
  * others held is lost there without anybody's fault. What the child has allocated itself was never
- * held by them, and is judged as if orphans pointed nowhere.
+ * held by them, and is judged as if orphans pointed nowhere. Memory that nobody has read may point
+ * to any other one.
  */
 static void judge_orphans(struct judge *j)
 {
@@ -78,21 +79,11 @@ static void judge_orphans(struct judge *j)
 		if (block->state == SCAN_LOST && block->row < j->profile->first_row) {
 			j->verdicts[i] = SEEP_VERDICT_FORK_ORPHAN;
 			block->state = SCAN_IGNORED;
+		} else if (block->state == SCAN_LOST && j->result->is_blind) {
+			block->state = SCAN_MAYBE;
+			block->rule = SCAN_RULE_UNREAD;
+			j->result->from[j->result->unreached[i]] = 0; /* it may be a hint */
 		}
-	}
-}
-
-/* Memory that nobody has read may point to any of them. */
-static void doubt_lost(struct judge *j)
-{
-	for (uint64_t i = 0; i < j->result->block_count && j->result->is_blind; i++) {
-		struct scan_block *block = scan_result_block(j->result, i);
-
-		if (block->state != SCAN_LOST)
-			continue;
-		block->state = SCAN_MAYBE;
-		block->rule = SCAN_RULE_UNREAD;
-		j->result->from[j->result->unreached[i]] = 0; /* it may be a hint */
 	}
 }
 
@@ -500,7 +491,6 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	seep_suppressions_begin(suppressions, profile);
 	seep_idtable_init(&j.by_fate, profile->context_count);
 	judge_orphans(&j);
-	doubt_lost(&j);
 	judge_blocks(&j);
 	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
 		judge_blocks(&j);

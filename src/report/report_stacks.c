@@ -234,16 +234,6 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
  */
 enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, UNSEEN_LEAKS = 3, WIDTH_MIN = 40 };
 
-static void add_summary(struct seep_table *table, const struct seep_view *view,
-			const struct seep_stack_view *stack, const struct seep_row *row)
-{
-	const int64_t value = seep_counts_value(&stack->group->counts, view->measure);
-
-	seep_table_add(table, seep_measure_text(value, view->measure).text);
-	seep_table_add(table, seep_view_share(view, value).text);
-	add_row(table, row);
-}
-
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view,
 			    uint32_t top)
 {
@@ -261,8 +251,14 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 		seep_line_print(printer, "Largest of %s, by %s:",
 				seep_things_text(stacks.all, "call stack").text,
 				seep_measure_words(view->profile, view->measure));
-	for (uint32_t i = 0; i < stacks.count; i++)
-		add_summary(table, view, &stacks.items[i], &rows[i]);
+	for (uint32_t i = 0; i < stacks.count; i++) {
+		const int64_t value = seep_counts_value(&stacks.items[i].group->counts,
+							view->measure);
+
+		seep_table_add(table, seep_measure_text(value, view->measure).text);
+		seep_table_add(table, seep_view_share(view, value).text);
+		add_row(table, &rows[i]);
+	}
 	seep_rows_free(rows, stacks.count);
 	seep_table_print(table, printer, 2);
 }

@@ -58,19 +58,9 @@ const char *seep_live_verdict(const struct seep_live_line *line)
 	return seep_growth_verdict_name(line->growth.verdict);
 }
 
-/* "[1234] work" where there are several processes. */
-static char *name_of(const struct seep_live_line *line, bool several)
-{
-	SEEP_FREED char *name = seep_live_name_text(line->process, line->context);
-
-	return several ? seep_xasprintf("[%u] %s", line->process->profile->process.pid, name)
-		       : seep_xstrdup(name);
-}
-
 static struct seep_live_texts texts_of(const struct seep_live *live,
 				       const struct seep_live_line *line, uint64_t total, bool utf8)
 {
-	const bool several = live->count > 1 && !live->only;
 	const struct seep_profile *profile = line->process->profile;
 	const struct seep_profile_context *context = &line->sum;
 	const struct seep_profile_frame *frame = seep_sites_blamed(line->process->sites,
@@ -83,10 +73,15 @@ static struct seep_live_texts texts_of(const struct seep_live *live,
 		.frees = seep_count_text(line->frees_per_s),
 		.blocks = seep_count_text(context->live_blocks),
 		.verdict = seep_live_verdict(line),
-		.name = name_of(line, several),
+		.name = seep_live_name_text(line->process, line->context),
 		.place = frame ? seep_frame_place(profile, frame, true) : seep_xstrdup(""),
 	};
 
+	if (live->count > 1 && !live->only) {
+		SEEP_FREED char *name = texts.name;
+
+		texts.name = seep_xasprintf("[%u] %s", profile->process.pid, name);
+	}
 	if (line->age_ns)
 		texts.age = seep_duration_text(line->age_ns);
 	if (line->changed)

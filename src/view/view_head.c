@@ -122,15 +122,6 @@ char *seep_view_command(const struct seep_profile *profile)
 	return seep_strbuf_take(&words);
 }
 
-static void add_command(struct seep_view *view)
-{
-	SEEP_FREED char *command = seep_view_command(view->profile);
-
-	if (command != NULL)
-		seep_lines_add(&view->head, SEEP_STYLE_DIM, "$ %s", command)->cut =
-			!view->options->full;
-}
-
 static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
@@ -251,11 +242,14 @@ void seep_view_add_lead(struct seep_view *view, bool start)
 
 void seep_view_add_head(struct seep_view *view, const char *prefix, bool command, bool start)
 {
+	SEEP_FREED char *words = command ? seep_view_command(view->profile) : NULL;
+
 	seep_view_add_process(view, prefix);
-	if (command) {
-		add_command(view);
+	if (words != NULL)
+		seep_lines_add(&view->head, SEEP_STYLE_DIM, "$ %s", words)->cut =
+			!view->options->full;
+	if (command)
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
-	}
 	seep_view_add_lead(view, start);
 	add_totals(view);
 	add_shown(view);
