@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep diff": what changed between two recordings, or is held since a mark. */
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/diff.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/diff_cycle.h"
 #include "cli/ledger_operand.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "core/nearest.h"
 #include "profile/process_life.h"
+#include "recorder/ledger_control.h"
 #include "report/report.h"
 #include "target/block_list.h"
 
@@ -316,13 +324,124 @@ static int diff(char **operands, struct side sides[2], struct seep_error *err)
 	return hold(a, b, NULL, 1, err);
 }
 
+/* ---- --cycle: idle, work, idle, with marks before and after the work --------------------------- */
+
+static uint32_t round_count(void)
+{
+	return asked.round_count ? (uint32_t)asked.round_count : 1;
+}
+
+static int wait_for_enter(uint32_t round, struct seep_error *err)
+{
+	int byte;
+
+	(void)fprintf(stderr,
+		      "seep: round %" PRIu32 " of %" PRIu32
+		      ": let it work and come to rest, then press Enter\n",
+		      round, round_count());
+	do
+		byte = getchar();
+	while (byte != '\n' && byte != EOF);
+	return byte == EOF
+		       ? seep_fail(err, SEEP_ESYS, "standard input ended before Enter was pressed")
+		       : 0;
+}
+
+/* As system(3): the terminal's interrupts are the command's. */
+static int run_command(char **command, bool *failed, struct seep_error *err)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction before[2];
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
+	int status = 0;
+	pid_t pid;
+	int rc;
+
+	(void)sigaction(SIGINT, &ignore, &before[0]);
+	(void)sigaction(SIGQUIT, &ignore, &before[1]);
+	(void)sigemptyset(&defaults);
+	if (before[0].sa_handler != SIG_IGN)
+		(void)sigaddset(&defaults, SIGINT);
+	if (before[1].sa_handler != SIG_IGN)
+		(void)sigaddset(&defaults, SIGQUIT);
+	(void)posix_spawnattr_init(&attributes);
+	(void)posix_spawnattr_setsigdefault(&attributes, &defaults);
+	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	rc = posix_spawnp(&pid, command[0], NULL, &attributes, command, environ);
+	(void)posix_spawnattr_destroy(&attributes);
+	while (rc == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	(void)sigaction(SIGINT, &before[0], NULL);
+	(void)sigaction(SIGQUIT, &before[1], NULL);
+	if (rc != 0)
+		return seep_fail_errno(err, rc, "cannot run %s", command[0]);
+	/* Who interrupts the command means all of this. */
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT))
+		(void)raise(WTERMSIG(status));
+	if (WIFSIGNALED(status))
+		seep_complainf("diff", "%s was killed by signal %d", command[0], WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		seep_complainf("diff", "%s ended with status %d", command[0], WEXITSTATUS(status));
+	*failed |= status != 0;
+	return 0;
+}
+
+static int mark_round(struct seep_ledger *ledger, uint32_t round, const char *suffix,
+		      uint32_t *ret_epoch, struct seep_error *err)
+{
+	char name[LEDGER_MARK_NAME_BYTES];
+
+	if (seep_process_life(ledger, NULL) != SEEP_PROCESS_RUNNING)
+		return seep_fail(err, SEEP_ENOTFOUND, "process %u ended in round %" PRIu32,
+				 ledger->view.header.pid, round);
+	(void)snprintf(name, sizeof(name), "cycle %" PRIu32 "%s", round, suffix);
+	return seep_ledger_mark(ledger, name, seep_monotonic_ns(), ret_epoch, err);
+}
+
+static void settle(uint64_t ns)
+{
+	struct timespec left = {
+		.tv_sec = (time_t)(ns / SEEP_NS_PER_S),
+		.tv_nsec = (long)(ns % SEEP_NS_PER_S),
+	};
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+}
+
+/*
+ * Let the process work, @command or NULL for what somebody does before pressing Enter, and mark when
+ * it did. @ret_failed: the command did not end with status 0 each time, as was said.
+ */
+static int run_rounds(const struct seep_ledger_operand *process, char **command,
+		      struct seep_epochs *ret_epochs, bool *ret_failed, struct seep_error *err)
+{
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
+	int rc = seep_ledger_operand_open(process, &ledger, err);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < round_count() && rc == 0; i++) {
+		rc = mark_round(&ledger, i + 1, "", &ret_epochs[i].from, err);
+		if (rc == 0)
+			rc = command ? run_command(command, ret_failed, err)
+				     : wait_for_enter(i + 1, err);
+		if (rc == 0)
+			rc = mark_round(&ledger, i + 1, " end", &ret_epochs[i].end, err);
+		if (rc == 0)
+			settle(asked.settle_ns);
+		else if (i > 0)
+			seep_error_prefix(err,
+					  "after %" PRIu32 " rounds, whose marks are there "
+					  "(seep diff %u@'cycle 1')",
+					  i, ledger.view.header.pid);
+	}
+	return rc;
+}
+
 static int cycle(char **operands, struct side *side, bool *ret_failed, struct seep_error *err)
 {
-	const struct seep_cycle plan = {
-		.command = operands[1] ? operands + 1 : NULL,
-		.rounds = asked.round_count ? (uint32_t)asked.round_count : 1,
-		.settle_ns = asked.settle_ns,
-	};
 	struct seep_epochs epochs[ROUNDS_MAX];
 	uint64_t blocks_max;
 	int rc = check_held(&blocks_max, err);
@@ -333,8 +452,9 @@ static int cycle(char **operands, struct side *side, bool *ret_failed, struct se
 		rc = seep_fail(err, SEEP_EUSAGE, "--cycle sets its marks itself: type %s",
 			       side->what);
 	if (rc == 0)
-		rc = seep_cycle_run(&side->found, &plan, epochs, ret_failed, err);
-	return rc == 0 ? hold(side, NULL, epochs, plan.rounds, err) : rc;
+		rc = run_rounds(&side->found, operands[1] ? operands + 1 : NULL, epochs, ret_failed,
+				err);
+	return rc == 0 ? hold(side, NULL, epochs, round_count(), err) : rc;
 }
 
 /* Before anything is waited for. */
