@@ -148,6 +148,25 @@ void seep_json_close(struct seep_json *json)
 	put(json, &json->close[json->depth], 1);
 }
 
+bool seep_json_each(struct seep_json *json, const char *key, size_t i, size_t count)
+{
+	if (i == 0)
+		seep_json_open_array(json, key);
+	if (i == count)
+		seep_json_close(json);
+	return i < count;
+}
+
+bool seep_json_each_object(struct seep_json *json, const char *key, size_t i, size_t count)
+{
+	if (i > 0)
+		seep_json_close(json);
+	if (!seep_json_each(json, key, i, count))
+		return false;
+	seep_json_open_object(json, NULL);
+	return true;
+}
+
 void seep_json_open_document(struct seep_json *json, const char *key)
 {
 	seep_json_open_object(json, key);

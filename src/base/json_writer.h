@@ -49,6 +49,17 @@ bool seep_json_open_known(struct seep_json *json, const char *key, bool known);
 /* Close what was opened last. */
 void seep_json_close(struct seep_json *json);
 
+/*
+ * The condition of a loop over @count items, from 0 on and without a break, whose body writes what
+ * belongs into the array @key: opens it before the first and closes it behind the last.
+ *
+ *	for (size_t i = 0; seep_json_each(json, "pids", i, count); i++)
+ *		seep_json_int(json, NULL, pids[i]);
+ */
+bool seep_json_each(struct seep_json *json, const char *key, size_t i, size_t count);
+/* The same of an array of objects, one for each item: the body writes its members. */
+bool seep_json_each_object(struct seep_json *json, const char *key, size_t i, size_t count);
+
 /* @value: JSON already. */
 void seep_json_raw(struct seep_json *json, const char *key, const char *value);
 void seep_json_null(struct seep_json *json, const char *key);

@@ -241,18 +241,14 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 	write_subject(json, facts);
 	seep_json_int(json, "problems", (int64_t)count(found, SEEP_FINDING_PROBLEM));
 	seep_json_int(json, "notes", (int64_t)count(found, SEEP_FINDING_NOTE));
-	seep_json_open_array(json, "checks");
-	for (size_t i = 0; i < found->count; i++) {
+	for (size_t i = 0; seep_json_each_object(json, "checks", i, found->count); i++) {
 		const struct seep_finding *finding = &found->items[i];
 
-		seep_json_open_object(json, NULL);
 		seep_json_text(json, "code", finding->code);
 		seep_json_text(json, "result", level_names[finding->level]);
 		seep_json_text(json, "sentence", *finding->sentence ? finding->sentence : NULL);
 		seep_json_text(json, "advice", *finding->advice ? finding->advice : NULL);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 	write_restart(json, facts);
 	seep_json_finish(json);
 }

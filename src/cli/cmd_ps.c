@@ -55,11 +55,9 @@ static void print_json(const struct seep_census *census, bool strings)
 	struct seep_json *json = seep_json_new(stdout, strings);
 
 	seep_json_open_document(json, NULL);
-	seep_json_open_array(json, "processes");
-	for (size_t i = 0; i < census->count; i++) {
+	for (size_t i = 0; seep_json_each_object(json, "processes", i, census->count); i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 
-		seep_json_open_object(json, NULL);
 		seep_json_int(json, "pid", entry->pid);
 		seep_json_int(json, "ppid", entry->ppid);
 		seep_json_int(json, "here_pid", entry->here_pid);
@@ -78,7 +76,6 @@ static void print_json(const struct seep_census *census, bool strings)
 		}
 		seep_json_u64(json, "ledger_bytes", entry->space_bytes);
 		seep_json_text(json, "ledger", entry->path);
-		seep_json_close(json);
 	}
 	seep_json_finish(json);
 }

@@ -79,7 +79,6 @@ static void put_point(struct dhat *d, struct seep_json *json, const struct point
 		most = mean;
 		most_blocks = 1;
 	}
-	seep_json_open_object(json, NULL);
 	seep_json_u64(json, "tb", (uint64_t)c->alloc_bytes);
 	seep_json_u64(json, "tbk", (uint64_t)c->allocs);
 	seep_json_u64(json, "mb", most);
@@ -94,7 +93,6 @@ static void put_point(struct dhat *d, struct seep_json *json, const struct point
 		put_place(d, json, context->stack[i].frame);
 	if (context->stack_count == 0)
 		put_place(d, json, seep_trie_no_stack(d->profile, context));
-	seep_json_close(json);
 	seep_json_close(json);
 }
 
@@ -146,10 +144,8 @@ void seep_export_dhat(FILE *out, const struct seep_profile *profile,
 	add_contexts(&d);
 	seep_json_open_object(json, NULL);
 	put_head(profile, json);
-	seep_json_open_array(json, "pps");
-	for (uint32_t i = 0; i < d.point_count; i++)
+	for (uint32_t i = 0; seep_json_each_object(json, "pps", i, d.point_count); i++)
 		put_point(&d, json, &d.points[i]);
-	seep_json_close(json);
 	put_frames(&d, json);
 	seep_json_finish(json);
 	seep_trie_done(&d.places);

@@ -75,21 +75,18 @@ static void write_result(void *user, const struct seep_check_remark *remark)
 
 static void write_rules(struct seep_json *json)
 {
-	seep_json_open_array(json, "rules");
-	for (unsigned i = 0; i < SEEP_BUDGET_MEASURE_COUNT; i++) {
+	for (unsigned i = 0; seep_json_each_object(json, "rules", i, SEEP_BUDGET_MEASURE_COUNT);
+	     i++) {
 		SEEP_FREED char *words = seep_xasprintf("A budget of %s is broken",
 							seep_budget_measure_name(i));
 
-		seep_json_open_object(json, NULL);
 		seep_json_text(json, "id", seep_budget_measure_name(i));
 		write_message(json, "shortDescription", words);
 		write_message(
 			json, "help",
 			"The call stacks are those with most of it. \"seep report FILE\" and "
 			"\"seep leaks FILE\" say more; a suppression hash:HASH accepts a leak.");
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 void seep_check_sarif(FILE *out, const struct seep_check *check)

@@ -5,15 +5,11 @@
 
 static void write_epochs(struct seep_json *json, const struct seep_profile_context *context)
 {
-	seep_json_open_array(json, "epochs");
-	for (uint32_t i = 0; i < context->epoch_count; i++) {
-		seep_json_open_object(json, NULL);
+	for (uint32_t i = 0; seep_json_each_object(json, "epochs", i, context->epoch_count); i++) {
 		seep_json_int(json, "epoch", context->epochs[i].epoch);
 		seep_json_u64(json, "blocks", context->epochs[i].blocks);
 		seep_json_u64(json, "bytes", context->epochs[i].bytes);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 /* What is unusual about it; nothing is for most. */
@@ -89,13 +85,8 @@ static const struct seep_profile_context *nth(const struct seep_json_shown *show
 
 void seep_json_contexts(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	seep_json_open_array(json, "contexts");
-	for (uint32_t i = 0; i < shown->context_count; i++) {
-		seep_json_open_object(json, NULL);
+	for (uint32_t i = 0; seep_json_each_object(json, "contexts", i, shown->context_count); i++)
 		seep_json_context(json, shown, nth(shown, i));
-		seep_json_close(json);
-	}
-	seep_json_close(json);
 }
 
 static void write_kinds(struct seep_json *json, const struct seep_json_shown *shown)
@@ -103,8 +94,7 @@ static void write_kinds(struct seep_json *json, const struct seep_json_shown *sh
 	uint32_t places[UINT8_MAX + 1] = { 0 }; /* by kind: its place among the names + 1 */
 	uint32_t count = 0;
 
-	seep_json_open_array(json, "kinds");
-	for (uint32_t i = 0; i < shown->context_count; i++) {
+	for (uint32_t i = 0; seep_json_each(json, "kinds", i, shown->context_count); i++) {
 		const uint8_t kind = nth(shown, i)->kind;
 
 		if (places[kind])
@@ -112,11 +102,8 @@ static void write_kinds(struct seep_json *json, const struct seep_json_shown *sh
 		places[kind] = ++count;
 		seep_json_text(json, NULL, seep_profile_kind_name(kind));
 	}
-	seep_json_close(json);
-	seep_json_open_array(json, "kind");
-	for (uint32_t i = 0; i < shown->context_count; i++)
+	for (uint32_t i = 0; seep_json_each(json, "kind", i, shown->context_count); i++)
 		seep_json_int(json, NULL, places[nth(shown, i)->kind] - INT64_C(1));
-	seep_json_close(json);
 }
 
 /* A moment of which milliseconds do takes half the bytes of one in nanoseconds. */
@@ -124,24 +111,21 @@ static void write_first(struct seep_json *json, const struct seep_json_shown *sh
 {
 	const uint64_t start_ns = shown->profile->process.start_ns;
 
-	seep_json_open_array(json, "first_ms");
-	for (uint32_t i = 0; i < shown->context_count; i++) {
+	for (uint32_t i = 0; seep_json_each(json, "first_ms", i, shown->context_count); i++) {
 		const uint64_t first_ns = nth(shown, i)->first_ns;
 
 		seep_json_u64(json, NULL,
 			      first_ns > start_ns ? (first_ns - start_ns) / 1000000 : 0);
 	}
-	seep_json_close(json);
 }
 
 static void write_figures(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	for (int k = 0; k < SEEP_FIGURE_COUNT; k++) {
-		seep_json_open_array(json, seep_figure_names[k]);
-		for (uint32_t i = 0; i < shown->context_count; i++)
+	const uint32_t count = shown->context_count;
+
+	for (int k = 0; k < SEEP_FIGURE_COUNT; k++)
+		for (uint32_t i = 0; seep_json_each(json, seep_figure_names[k], i, count); i++)
 			seep_json_u64(json, NULL, nth(shown, i)->figures[k]);
-		seep_json_close(json);
-	}
 }
 
 /* How many of the outermost frames are the same. */
@@ -158,8 +142,7 @@ static uint32_t shared(const struct seep_profile_context *a, const struct seep_p
 
 static void write_stacks(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	seep_json_open_array(json, "stacks");
-	for (uint32_t i = 0; i < shown->context_count; i++) {
+	for (uint32_t i = 0; seep_json_each(json, "stacks", i, shown->context_count); i++) {
 		const struct seep_profile_context *context = nth(shown, i);
 		const uint32_t same = i ? shared(nth(shown, i - 1), context) : 0;
 
@@ -169,7 +152,6 @@ static void write_stacks(struct seep_json *json, const struct seep_json_shown *s
 			seep_json_int(json, NULL,
 				      seep_json_frame_place(shown, context->stack[at].frame));
 	}
-	seep_json_close(json);
 }
 
 static uint32_t count_folds(const struct seep_profile_context *context)
@@ -201,8 +183,7 @@ static void write_folds(struct seep_json *json, const struct seep_json_shown *sh
 {
 	uint32_t before = 0;
 
-	seep_json_open_array(json, "folds");
-	for (uint32_t i = 0; i < shown->context_count; i++) {
+	for (uint32_t i = 0; seep_json_each(json, "folds", i, shown->context_count); i++) {
 		const struct seep_profile_context *context = nth(shown, i);
 		const uint32_t count = count_folds(context);
 
@@ -213,7 +194,6 @@ static void write_folds(struct seep_json *json, const struct seep_json_shown *sh
 		write_context_folds(json, shown->profile, context);
 		before = i;
 	}
-	seep_json_close(json);
 }
 
 /* What few contexts have. */
@@ -226,8 +206,7 @@ static bool has_others(const struct seep_profile_context *context)
 
 static void write_others(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	seep_json_open_array(json, "others");
-	for (uint32_t i = 0; i < shown->context_count; i++) {
+	for (uint32_t i = 0; seep_json_each(json, "others", i, shown->context_count); i++) {
 		const struct seep_profile_context *context = nth(shown, i);
 
 		if (!has_others(context))
@@ -240,7 +219,6 @@ static void write_others(struct seep_json *json, const struct seep_json_shown *s
 		seep_json_close(json);
 		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 void seep_json_context_columns(struct seep_json *json, const struct seep_json_shown *shown)

@@ -46,24 +46,16 @@ static void write_sides(struct seep_json *json, const struct seep_counts counts[
 static void write_held(struct seep_json *json, const struct seep_diff *diff,
 		       const struct seep_diff_row *row, bool listed)
 {
-	seep_json_open_array(json, "rounds");
-	for (uint32_t i = 0; i < diff->round_count; i++) {
-		seep_json_open_object(json, NULL);
+	for (uint32_t i = 0; seep_json_each_object(json, "rounds", i, diff->round_count); i++) {
 		seep_json_u64(json, "blocks", row->rounds[i].blocks);
 		seep_json_u64(json, "bytes", row->rounds[i].bytes);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 	if (!listed)
 		return;
-	seep_json_open_array(json, "block_list");
-	for (uint32_t i = 0; i < row->block_count; i++) {
-		seep_json_open_object(json, NULL);
+	for (uint32_t i = 0; seep_json_each_object(json, "block_list", i, row->block_count); i++) {
 		seep_json_u64(json, "address", row->blocks[i].address);
 		seep_json_u64(json, "size", row->blocks[i].size);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 static int side_of(const struct seep_diff_row *row)
@@ -77,14 +69,12 @@ static void write_row(struct seep_json *json, const struct seep_diff_view *view,
 {
 	const int at = side_of(row);
 
-	seep_json_open_object(json, NULL);
 	seep_json_text(json, "verdict", seep_diff_verdict_names[row->verdict]);
 	seep_json_context_name(json, &shown[at],
 			       &diff->profiles[at]->contexts[row->context[at] - 1]);
 	write_sides(json, row->counts, row->verdict == SEEP_DIFF_HELD, diff != view->diff);
 	if (row->verdict == SEEP_DIFF_HELD)
 		write_held(json, view->diff, row, view->listed);
-	seep_json_close(json);
 }
 
 uint32_t seep_json_diff_rows(const struct seep_diff_view *view, const struct seep_diff *diff)
@@ -115,10 +105,10 @@ void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct see
 static void write_changes(struct seep_json *json, const struct seep_diff_view *view,
 			  const struct seep_diff *diff, const struct seep_json_shown shown[2])
 {
-	seep_json_open_array(json, "changes");
-	for (uint32_t i = 0; i < seep_json_diff_rows(view, diff); i++)
+	const uint32_t count = seep_json_diff_rows(view, diff);
+
+	for (uint32_t i = 0; seep_json_each_object(json, "changes", i, count); i++)
 		write_row(json, view, diff, &diff->rows[i], shown);
-	seep_json_close(json);
 }
 
 static void write_leaks(struct seep_json *json, const struct seep_diff_view *view,

@@ -176,10 +176,8 @@ void seep_json_lead(struct seep_json *json, const struct seep_sites *sites,
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_view_add_lead(&view, true);
 	seep_json_open_object(json, "lead");
-	seep_json_open_array(json, "sentences");
-	for (size_t i = 0; i < view.head.count; i++)
+	for (size_t i = 0; seep_json_each(json, "sentences", i, view.head.count); i++)
 		seep_json_text(json, NULL, view.head.items[i].text);
-	seep_json_close(json);
 	seep_json_text(json, "measure", seep_measure_names[view.measure]);
 	seep_json_close(json);
 }
@@ -313,10 +311,8 @@ void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown
 {
 	const uint32_t count = context ? context->stack_count : 0;
 
-	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; seep_json_each(json, "frames", i, count); i++)
 		seep_json_int(json, NULL, seep_json_frame_place(shown, context->stack[i].frame));
-	seep_json_close(json);
 	if (context)
 		write_folds(json, shown->profile, context);
 }

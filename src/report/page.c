@@ -89,10 +89,8 @@ static void write_functions(struct seep_json *json, const struct side *sides, si
 	for (size_t i = 0; i < count; i++)
 		write_side_functions(json, &functions, &sides[i]);
 	seep_json_close(json);
-	seep_json_open_array(json, "functions");
-	for (size_t i = 0; i < functions.brief.count; i++)
+	for (size_t i = 0; seep_json_each(json, "functions", i, functions.brief.count); i++)
 		seep_json_text(json, NULL, functions.brief.items[i]);
-	seep_json_close(json);
 	seep_texts_done(&functions.names);
 	seep_texts_done(&functions.brief);
 }
@@ -175,10 +173,8 @@ static void write_trim(struct seep_json *json, const struct seep_sites *sites,
 
 static void write_lines(struct seep_json *json, const char *key, const struct seep_lines *lines)
 {
-	seep_json_open_array(json, key);
-	for (size_t i = 0; i < lines->count; i++)
+	for (size_t i = 0; seep_json_each(json, key, i, lines->count); i++)
 		seep_json_text(json, NULL, lines->items[i].text);
-	seep_json_close(json);
 }
 
 /* The words around a report, as the terminal has them. */
@@ -250,10 +246,8 @@ void seep_page_report(FILE *out, struct seep_profile *profile, const struct seep
 	seep_json_text(page.json, "file", options->path);
 	write_words(page.json, sites, options);
 	write_apart(page.json, sites, &shown, seep_view_measure(profile, options->by));
-	seep_json_open_array(page.json, "trim");
-	for (uint32_t i = 0; i < shown.context_count; i++)
+	for (uint32_t i = 0; seep_json_each(page.json, "trim", i, shown.context_count); i++)
 		write_trim(page.json, sites, &profile->contexts[shown.contexts[i]]);
-	seep_json_close(page.json);
 	write_functions(page.json, &side, 1);
 	write_origins(page.json, &side, 1);
 	seep_json_close(page.json);
@@ -265,23 +259,21 @@ static void write_row_trims(struct seep_json *json, const char *key,
 			    const struct seep_diff_view *view, const struct seep_diff *diff,
 			    const struct side sides[2])
 {
-	seep_json_open_array(json, key);
-	for (uint32_t i = 0; diff && i < seep_json_diff_rows(view, diff); i++) {
+	const uint32_t count = diff ? seep_json_diff_rows(view, diff) : 0;
+
+	for (uint32_t i = 0; seep_json_each(json, key, i, count); i++) {
 		const uint32_t *contexts = diff->rows[i].context;
 		const int at = contexts[1] ? 1 : 0;
 
 		write_trim(json, sides[at].sites, &diff->profiles[at]->contexts[contexts[at] - 1]);
 	}
-	seep_json_close(json);
 }
 
 static void write_diff_view(struct seep_json *json, const struct seep_diff_view *view,
 			    const struct side sides[2])
 {
-	seep_json_open_array(json, "file");
-	for (int at = 0; at < 2; at++)
+	for (size_t at = 0; seep_json_each(json, "file", at, 2); at++)
 		seep_json_text(json, NULL, view->names[at]);
-	seep_json_close(json);
 	write_row_trims(json, "trim", view, view->diff, sides);
 	write_row_trims(json, "leak_trim", view, view->diff->leaks, sides);
 	write_functions(json, sides, 2);

@@ -64,10 +64,8 @@ static void write_process(struct seep_json *json, const struct seep_profile *pro
 	seep_json_bool(json, "core_dumped", process->core_dumped);
 	seep_json_known(json, "peak_rss_bytes", process->peak_rss_bytes);
 	seep_json_known(json, "growth_after_ns", profile->growth_after_ns);
-	seep_json_open_array(json, "children");
-	for (uint32_t i = 0; i < process->child_count; i++)
+	for (uint32_t i = 0; seep_json_each(json, "children", i, process->child_count); i++)
 		seep_json_int(json, NULL, process->children[i]);
-	seep_json_close(json);
 	seep_json_close(json);
 }
 
@@ -78,16 +76,12 @@ static void write_histogram(struct seep_json *json, const struct seep_profile_to
 
 	while (count > 0 && totals->histogram[count - 1] == 0)
 		count--;
-	seep_json_open_array(json, "size_histogram");
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; seep_json_each_object(json, "size_histogram", i, count); i++) {
 		const bool last = i == SEEP_PROFILE_HISTOGRAM_BUCKETS - 1;
 
-		seep_json_open_object(json, NULL);
 		seep_json_u64(json, "upto_bytes", last ? UINT64_MAX : (UINT64_C(1) << i) - 1);
 		seep_json_u64(json, "allocs", totals->histogram[i]);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 static void write_verify(struct seep_json *json, const struct seep_profile_verify *verify)
@@ -147,7 +141,6 @@ static void write_forked(struct seep_json *json, const struct seep_profile_forke
 
 static void write_other(struct seep_json *json, const struct seep_profile_other *other)
 {
-	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", other->pid);
 	seep_json_int(json, "ppid", other->ppid);
 	seep_json_text(json, "exe", other->exe);
@@ -160,7 +153,6 @@ static void write_other(struct seep_json *json, const struct seep_profile_other 
 	seep_json_u64(json, "freed_bytes", other->freed_bytes);
 	seep_json_u64(json, "live_bytes", other->live_bytes);
 	seep_json_u64(json, "peak_bytes", other->peak_bytes);
-	seep_json_close(json);
 }
 
 static void write_run(struct seep_json *json, const struct seep_profile *profile)
@@ -170,10 +162,8 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 	write_sums(json, &profile->run.sums);
 	seep_json_u64(json, "peaks_bytes", profile->run.peaks_bytes);
 	seep_json_u64(json, "peaks_at_once_bytes", profile->run.peaks_at_once_bytes);
-	seep_json_open_array(json, "others");
-	for (uint32_t i = 0; i < profile->other_count; i++)
+	for (uint32_t i = 0; seep_json_each_object(json, "others", i, profile->other_count); i++)
 		write_other(json, &profile->others[i]);
-	seep_json_close(json);
 	seep_json_close(json);
 }
 
@@ -198,31 +188,25 @@ static void write_flags(struct seep_json *json, uint32_t flags)
 
 static void write_chain(struct seep_json *json, const struct seep_profile_leak *leak)
 {
-	seep_json_open_array(json, "chain");
-	for (uint32_t i = 0; i < leak->chain_count; i++) {
-		seep_json_open_object(json, NULL);
+	for (uint32_t i = 0; seep_json_each_object(json, "chain", i, leak->chain_count); i++) {
 		seep_json_text(json, "from", leak->chain[i].from);
 		seep_json_text(json, "name", leak->chain[i].name);
 		seep_json_u64(json, "address", leak->chain[i].address);
 		seep_json_u64(json, "offset", leak->chain[i].offset);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 static void write_blocks(struct seep_json *json, const struct seep_profile_leak *leak)
 {
-	seep_json_open_array(json, "block_list");
-	for (uint32_t i = 0; i < leak->block_list_count; i++) {
+	const uint32_t count = leak->block_list_count;
+
+	for (uint32_t i = 0; seep_json_each_object(json, "block_list", i, count); i++) {
 		const struct seep_profile_leak_block *block = &leak->block_list[i];
 
-		seep_json_open_object(json, NULL);
 		seep_json_u64(json, "address", block->address);
 		seep_json_u64(json, "size", block->size);
 		seep_json_hex(json, "bytes_hex", block->contents, block->content_bytes);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 /* Whose blocks these are: null where that is not in the document. */
@@ -254,7 +238,6 @@ static void write_leak(struct seep_json *json, const struct seep_json_shown *sho
 	const struct seep_profile_context *context = seep_profile_leak_context(shown->profile,
 									       leak);
 
-	seep_json_open_object(json, NULL);
 	seep_json_text(json, "verdict", seep_verdict_name(leak->verdict));
 	write_flags(json, leak->flags);
 	write_origin(json, shown, leak, context);
@@ -270,37 +253,30 @@ static void write_leak(struct seep_json *json, const struct seep_json_shown *sho
 	/* Contexts in columns have it, too. */
 	if (!context || !shown->context_places || !shown->context_places[leak->context - 1])
 		seep_json_stack(json, shown, context);
-	seep_json_close(json);
 }
 
 static void write_skipped(struct seep_json *json, const struct seep_profile_scan *scan)
 {
-	seep_json_open_array(json, "skipped");
-	for (uint32_t i = 0; i < scan->skipped_count; i++) {
-		seep_json_open_object(json, NULL);
+	for (uint32_t i = 0; seep_json_each_object(json, "skipped", i, scan->skipped_count); i++) {
 		seep_json_u64(json, "from", scan->skipped[i].from);
 		seep_json_u64(json, "to", scan->skipped[i].to);
 		seep_json_text(json, "reason", scan->skipped[i].reason);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 static void write_suppressions(struct seep_json *json, const struct seep_profile_scan *scan)
 {
-	seep_json_open_array(json, "suppressions");
-	for (uint32_t i = 0; i < scan->suppression_count; i++) {
+	const uint32_t count = scan->suppression_count;
+
+	for (uint32_t i = 0; seep_json_each_object(json, "suppressions", i, count); i++) {
 		const struct seep_profile_suppression *suppression = &scan->suppressions[i];
 
-		seep_json_open_object(json, NULL);
 		seep_json_text(json, "text", suppression->text);
 		seep_json_text(json, "file", suppression->file);
 		seep_json_u64(json, "leaks", suppression->leaks);
 		seep_json_u64(json, "blocks", suppression->blocks);
 		seep_json_u64(json, "bytes", suppression->bytes);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 static void write_scan(struct seep_json *json, const struct seep_profile_scan *scan)
@@ -315,10 +291,8 @@ static void write_scan(struct seep_json *json, const struct seep_profile_scan *s
 	seep_json_u64(json, "marked_bytes", scan->marked_bytes);
 	seep_json_u64(json, "blocks", scan->blocks);
 	write_skipped(json, scan);
-	seep_json_open_array(json, "caveats");
-	for (uint32_t i = 0; i < scan->caveat_count; i++)
+	for (uint32_t i = 0; seep_json_each(json, "caveats", i, scan->caveat_count); i++)
 		seep_json_text(json, NULL, scan->caveats[i]);
-	seep_json_close(json);
 	write_suppressions(json, scan);
 	seep_json_close(json);
 }
@@ -327,36 +301,29 @@ static void write_leaks(struct seep_json *json, const struct seep_json_shown *sh
 {
 	const struct seep_profile *profile = shown->profile;
 
-	seep_json_open_array(json, "leaks");
-	for (uint32_t i = 0; i < shown->leak_count; i++)
+	for (uint32_t i = 0; seep_json_each_object(json, "leaks", i, shown->leak_count); i++)
 		write_leak(json, shown, &profile->leaks[shown->leaks[i]]);
-	seep_json_close(json);
 	write_scan(json, &profile->scan);
 }
 
 static void write_marks(struct seep_json *json, const struct seep_profile *profile)
 {
-	seep_json_open_array(json, "marks");
-	for (uint32_t i = 0; i < profile->mark_count; i++)
+	for (uint32_t i = 0; seep_json_each(json, "marks", i, profile->mark_count); i++)
 		seep_json_mark(json, NULL, &profile->marks[i]);
-	seep_json_close(json);
 }
 
 static void write_timeline(struct seep_json *json, const struct seep_profile *profile)
 {
-	seep_json_open_array(json, "timeline");
-	for (uint32_t i = 0; i < profile->sample_count; i++) {
+	for (uint32_t i = 0; seep_json_each_object(json, "timeline", i, profile->sample_count);
+	     i++) {
 		const struct seep_profile_sample *sample = &profile->timeline[i];
 
-		seep_json_open_object(json, NULL);
 		seep_json_u64(json, "at_ns", sample->at_ns);
 		seep_json_u64(json, "live_bytes", sample->live_bytes);
 		seep_json_u64(json, "rss_bytes", sample->rss_bytes);
 		seep_json_u64(json, "allocs", sample->allocs);
 		seep_json_u64(json, "frees", sample->frees);
-		seep_json_close(json);
 	}
-	seep_json_close(json);
 }
 
 static void write_unseen(struct seep_json *json, const struct seep_profile *profile,

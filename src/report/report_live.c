@@ -187,7 +187,6 @@ static void write_process(struct seep_json *json, const struct seep_live *live,
 	const struct seep_profile_process *about = &process->profile->process;
 	const struct seep_live_totals totals = seep_live_process_total(live, process);
 
-	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", about->pid);
 	seep_json_int(json, "ppid", about->ppid);
 	seep_json_text(json, "exe", about->exe);
@@ -198,7 +197,6 @@ static void write_process(struct seep_json *json, const struct seep_live *live,
 	write_totals(json, &totals);
 	seep_json_open_array(json, "unseen");
 	seep_json_unseen(json, process->profile, NULL);
-	seep_json_close(json);
 	seep_json_close(json);
 }
 
@@ -244,6 +242,7 @@ static void write_line(struct seep_json *json, const struct seep_json_shown *sho
 		       const struct seep_live_line *line)
 {
 	struct seep_profile_context context = line->sum;
+	const size_t recent = line->changed ? SEEP_GROWTH_RECENT : 0;
 
 	context.hash = shown->profile->contexts[line->context].hash;
 	seep_json_open_object(json, NULL);
@@ -253,10 +252,8 @@ static void write_line(struct seep_json *json, const struct seep_json_shown *sho
 	seep_json_u64(json, "allocs_per_s", line->allocs_per_s);
 	seep_json_u64(json, "frees_per_s", line->frees_per_s);
 	seep_json_known(json, "age_ns", line->age_ns);
-	seep_json_open_array(json, "recent_bytes");
-	for (int i = 0; i < SEEP_GROWTH_RECENT && line->changed; i++)
+	for (size_t i = 0; seep_json_each(json, "recent_bytes", i, recent); i++)
 		seep_json_u64(json, NULL, line->recent[i]);
-	seep_json_close(json);
 	write_growth(json, line);
 	write_blamed(json, shown, line);
 	seep_json_close(json);
@@ -297,10 +294,8 @@ void seep_report_live_json(FILE *out, const struct seep_live *live,
 	seep_json_int(json, "processes", totals.processes);
 	write_totals(json, &totals);
 	seep_json_close(json);
-	seep_json_open_array(json, "processes");
-	for (uint32_t i = 0; i < live->count; i++)
+	for (uint32_t i = 0; seep_json_each_object(json, "processes", i, live->count); i++)
 		write_process(json, live, live->processes[i]);
-	seep_json_close(json);
 	/* Of those that have lines, whose names are all there. */
 	for (uint32_t i = 0; i < live->count; i++)
 		if (seep_live_is_current(live, live->processes[i]))
