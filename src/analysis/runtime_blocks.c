@@ -104,14 +104,9 @@ size_t seep_runtime_rules(void)
 	return RULES;
 }
 
-static const char *name_of(const char *rule)
-{
-	return rule + (*rule == INSIDE || *rule == HELD);
-}
-
 const char *seep_runtime_rule_name(size_t rule)
 {
-	return name_of(rules[rule]);
+	return rules[rule] + (*rules[rule] == INSIDE || *rules[rule] == HELD);
 }
 
 /* The rule that names the function of a frame. */
@@ -129,7 +124,7 @@ static size_t find_function(const char *function)
 		}
 	}
 	for (size_t i = FIRST_FUNCTION; i < RULES; i++) {
-		const char *wanted = name_of(rules[i]);
+		const char *wanted = seep_runtime_rule_name(i);
 
 		if (core_glob_match((struct core_glob){ wanted, strlen(wanted) }, name.text,
 				    name.bytes))

@@ -112,16 +112,18 @@ static void judge_blocks(struct judge *j)
 	}
 }
 
-/* What suppressions say of blocks of a context, asked once. @ret_rule: number + 1, 0 none. */
-static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context, unsigned verdict,
-					      uint32_t *ret_rule)
+/*
+ * What blocks of a context are with suppressions, which are asked once; @verdict unless one matches.
+ * @ret_rule: its number + 1, 0 none
+ */
+static uint8_t with_rules(struct judge *j, uint32_t context, uint8_t verdict, uint32_t *ret_rule)
 {
 	uint32_t *known;
 	size_t rule = 0;
 
 	*ret_rule = 0;
 	if (context == 0)
-		return SEEP_NOT_SUPPRESSED;
+		return verdict;
 	known = &j->effects[(size_t)(context - 1) * SEEP_VERDICT_COUNT + verdict];
 	if (*known == 0) {
 		const enum seep_suppression_effect effect = seep_suppressions_match(
@@ -130,10 +132,10 @@ static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context,
 		*known = effect == SEEP_NOT_SUPPRESSED ? 1 : ((uint32_t)rule + 1) * 2;
 		*known += effect == SEEP_IS_RUNTIME;
 	}
-	if (*known == 1)
-		return SEEP_NOT_SUPPRESSED;
 	*ret_rule = *known / 2;
-	return *known % 2 ? SEEP_IS_RUNTIME : SEEP_IS_SUPPRESSED;
+	if (*ret_rule == 0)
+		return verdict;
+	return *known % 2 ? SEEP_VERDICT_RUNTIME : SEEP_VERDICT_SUPPRESSED;
 }
 
 static bool is_open(const struct judge *j, uint64_t block)
@@ -142,11 +144,11 @@ static bool is_open(const struct judge *j, uint64_t block)
 	       scan_result_block(j->result, block)->state == SCAN_MAYBE;
 }
 
-static void close_block(struct judge *j, uint64_t block, unsigned verdict, uint32_t rule)
+static void close_block(struct judge *j, uint64_t block, uint8_t verdict, uint32_t rule)
 {
 	j->roots_changed |= scan_result_block(j->result, block)->state == SCAN_LOST;
 	scan_result_block(j->result, block)->state = SCAN_IGNORED;
-	j->verdicts[block] = (uint8_t)verdict;
+	j->verdicts[block] = verdict;
 	j->rules[block] = rule;
 }
 
@@ -183,19 +185,17 @@ static bool suppress(struct judge *j)
 	j->roots_changed = false;
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
 		const struct scan_block *block = scan_result_block(j->result, i);
-		enum seep_suppression_effect effect = SEEP_NOT_SUPPRESSED;
-		uint32_t rule = 0;
+		const uint32_t context = seep_profile_row_context(j->profile, block->row);
+		uint8_t verdict;
+		uint32_t rule;
 
-		if (is_open(j, i))
-			effect = effect_on(j, seep_profile_row_context(j->profile, block->row),
-					   j->verdicts[i], &rule);
-		if (effect == SEEP_NOT_SUPPRESSED)
+		if (!is_open(j, i))
 			continue;
-		close_block(j, i,
-			    effect == SEEP_IS_RUNTIME ? SEEP_VERDICT_RUNTIME
-						      : SEEP_VERDICT_SUPPRESSED,
-			    rule);
-		if (effect == SEEP_IS_SUPPRESSED)
+		verdict = with_rules(j, context, j->verdicts[i], &rule);
+		if (rule == 0)
+			continue;
+		close_block(j, i, verdict, rule);
+		if (verdict == SEEP_VERDICT_SUPPRESSED)
 			todo[count++] = (uint32_t)i;
 	}
 	suppress_from(j, todo, count);
@@ -312,19 +312,10 @@ static void draft_blocks(struct judge *j, bool with)
 static struct draft *draft_of_reachable(struct judge *j, uint32_t context,
 					const struct scan_block *block)
 {
-	struct fate fate = {
-		.context = context,
-		.verdict = SEEP_VERDICT_REACHABLE,
-	};
+	struct fate fate = { .context = context };
 
-	switch (effect_on(j, context, SEEP_VERDICT_REACHABLE, &fate.rule)) {
-	case SEEP_IS_RUNTIME:
-		fate.verdict = SEEP_VERDICT_RUNTIME;
-		break;
-	case SEEP_IS_SUPPRESSED:
-		fate.verdict = SEEP_VERDICT_SUPPRESSED;
-		break;
-	case SEEP_NOT_SUPPRESSED:
+	fate.verdict = with_rules(j, context, SEEP_VERDICT_REACHABLE, &fate.rule);
+	if (fate.rule == 0) {
 		fate.scan_rule = block->rule;
 		fate.root = block->root;
 	}
