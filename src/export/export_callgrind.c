@@ -224,11 +224,10 @@ static int in_order(const void *a, const void *b, void *value)
 	const struct callgrind *c = value;
 	const struct seep_trie_node *x = &c->costs.nodes[*(const uint32_t *)a];
 	const struct seep_trie_node *y = &c->costs.nodes[*(const uint32_t *)b];
-	const uint32_t own[] = { x->key + 1, y->key + 1 };
 
 	return seep_search_order(function_of(c, x->parent), function_of(c, y->parent))
 		       ?: seep_search_order(number_of(c, x->parent), number_of(c, y->parent))
-		       ?: seep_search_order(own[0], own[1]);
+		       ?: seep_search_order(x->key + 1, y->key + 1);
 }
 
 static void put_costs(struct callgrind *c)

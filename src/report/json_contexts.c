@@ -25,17 +25,14 @@ static void write_flags(struct seep_json *json, const struct seep_profile_contex
 		{ context->other, "other" },
 		{ context->in_doubt, "in-doubt" },
 	};
-	bool any = false;
+	const char *names[sizeof(flags) / sizeof(flags[0])];
+	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (flags[i].set && !any)
-			seep_json_open_array(json, "flags");
-		any |= flags[i].set;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (flags[i].set)
-			seep_json_text(json, NULL, flags[i].name);
-	}
-	if (any)
-		seep_json_close(json);
+			names[count++] = flags[i].name;
+	for (size_t i = 0; count > 0 && seep_json_each(json, "flags", i, count); i++)
+		seep_json_text(json, NULL, names[i]);
 }
 
 static void write_names(struct seep_json *json, const struct seep_profile_context *context)
