@@ -478,7 +478,7 @@ char *seep_function_brief_name(const char *name)
 	/* Rust's "<T as Trait>::f" would lose everything. */
 	if (*name == '<')
 		return seep_xstrdup(name);
-	seep_strbuf_init(&out, SIZE_MAX / 2);
+	out = seep_strbuf_of(SIZE_MAX / 2);
 	add_brief(&out, name, name + strlen(name), 0);
 	return seep_strbuf_take(&out);
 }

@@ -10,11 +10,6 @@
 /* What text points to while nothing is allocated: readable, never written. */
 static char empty[1];
 
-void seep_strbuf_init(struct seep_strbuf *buf, size_t ceiling)
-{
-	*buf = seep_strbuf_of(ceiling);
-}
-
 struct seep_strbuf seep_strbuf_of(size_t ceiling)
 {
 	return (struct seep_strbuf){ .text = empty, .ceiling = ceiling };
@@ -24,7 +19,7 @@ void seep_strbuf_done(struct seep_strbuf *buf)
 {
 	if (buf->capacity)
 		free(buf->text);
-	seep_strbuf_init(buf, buf->ceiling);
+	*buf = seep_strbuf_of(buf->ceiling);
 }
 
 void seep_strbuf_clear(struct seep_strbuf *buf)
@@ -83,6 +78,6 @@ char *seep_strbuf_take(struct seep_strbuf *buf)
 {
 	char *text = buf->capacity ? buf->text : seep_xstrdup("");
 
-	seep_strbuf_init(buf, buf->ceiling);
+	*buf = seep_strbuf_of(buf->ceiling);
 	return text;
 }

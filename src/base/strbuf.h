@@ -22,20 +22,19 @@
 
 /* Read the fields freely; change them only through the functions. */
 struct seep_strbuf {
-	char *text;	 /* never NULL after _init, always terminated */
+	char *text;	 /* never NULL after _of, always terminated */
 	size_t length;	 /* bytes before the terminator; the text may contain NUL bytes */
 	size_t capacity; /* bytes allocated at text; 0 while text is the shared empty string */
 	size_t ceiling;	 /* greatest length */
 	bool overflowed; /* something was left out */
 };
 
-/* @ceiling: greatest length in bytes. Allocates nothing yet. */
-void seep_strbuf_init(struct seep_strbuf *buf, size_t ceiling);
+/* An empty one. @ceiling: greatest length in bytes. Allocates nothing yet. */
+struct seep_strbuf seep_strbuf_of(size_t ceiling);
 
 /* Declare one as a local variable, which is released in the end. */
 #define SEEP_STRBUF(name, most) \
 	SEEP_RELEASED(seep_strbuf_done) struct seep_strbuf name = seep_strbuf_of(most)
-struct seep_strbuf seep_strbuf_of(size_t ceiling);
 
 /* Release the text. The buffer may be initialised again. Zeroed storage is accepted. */
 void seep_strbuf_done(struct seep_strbuf *buf);

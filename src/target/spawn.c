@@ -245,7 +245,7 @@ bool seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_
 		(void)close(ends[0]);
 		return false;
 	}
-	seep_strbuf_init(&text, TEXT_MAX_BYTES);
+	text = seep_strbuf_of(TEXT_MAX_BYTES);
 	if (!seep_capture_read(ends[0], TIME_MAX_NS, &text))
 		(void)kill(pid, SIGKILL);
 	(void)close(ends[0]);

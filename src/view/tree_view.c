@@ -91,7 +91,7 @@ void seep_tree_view_init(struct seep_tree_view *rows, const struct seep_view *vi
 		.tree = seep_tree_new(view->sites, view->options->full, view->measure,
 				      view->total / 100 * SEEP_TREE_PRUNE_PERCENT),
 	};
-	seep_strbuf_init(&b.open, SEEP_LINE_BYTES_MAX);
+	b.open = seep_strbuf_of(SEEP_LINE_BYTES_MAX);
 	add_children(&b, 0);
 	seep_strbuf_done(&b.open);
 }

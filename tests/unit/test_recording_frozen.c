@@ -130,7 +130,7 @@ static void say_all_of(unsigned schema)
 	if (load_again() != 0)
 		fail_msg("%s", err.text);
 	seep_strbuf_done(&said);
-	seep_strbuf_init(&said, TEXT_BYTES_MAX);
+	said = seep_strbuf_of(TEXT_BYTES_MAX);
 	say_process(loaded);
 	say_modules(loaded);
 	for (uint32_t i = 0; i < loaded->context_count; i++)
@@ -250,7 +250,7 @@ RECORDING_TEST(a_column_that_is_missing_reads_as_its_default)
 	};
 	struct seep_strbuf sql;
 
-	seep_strbuf_init(&sql, NAME_BYTES);
+	sql = seep_strbuf_of(NAME_BYTES);
 	seep_sql_select(&table, 1, &sql);
 	assert_string_equal(sql.text, "SELECT id, 17, NULL FROM scan ORDER BY 1");
 	seep_strbuf_clear(&sql);

@@ -11,7 +11,7 @@ TEST(empty_buffer_has_readable_text)
 {
 	struct seep_strbuf buf;
 
-	seep_strbuf_init(&buf, 10);
+	buf = seep_strbuf_of(10);
 	assert_string_equal(buf.text, "");
 	assert_int_equal(buf.length, 0);
 	seep_strbuf_done(&buf);
@@ -22,7 +22,7 @@ TEST(additions_append_in_order)
 {
 	struct seep_strbuf buf;
 
-	seep_strbuf_init(&buf, 1000);
+	buf = seep_strbuf_of(1000);
 	seep_strbuf_adds(&buf, "one");
 	seep_strbuf_addc(&buf, ' ');
 	seep_strbuf_addf(&buf, "%d-%s", 2, "three");
@@ -38,7 +38,7 @@ TEST(growth_keeps_what_was_there)
 {
 	struct seep_strbuf buf;
 
-	seep_strbuf_init(&buf, 1 << 20);
+	buf = seep_strbuf_of(1 << 20);
 	for (int i = 0; i < 10000; i++)
 		seep_strbuf_addc(&buf, (char)('a' + i % 26));
 	assert_int_equal(buf.length, 10000);
@@ -52,7 +52,7 @@ TEST(addition_past_the_ceiling_is_left_out_whole)
 {
 	struct seep_strbuf buf;
 
-	seep_strbuf_init(&buf, 5);
+	buf = seep_strbuf_of(5);
 	seep_strbuf_adds(&buf, "12345");
 	assert_false(buf.overflowed);
 	seep_strbuf_cut(&buf, 3);
@@ -74,7 +74,7 @@ TEST(taken_text_belongs_to_the_caller)
 	struct seep_strbuf buf;
 	char *text;
 
-	seep_strbuf_init(&buf, 100);
+	buf = seep_strbuf_of(100);
 	seep_strbuf_adds(&buf, "mine");
 	text = seep_strbuf_take(&buf);
 	assert_string_equal(text, "mine");

@@ -47,7 +47,7 @@ TEST(nul_bytes_are_escaped_too)
 {
 	struct seep_strbuf buf;
 
-	seep_strbuf_init(&buf, 100);
+	buf = seep_strbuf_of(100);
 	seep_escape(&buf, "a\0b", 3);
 	assert_string_equal(buf.text, "a\\x00b");
 	seep_strbuf_done(&buf);
@@ -60,7 +60,7 @@ TEST(escaping_never_leaves_a_control_byte)
 
 	for (int i = 0; i < 256; i++)
 		all[i] = (char)i;
-	seep_strbuf_init(&buf, 4 * sizeof(all));
+	buf = seep_strbuf_of(4 * sizeof(all));
 	seep_escape(&buf, all, sizeof(all));
 	assert_false(buf.overflowed);
 	for (size_t i = 0; i < buf.length; i++)

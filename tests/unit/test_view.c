@@ -112,7 +112,7 @@ static char *text_of(const struct seep_lines *lines)
 {
 	struct seep_strbuf text;
 
-	seep_strbuf_init(&text, 1 << 20);
+	text = seep_strbuf_of(1 << 20);
 	for (size_t i = 0; i < lines->count; i++)
 		seep_strbuf_addf(&text, "%s\n", lines->items[i].text);
 	return seep_strbuf_take(&text);
