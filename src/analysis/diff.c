@@ -5,6 +5,7 @@
 
 #include "analysis/leak_sums.h"
 #include "base/idtable.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
@@ -74,11 +75,9 @@ static enum seep_diff_verdict judge(const struct seep_diff *diff, const struct s
 	return change == 0 ? SEEP_DIFF_SAME : change > 0 ? SEEP_DIFF_GROWN : SEEP_DIFF_SHRUNK;
 }
 
-static int compare(int64_t left, int64_t right)
+static uint64_t size_of(int64_t change)
 {
-	left = left < 0 ? -left : left;
-	right = right < 0 ? -right : right;
-	return (left < right) - (left > right);
+	return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
 /* Keys last, so that two runs list the same. */
@@ -86,11 +85,12 @@ static int by_change(const void *left, const void *right, void *user)
 {
 	const struct seep_diff_row *a = left, *b = right;
 	const struct seep_diff *diff = user;
-	int order = compare(seep_diff_change(diff, a->counts), seep_diff_change(diff, b->counts));
 
-	if (order == 0)
-		order = compare(block_change(diff, a->counts), block_change(diff, b->counts));
-	return order ? order : (a->key > b->key) - (a->key < b->key);
+	return seep_search_order(size_of(seep_diff_change(diff, b->counts)),
+				 size_of(seep_diff_change(diff, a->counts)))
+		       ?: seep_search_order(size_of(block_change(diff, b->counts)),
+					    size_of(block_change(diff, a->counts)))
+		       ?: seep_search_order(a->key, b->key);
 }
 
 static void keep_changed(struct seep_diff *diff)

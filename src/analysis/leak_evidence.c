@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "analysis/leak_evidence.h"
+/* What speaks for a leak's verdict, in words. */
+#include "analysis/verdicts.h"
 
 #include "base/path.h"
 #include "base/search.h"

@@ -13,7 +13,6 @@
 #include "core/glob.h"
 #include "profile/verdict.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/function_name.h"
-#include "analysis/wrappers.h"
 #include "base/path.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"

@@ -9,7 +9,6 @@
 #include "profile/verdict.h"
 #include "symbol/demangle.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/leak_evidence.h"
 #include "base/arena.h"
 #include "base/idtable.h"
 #include "base/search.h"

@@ -3,7 +3,6 @@
 #include "base/idtable.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/table.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

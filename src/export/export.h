@@ -11,7 +11,6 @@
 #define SEEP_EXPORT_EXPORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "profile/profile.h"

@@ -94,20 +94,16 @@ static void write_values(struct writer *w, size_t index)
 	seep_json_text(w->json, "type", "sampled");
 	seep_json_text(w->json, "name", values[index].name);
 	seep_json_text(w->json, "unit", values[index].unit);
-	seep_json_open_array(w->json, "samples");
-	for (uint32_t i = 0; i < profile->context_count; i++)
+	for (uint32_t i = 0; seep_json_each(w->json, "samples", i, profile->context_count); i++)
 		if (seep_counts_of(&profile->contexts[i]).figures[figure] > 0)
 			write_stack(w, &profile->contexts[i]);
-	seep_json_close(w->json);
-	seep_json_open_array(w->json, "weights");
-	for (uint32_t i = 0; i < profile->context_count; i++) {
+	for (uint32_t i = 0; seep_json_each(w->json, "weights", i, profile->context_count); i++) {
 		const int64_t value = seep_counts_of(&profile->contexts[i]).figures[figure];
 
 		if (value > 0)
 			seep_json_int(w->json, NULL, value);
 		seep_counts_sum(&total, value);
 	}
-	seep_json_close(w->json);
 	seep_json_int(w->json, "startValue", 0);
 	seep_json_int(w->json, "endValue", total);
 	seep_json_close(w->json);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* All that is known of one call stack, and the line of source that allocates. */
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/growth_text.h"

@@ -7,7 +7,6 @@
 #include "base/search.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "view/alike.h"
 #include "view/frame_text.h"
