@@ -68,10 +68,9 @@ static void take(const struct seep_profile *profile)
 static char *name_of(const struct seep_profile *profile, uint32_t index)
 {
 	const struct seep_profile_context *context = &profile->contexts[index];
-	struct seep_strbuf names;
+	struct seep_strbuf names = seep_strbuf_of(NAMES_BYTES_MAX);
 	char *at;
 
-	seep_strbuf_init(&names, NAMES_BYTES_MAX);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		char *name = seep_frame_name(profile, &profile->frames[context->stack[i].frame],
 					     SEEP_NAME_SHORT);
