@@ -162,7 +162,7 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 	const uint32_t steps = last - start;
 	uint64_t growth, falls = 0;
 	uint32_t rises = 0;
-	bool only_rises;
+	bool never_falls; /* in so many segments that no chance would do so */
 
 	if (floor[last] < floor[start] + GROWTH_LEAST_BYTES)
 		return false;
@@ -173,11 +173,11 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 		else
 			falls += floor[i - 1] - floor[i];
 	}
-	only_rises = falls == 0 && steps >= SEEP_GROWTH_NEEDED / 2 * FEW_STEPS_HALVES;
+	never_falls = falls == 0 && steps >= SEEP_GROWTH_NEEDED * 3 / 2;
 	return gains_blocks(run, start) &&
 	       falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
 	       (rises * 100 >=
-			steps * (strict && !only_rises ? RISES_PERCENT : RISES_PERCENT_STILL) ||
+			steps * (strict && !never_falls ? RISES_PERCENT : RISES_PERCENT_STILL) ||
 		((!strict || falls == 0) && growth >= floor[start] / 4 &&
 		 is_even(run, start, rises, strict, after_ns))) &&
 	       has_grown(floor[start + steps / 3], floor[last - steps / 3],

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What speaks for a leak's verdict, in words. */
-#include "analysis/verdicts.h"
+#include "analysis/leak_evidence.h"
 
 #include "base/path.h"
 #include "base/search.h"

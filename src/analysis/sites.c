@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/function_name.h"
+#include "analysis/wrappers.h"
 #include "base/path.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"

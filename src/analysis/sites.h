@@ -74,7 +74,4 @@ const struct seep_profile_frame *seep_sites_blamed(const struct seep_sites *site
 uint32_t seep_sites_plumbing(const struct seep_sites *sites,
 			     const struct seep_profile_stack_entry *stack, uint32_t count);
 
-/* For seep_sites_new(): set allocator and plumbing of the frames of wrappers of malloc. */
-void seep_wrappers_mark(struct seep_sites *sites);
-
 #endif

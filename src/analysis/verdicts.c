@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/leak_evidence.h"
 #include "base/arena.h"
 #include "base/idtable.h"
 #include "base/search.h"
@@ -69,7 +70,7 @@ struct judge {
  * held by them, and is judged as if orphans pointed nowhere. Memory that nobody has read may point
  * to any other one.
  */
-static void judge_orphans(struct judge *j)
+static void settle_lost(struct judge *j)
 {
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
 		struct scan_block *block = scan_result_block(j->result, i);
@@ -480,7 +481,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	seep_profile_hash_contexts(profile);
 	seep_suppressions_begin(suppressions, profile);
 	seep_idtable_init(&j.by_fate, profile->context_count);
-	judge_orphans(&j);
+	settle_lost(&j);
 	judge_blocks(&j);
 	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
 		judge_blocks(&j);

@@ -175,24 +175,6 @@ int seep_folder_open_own(int folder_fd, const char *path, int *ret_fd, struct se
 	return 0;
 }
 
-ssize_t seep_file_read_at(int fd, void *to, size_t bytes, uint64_t offset)
-{
-	size_t done = 0;
-	ssize_t got;
-
-	while (done < bytes) {
-		got = pread(fd, (char *)to + done, bytes - done, (off_t)(offset + done));
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return got;
-		if (got == 0)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
 bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to)
 {
 	const off_t data = lseek(fd, (off_t)*from, SEEK_DATA);

@@ -63,12 +63,6 @@ SEEP_NODISCARD int seep_folder_each(int dir_fd,
 				    void *context, struct seep_error *err);
 
 /*
- * @bytes at @offset, fewer only where the file ends before. Returns how many, or -1 with errno. The
- * position stays.
- */
-ssize_t seep_file_read_at(int fd, void *to, size_t bytes, uint64_t offset);
-
-/*
  * The next bytes from *@from on that are no hole: *@from up to *@ret_to. Returns false where there
  * are none. A file system without holes has one run of bytes in each file.
  */

@@ -60,8 +60,6 @@ SEEP_NODISCARD int seep_ledger_operand_check(const struct seep_ledger_operand *l
 SEEP_NODISCARD int seep_ledger_operand_open(const struct seep_ledger_operand *ledger,
 					    struct seep_ledger *ret, struct seep_error *err);
 
-/* After a complaint: what to do, for commands that were given something else than they read. */
-
 /* What to do after @err, with which @path was not read as a recording. */
 void seep_open_hint(const char *path, const struct seep_error *err);
 

@@ -195,17 +195,17 @@ static void put_function(struct callgrind *c, uint32_t function, bool called)
 /* What is known of @counts, what is ordered by first; NULL: what its figures are called. */
 static void put_figures(const struct callgrind *c, const struct seep_counts *counts)
 {
-	for (size_t k = 0; k < 2 * EVENTS; k++) {
-		const size_t i = k % EVENTS;
-		const bool is_turn = (events[i].by == c->first) == (k < EVENTS);
-
-		if (!is_turn || !seep_measure_is_known(c->profile, events[i].by))
-			continue;
-		if (counts)
-			(void)fprintf(c->out, " %" PRId64, counts->figures[events[i].figure]);
-		else
-			(void)fprintf(c->out, " %s", events[i].name);
-	}
+	for (size_t pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < EVENTS; i++) {
+			if ((events[i].by != c->first) != pass ||
+			    !seep_measure_is_known(c->profile, events[i].by))
+				continue;
+			if (counts)
+				(void)fprintf(c->out, " %" PRId64,
+					      counts->figures[events[i].figure]);
+			else
+				(void)fprintf(c->out, " %s", events[i].name);
+		}
 	(void)fputc('\n', c->out);
 }
 

@@ -237,9 +237,13 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 
 	if (rc < 0) {
 		if (job->image.exe)
-			seep_error_prefix(&job->err, "nothing was recorded for %s (pid %u)%s",
+			seep_error_prefix(&job->err, "%s for %s (pid %u)%s",
+					  rc == -SEEP_ESYS ? "no recording was written"
+							   : "nothing was recorded",
 					  seep_path_base(job->image.exe), job->image.pid,
 					  rc == -SEEP_ENOTFOUND ? ": its ledger was removed" : "");
+		if (rc == -SEEP_ESYS && !job->snapshot)
+			say_where(job);
 		return;
 	}
 	if (!closed)

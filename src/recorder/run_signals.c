@@ -129,12 +129,12 @@ static pid_t next_of_all(int *ret_code)
 {
 	enum { LOOK = WSTOPPED | WEXITED | WNOWAIT };
 	pid_t pid = next_child(P_ALL, 0, LOOK, ret_code);
-	char file[32], *children, *at, *end;
+	SEEP_FREED char *children = NULL;
+	char *at, *end;
 
 	if (pid <= 0 || *ret_code != CLD_TRAPPED)
 		return pid;
-	(void)snprintf(file, sizeof(file), "task/%d/children", getpid());
-	children = seep_procfs_read((uint32_t)getpid(), file, NULL);
+	children = seep_procfs_children((uint32_t)getpid());
 	pid = 0;
 	for (at = children; at && pid == 0; at = end) {
 		const pid_t child = (pid_t)strtol(at, &end, 10);
@@ -145,7 +145,6 @@ static pid_t next_of_all(int *ret_code)
 		if (*ret_code == CLD_TRAPPED)
 			pid = 0;
 	}
-	free(children);
 	return pid;
 }
 

@@ -64,7 +64,8 @@ struct seep_row_reader {
 /**
  * seep_sql_read - all rows of a table, in the order of their keys; of one that is missing, none
  * @each:    gets each row, of the table's struct, which is gone with the next one; of a table that has
- *           a place in profiles the rows there. What it returns below 0 ends the reading; NULL: nothing is left to do
+ *           a place in profiles the rows there. What it returns below 0 ends the reading; NULL:
+ *           nothing is left to do
  * @loading: handed to @each
  *
  * Returns: 0, what @each returned, -SEEP_ECORRUPT, -SEEP_ESYS or -SEEP_ELIMIT.

@@ -143,8 +143,14 @@ static void write_apart(struct seep_json *json, const struct seep_sites *sites,
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[order[i]];
+		const uint32_t depth = context->stack_count;
+		SEEP_FREED struct seep_profile_stack_entry *stack =
+			seep_xmemdup(context->stack, depth * sizeof(*stack));
 
-		rows[i] = seep_row_of(sites, context, context->stack, context->stack_count);
+		/* Rows of the page do not say how often a call was repeated. */
+		for (uint32_t at = 0; at < depth; at++)
+			stack[at].repeats = 0;
+		rows[i] = seep_row_of(sites, context, stack, depth);
 	}
 	seep_rows_tell_apart(rows, count, false);
 	seep_json_open_object(json, "apart");

@@ -32,8 +32,11 @@ static struct seep_row row_of_leak(struct seep_view *view, const struct seep_pro
 
 static struct seep_row row_of_group(const struct seep_view *view, const struct seep_group *group)
 {
-	return seep_row_of(view->sites, &view->profile->contexts[group->context], group->stack,
-			   group->stack_count);
+	struct seep_row row = seep_row_of(view->sites, &view->profile->contexts[group->context],
+					  group->stack, group->stack_count);
+
+	row.many = group->context_count > 1;
+	return row;
 }
 
 /* "load_rows ← visit ×17 ← main", and where the first of them stands. */

@@ -93,7 +93,7 @@ struct rt_tls {
 		asks_at; /* frame address of the function that asked for a leak scan last */
 	/* What the next allocator's free_sized() was given; our hooks have forgotten it. */
 	void *freeing;
-	uint32_t waits; /* its place in quarantine for what it frees next; 0 as well: to be taken */
+	uint32_t waits; /* its next place in quarantine; at the end of a batch: it needs another */
 };
 extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 

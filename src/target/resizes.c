@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Threads of a stopped process that are in realloc(), let on until they are not. */
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "ledger/ledger.h"

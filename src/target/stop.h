@@ -73,7 +73,8 @@ void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uin
 
 /*
  * Let threads that are in realloc() on until they are not, unless they may not run. Those that are
- * in it still become @caveats. @ledger_fd: of the ledger with this @header
+ * in it still become @caveats. @ledger_fd: of the ledger with this @header; @may_run: not in a dying
+ * process
  */
 void seep_stop_finish_resizes(struct seep_stopped *stopped, const struct ledger_header *header,
 			      int ledger_fd, bool may_run, struct seep_texts *caveats);

@@ -61,7 +61,7 @@ struct seep_row seep_row_of(const struct seep_sites *sites,
 					    : "(no stack)";
 	SEEP_FREED char *type = context ? seep_row_type(sites, context) : seep_xstrdup("");
 	SEEP_STRBUF(callers, SEEP_LINE_BYTES_MAX);
-	struct seep_row row = { sites, context, NULL, NULL, NULL, false };
+	struct seep_row row = { .sites = sites, .context = context };
 
 	for (uint32_t at = part.first, left = FUNCTIONS; at < part.end && left > 0; at++) {
 		const struct seep_profile_frame *frame = &profile->frames[stack[at].frame];
@@ -118,7 +118,7 @@ static uint64_t id_of(const struct seep_row *row, unsigned way)
 	if (!entry)
 		return 0;
 	if (way == OFFSET)
-		return row->sites->profile->frames[entry->frame].address + 1;
+		return row->many ? 0 : row->sites->profile->frames[entry->frame].address + 1;
 	site = &row->sites->of_frame[entry->frame];
 	return (way == VIA ? site->function : site->line) + UINT64_C(1);
 }

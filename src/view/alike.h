@@ -19,6 +19,7 @@ struct seep_row {
 	char *callers; /* " ← visit ×17 ← main"; NULL: not shown */
 	char *place;
 	bool told; /* the function's name was not enough */
+	bool many; /* it stands for contexts of several places in the code */
 };
 
 /* The type that its library code is for, if that is the program's: ", of Conn", or "". free() it. */

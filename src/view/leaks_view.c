@@ -97,19 +97,24 @@ char *seep_leaks_advice(const struct seep_profile *profile)
 	if (!profile->scan.done || seep_profile_is_filled(profile) ||
 	    seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
 		return NULL;
-	/* By verdict: what is lost comes before what may be. */
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
-		const uint32_t context = leak->context <= profile->context_count ? leak->context
-										 : 0;
 
-		if (seep_verdict_is_leak(leak->verdict)) {
-			lost_bytes += leak->bytes;
-			lost[context] = context > 0;
-		} else if (leak->verdict == SEEP_VERDICT_MAYBE_LOST) {
-			maybe_bytes += leak->bytes;
-			both += lost[context];
-			lost[context] = false;
+		if (!seep_verdict_is_leak(leak->verdict))
+			continue;
+		lost_bytes += leak->bytes;
+		if (leak->context > 0 && leak->context <= profile->context_count)
+			lost[leak->context] = true;
+	}
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		const struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (leak->verdict != SEEP_VERDICT_MAYBE_LOST)
+			continue;
+		maybe_bytes += leak->bytes;
+		if (leak->context <= profile->context_count && lost[leak->context]) {
+			lost[leak->context] = false;
+			both++;
 		}
 	}
 	if (both == 0 && maybe_bytes <= lost_bytes)

@@ -18,6 +18,7 @@ enum {
 	FRAMES_OUTER = 2, /* and these many */
 	OWN_SHOWN = 40,	  /* and this many of the program's own code */
 	THREADS_SHOWN = 3,
+	READ_BYTES_MAX = 1 << 16,
 };
 
 static void add_allocs_figures(struct seep_strbuf *line, const struct seep_view *view,
@@ -226,12 +227,12 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 
 static char *read_as(const struct seep_view *view, const struct seep_stack_lines *lines)
 {
-	SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
+	SEEP_STRBUF(text, READ_BYTES_MAX);
 
 	for (uint32_t i = 0; i < lines->count; i++) {
 		const struct seep_stack_line *line = &lines->items[i];
 		const struct seep_profile_frame *frame;
-		SEEP_FREED char *name = NULL, *place = NULL;
+		SEEP_FREED char *name = NULL, *place = NULL, *repeats = NULL;
 
 		if (!line->entry) {
 			seep_strbuf_addf(&text, "%s\n", line->note);
@@ -240,25 +241,36 @@ static char *read_as(const struct seep_view *view, const struct seep_stack_lines
 		frame = &view->profile->frames[line->entry->frame];
 		name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
 		place = seep_frame_place(view->profile, frame, true);
-		seep_strbuf_addf(&text, "%s %s\n", name, place);
+		repeats = seep_frame_repeats(line->entry);
+		seep_strbuf_addf(&text, "%s%s %s\n", name, repeats, place);
 	}
 	return seep_strbuf_take(&text);
 }
 
-/* Where those that are shown differ in frames that are not, the figures name one of these. */
+/*
+ * Where those that are shown differ in frames that are not, the figures name one of these. The kind
+ * is told already, and the thread, where threads are told apart.
+ */
 static void tell_apart(struct seep_stacks_view *stacks, const struct seep_view *view)
 {
 	struct seep_row *rows = seep_xcalloc(stacks->count, sizeof(*rows));
 
-	for (uint32_t i = 0; i < stacks->count; i++)
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		const struct seep_group *group = stacks->items[i].group;
+		const struct seep_profile_context *context =
+			&view->profile->contexts[group->context];
+		const char *thread = view->options->by_thread ? context->thread : NULL;
+
 		rows[i] = (struct seep_row){
 			.sites = view->sites,
-			.context = &view->profile->contexts[stacks->items[i].group->context],
+			.context = context,
 			.name = seep_xstrdup(""),
 			.callers = read_as(view, &stacks->items[i].stack),
-			.place = seep_xstrdup(""),
+			.place = seep_xasprintf("%d %s", context->kind, thread ? thread : ""),
+			.many = group->context_count > 1,
 		};
-	seep_rows_tell_apart(rows, stacks->count, view->options->by_thread);
+	}
+	seep_rows_tell_apart(rows, stacks->count, false);
 	for (uint32_t i = 0; i < stacks->count; i++) {
 		SEEP_FREED char *figures = stacks->items[i].stack.figures;
 		SEEP_FREED char *told = seep_escape_dup(rows[i].name);

@@ -54,6 +54,11 @@ def test_a_pointer_to_what_was_freed_hides_no_leak(seep, option, count):
     assert sum(leak["blocks"] for leak in recordings.main()["leaks"] if leak["verdict"] == "LOST") == count
 
 
+def test_what_threads_free_that_end_waits_as_long(seep):
+    said, _, _ = reuse(seep, "--threads", "malloc", options=["--fill"])
+    assert int(said.split()[1]) >= 900
+
+
 @pytest.mark.parametrize("way", ["malloc", "calloc", "realloc", "memalign", "posix_memalign", "new_nothrow"])
 def test_where_there_is_no_memory_freed_blocks_wait_no_longer(seep, way):
     said, _, _ = reuse(seep, "--tight", way, options=["--fill"])
@@ -65,9 +70,9 @@ def test_what_cannot_grow_stays_as_it_was(seep):
     assert reuse(seep, "--refused", "malloc", options=["--fill"])[0] == ""
 
 
-@pytest.mark.parametrize("how", ["--twice", "--wrong"])
+@pytest.mark.parametrize("how", ["--twice malloc", "--wrong malloc", "--freed resized", "--freed emptied", "--freed moved"])
 def test_what_is_freed_wrongly_is_found_as_without(seep, how):
-    words = [program("new_memory"), how, "malloc"]
+    words = [program("new_memory"), *how.split()]
     plain, (done, _) = run_plain(words), seep.run(words, ["--fill"])
     assert plain.status and (done.status, done.stderr) == (plain.status, plain.stderr)
 

@@ -11,8 +11,6 @@ from linting import Lint
 
 # One interface, several files of the folder behind it; and why it is not several headers.
 SEVERAL = {
-    "src/analysis/sites.h": "the places of frames; wrappers among them take a file",
-    "src/analysis/verdicts.h": "verdicts, and what speaks for them, a file each",
     "src/cfi/cfi.h": "the room's one function",
     "src/cli/command.h": "one entry per command, in cmd_NAME.c: the list of commands",
     "src/profile/ledger_parts.h": "the loader's steps, a file each",

@@ -59,7 +59,7 @@ static void act(void)
 		take();
 		return;
 	}
-	/* A few live for so long that their ledgers get names. */
+	/* A few are older than half a second, from when on their ledgers have names. */
 	if (action == 'e' && all->children % 16 == 1)
 		usleep(550000);
 	pid = fork();

@@ -7,7 +7,9 @@
  * `PROGRAM --inside WAY`: the same, but the words lead into the middle of the blocks.
  * `PROGRAM --bytes WAY`: the first and the last byte that such memory has.
  * `PROGRAM --dangling malloc`: the program keeps pointers to what it has freed, and loses 64 such blocks.
- * `PROGRAM --twice malloc`: frees a block twice.
+ * `PROGRAM --twice malloc`: frees a block twice; `--freed WAY` in other ways:
+ *   resized  realloc of what was freed; emptied  free after a realloc to 0 bytes; moved  after one that moved it
+ * `PROGRAM --threads malloc`: how many threads free one block each before its address is given out again.
  * `PROGRAM --refused WAY`: a block that is to become larger than memory is as it was.
  * `PROGRAM --wrong malloc`: frees what is no block: it is not aligned.
  * `PROGRAM --tight WAY`: how many of 5,000 blocks it gets that it has freed, without a byte more for the process.
@@ -17,6 +19,7 @@
 
 #include <malloc.h>
 #include <new>
+#include <pthread.h>
 #include <sys/resource.h>
 
 namespace
@@ -160,6 +163,43 @@ void free_twice()
 	free(keep[0]);
 }
 
+void free_otherwise(const char *how)
+{
+	void *held = malloc(size);
+
+	keep[0] = malloc(size);
+	keep[1] = malloc(size);
+	if (*how == 'r')
+		free(keep[0]);
+	keep[2] = realloc(keep[0], *how == 'e' ? 0 : 16 * size);
+	free(keep[0]);
+	free(held);
+}
+
+void *free_one(void *block)
+{
+	free(block);
+	return nullptr;
+}
+
+/* Sizes that no thread of ours or of the C library's allocates otherwise. */
+int threads_until_reuse()
+{
+	enum { MOST = 3000 };
+	void *first = malloc(size), *block = first;
+
+	for (int i = 0; i < MOST; i++) {
+		pthread_t thread;
+
+		EXPECT(pthread_create(&thread, nullptr, free_one, block) == 0);
+		EXPECT(pthread_join(thread, nullptr) == 0);
+		block = malloc(size);
+		if (block == first)
+			return i;
+	}
+	return MOST;
+}
+
 void take_back(const way &way)
 {
 	enum { TIMES = 5000 };
@@ -231,6 +271,12 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--twice") == 0)
 		free_twice();
+	if (strcmp(argv[1], "--freed") == 0)
+		free_otherwise(argv[2]);
+	if (strcmp(argv[1], "--threads") == 0) {
+		printf("threads %d\n", threads_until_reuse());
+		return 0;
+	}
 	if (strcmp(argv[1], "--inside") == 0)
 		inside = 160;
 	fill_and_free(way);

@@ -343,12 +343,27 @@ static uint64_t pool(uint64_t t)
 	return after_steps(steps, t);
 }
 
-TEST(six_even_bursts_are_growth)
+/* A block of 100 bytes in 5 to 25 seconds: none in half of the segments, however one looks. */
+static uint64_t in_5_to_25_s(uint64_t t)
+{
+	static const uint64_t at[] = { 1, 6, 16, 21, 31, 36 };
+	uint64_t blocks = t / 60 * 6;
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		blocks += t % 60 >= at[i];
+	return 4000 + 100 * blocks;
+}
+
+TEST(growth_in_steps_is_found_early)
 {
 	static const struct {
 		uint64_t (*bytes_at)(uint64_t second);
 		uint64_t from, to; /* it is found in; 0: never */
-	} cases[] = { { each_40_s, 200, 260 }, { each_25_s, 110, 150 }, { pool, 0, 0 } };
+	} cases[] = { { each_40_s, 200, 260 },
+		      { each_25_s, 110, 150 },
+		      { doubling, 85, 100 },
+		      { in_5_to_25_s, 95, 125 },
+		      { pool, 0, 0 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t found = 0;
@@ -358,6 +373,7 @@ TEST(six_even_bursts_are_growth)
 			(void)play(t, cases[i].bytes_at, &ever);
 			found = ever ? t : 0;
 		}
+		print_message("found after %lu s\n", (unsigned long)found);
 		assert_in_range(found, cases[i].from, cases[i].to);
 	}
 }

@@ -425,6 +425,30 @@ VIEW_TEST(stacks_that_differ_where_they_are_not_shown_say_it)
 	seep_stacks_view_done(&stacks);
 }
 
+VIEW_TEST(stacks_whose_figures_differ_are_told_apart_by_these)
+{
+	const int main = frame(APP, "main"), other = frame(APP, "main");
+	struct seep_stacks_view stacks;
+
+	profile->frames[main].address = 0x1234;
+	profile->frames[other].address = 0x5678;
+	stack(1, 10, main, END);
+	stack(1, 10, other, END); /* of one group with the first */
+	stack(1, 10, main, END)->kind = LEDGER_KIND_CALLOC;
+	stack(1, 10, main, END)->thread = seep_profile_strdup(profile, "io");
+	options.by_thread = true;
+	look();
+	seep_stacks_view_init(&stacks, &view, 4);
+	assert_int_equal(stacks.count, 3);
+	for (uint32_t i = 0; i < stacks.count; i++) {
+		const char *figures = stacks.items[i].stack.figures;
+
+		assert_null(strstr(figures, "at 0x"));
+		assert_null(strstr(figures, "thread io, thread io"));
+	}
+	seep_stacks_view_done(&stacks);
+}
+
 VIEW_TEST(library_code_alone_stays_whole)
 {
 	struct seep_stacks_view stacks;

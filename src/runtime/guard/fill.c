@@ -96,6 +96,8 @@ static void *zeroed_calloc(size_t count, size_t size)
 
 static void *tried_realloc(void *block, size_t size)
 {
+	if (rt_quarantine_meets_realloc(block, size))
+		return NULL;
 	/* Of no bytes it frees, and gives nothing. */
 	return size ? TRY(realloc, block, size) : rt_found.realloc(block, size);
 }

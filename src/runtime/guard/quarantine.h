@@ -13,6 +13,12 @@
 /* From now on. Only with glibc as the next allocator. After rt_next_find(). */
 RT_COLD void rt_quarantine_start(void);
 
+/*
+ * Before the next realloc. True: @size is 0, and it has freed @block. Of one that waits already glibc
+ * is to say that it was freed before, as it would have.
+ */
+bool rt_quarantine_meets_realloc(void *block, size_t size);
+
 /* Where there is no memory: gives back all that waits. False: nothing did. */
 RT_COLD bool rt_quarantine_give_back(void);
 

@@ -24,7 +24,7 @@ function Lines({ frames }: { frames: ArrayLike<number> }) {
 				if (part.via) return <li key={part.at}><code>{viaText(model, frames, part)}</code></li>;
 				return <li key={part.at}><code>{model.functionName(model.frames.functionOf[frame])}</code> <span class="place">{place}</span></li>;
 			})}
-			{list.length > FRAMES_MAX && <li>and {things(list.length - FRAMES_MAX, "more frame")}</li>}
+			{list.length > FRAMES_MAX && <li>and {things(frames.length - list[FRAMES_MAX].at, "more frame")}</li>}
 		</ol>
 	);
 }

@@ -178,7 +178,7 @@ export function Stack(props: StackProps & { children?: ComponentChildren }) {
 						</li>
 					);
 				})}
-				{parts.length > 400 && <li class="muted">and {digits(parts.length - 400)} more frames</li>}
+				{parts.length > 400 && <li class="muted">and {digits(frames.length - parts[400].at)} more frames</li>}
 				{frames.length === 0 && <li class="muted">No call stack is known.</li>}
 			</ol>
 			{props.children}
