@@ -340,7 +340,8 @@ def test_children_that_become_unrecorded_programs_are_told_where_no_recording_do
 
 
 def test_a_process_whose_ledger_was_removed_is_said_to_have_no_recording(seep):
-    script = 'rm "$SEEP_DIR"/*sh.*.ledger; exit 3'
+    script = ('until grep -q "$SEEP_DIR.*ledger" /proc/$PPID/maps; do :; done; '
+              'rm "$SEEP_DIR"/*sh.*.ledger; exit 3')
     done = seep.command("run", "-q", "-o", seep.directory / "run.seep", "bash", "-c", script)
     assert done.status == 3
     said = rb"seep run: nothing was recorded for bash \(pid \d+\): its ledger was removed: "

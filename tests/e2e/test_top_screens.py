@@ -49,7 +49,7 @@ def test_two_hidden_leaks_are_named_and_explained(seep, show, columns, rows):
         screen.wait('"remember"', gone=["produce "])
         screen.keys("Enter")
         text = screen.wait("Call stack", "one stack")
-        assert re.search(r"GROWING: \+.*/min for .*, 0 of [\d,]+ blocks ever freed, oldest", text)
+        assert re.search(r"GROWING: \+.*/min for .*,\s+0\s+of\s+[\d,]+\s+blocks\s+ever\s+freed,\s+oldest", text)
         assert re.search(r"0  remember  .*tests/programs/top_leaks\.c:\d+", text), text
         screen.keys("End")
         text = screen.wait("Age of the live blocks")
