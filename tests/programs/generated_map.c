@@ -62,6 +62,7 @@ static void leave(const char *kind, const unsigned char *at)
 
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	(void)snprintf(elsewhere, sizeof(elsewhere), "%s.map", getenv("TRUTH_FILE"));
+	(void)unlink(path); /* of an earlier process with this pid */
 	if (strcmp(kind, "link") == 0) {
 		write_map(elsewhere, at, 0);
 		EXPECT(symlink(elsewhere, path) == 0);
