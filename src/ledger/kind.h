@@ -22,7 +22,8 @@
 	KIND(NEW, "new", NEW, false)                                              \
 	KIND(NEW_ARRAY, "new[]", NEW_ARRAY, false)                                \
 	KIND(NEW_ALIGNED, "aligned new", NEW_ALIGNED, true)                       \
-	KIND(NEW_ARRAY_ALIGNED, "aligned new[]", NEW_ARRAY_ALIGNED, true)
+	KIND(NEW_ARRAY_ALIGNED, "aligned new[]", NEW_ARRAY_ALIGNED, true)         \
+	KIND(FREE, "free", MALLOC, false) /* no allocation: where a finding was made */
 
 #define LEDGER_KIND_CONSTANT(constant, name, family, aligned) LEDGER_KIND_##constant,
 #define LEDGER_KIND_FAMILY(constant, name, family, aligned) LEDGER_FAMILY_##family,

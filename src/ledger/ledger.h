@@ -16,13 +16,14 @@
 #ifndef SEEP_LEDGER_LEDGER_H
 #define SEEP_LEDGER_LEDGER_H
 
+#include "ledger/finding.h"
 #include "ledger/kind.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 4
+#define LEDGER_VERSION 5
 #define LEDGER_SUFFIX ".ledger"
 /* In its place: the file that has the ledger's page of sums, once there may be children. */
 #define LEDGER_SUMS_SUFFIX ".sums"
@@ -97,6 +98,7 @@ enum ledger_table_type {
 	LEDGER_TABLE_STRINGS,  /* bytes, no terminators */
 	LEDGER_TABLE_MARKS,    /* struct ledger_mark */
 	LEDGER_TABLE_LOST,     /* struct ledger_lost: the answer to a request */
+	LEDGER_TABLE_FINDINGS, /* struct ledger_finding */
 	LEDGER_TABLE_COUNT,
 	LEDGER_TABLE_LIMIT = 16, /* places in the header, for later tables */
 };
@@ -260,6 +262,7 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_REFUSED = 1 << 14,       /* the kernel refused pages, room or not */
 	LEDGER_UNSEEN_NO_MEMORY = 1 << 15,     /* no private memory at the start: nothing counted */
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
+	LEDGER_UNSEEN_FINDINGS_FULL = 1 << 17, /* some findings have no place: findings_lost */
 };
 
 /*
@@ -311,6 +314,7 @@ struct ledger_state {
 	_Atomic uint64_t verify_landed;
 	_Atomic uint64_t verify_truncated;
 	_Atomic uint64_t verify_differences;
+	_Atomic uint64_t findings_lost; /* that are in no item of their table */
 
 	/* Peak: see docs/internals/ledger.md. live_bytes is without caches' sum and first. */
 	_Alignas(64) _Atomic int64_t live_bytes; /* G */
@@ -428,6 +432,31 @@ struct ledger_cache {
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };
 
+/*
+ * What was done wrong with a block. The same by the same rows is one, with the first one's figures. Of
+ * one that was not published yet when the process was killed, nothing is there.
+ */
+struct ledger_finding {
+	_Atomic uint32_t ready; /* 1 once filled */
+	uint8_t kind;		/* enum ledger_finding_kind */
+	uint8_t freeing;	/* enum ledger_freeing: what was called */
+	uint8_t family;		/* enum ledger_family, of the block */
+	uint8_t spare;
+	/* Ids, 0: not known. Of the last two the context's kind is LEDGER_KIND_FREE. */
+	uint32_t block_row; /* where the block was allocated */
+	uint32_t freed_row; /* where it was freed before */
+	uint32_t here_row;  /* where the program is now */
+	uint32_t tid;
+	uint64_t at_ns;
+	uint64_t pointer; /* that was freed, or the address that was read or written */
+	uint64_t block_bytes;
+	int64_t offset;	   /* of the pointer, from the block's first byte */
+	uint64_t expected; /* of a mismatch: size or alignment of the block */
+	uint64_t actual;   /* that were said of it */
+	_Atomic uint64_t count;
+	char thread[16]; /* its name, zero-padded */
+};
+
 /* The two contexts that exist in every ledger; row index 0 and 1 belong to them. */
 enum {
 	LEDGER_CONTEXT_NO_STACK = 0, /* counted directly, or early */
@@ -503,6 +532,7 @@ _Static_assert(sizeof(struct ledger_node) == 16, "node layout");
 _Static_assert(sizeof(struct ledger_module) == 80, "module layout");
 _Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
 _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
+_Static_assert(sizeof(struct ledger_finding) == 96, "finding layout");
 
 enum { LEDGER_PEAK_KEPT_FEW = 2048, LEDGER_PEAK_KEPT_FEW_EACH = 256 };
 

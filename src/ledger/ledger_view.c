@@ -17,6 +17,7 @@ static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_STRINGS] = 1,
 	[LEDGER_TABLE_MARKS] = sizeof(struct ledger_mark),
 	[LEDGER_TABLE_LOST] = sizeof(struct ledger_lost),
+	[LEDGER_TABLE_FINDINGS] = sizeof(struct ledger_finding),
 };
 
 /* Also sees to it that no two tables share a byte: regions stand in table order. */

@@ -76,6 +76,7 @@ const void *ledger_view_item(const struct ledger_view *view, enum ledger_table_t
 #define ledger_view_node(view, index) LEDGER_VIEW_ITEM(view, node, NODES, index)
 #define ledger_view_module(view, index) LEDGER_VIEW_ITEM(view, module, MODULES, index)
 #define ledger_view_mark(view, index) LEDGER_VIEW_ITEM(view, mark, MARKS, index)
+#define ledger_view_finding(view, index) LEDGER_VIEW_ITEM(view, finding, FINDINGS, index)
 
 /* The bytes of @string, not terminated; NULL when it is empty or lies outside the table. */
 const char *ledger_view_string(const struct ledger_view *view, struct ledger_string string);

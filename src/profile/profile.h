@@ -182,6 +182,28 @@ struct seep_profile_leak {
 	uint32_t block_list_count;
 };
 
+/* What was done wrong with a block of the heap, by one call stack and of one other. */
+struct seep_profile_finding {
+	uint8_t kind;	 /* enum ledger_finding_kind, or a newer seep's */
+	uint8_t freeing; /* enum ledger_freeing, or a newer seep's */
+	uint8_t family;	 /* enum ledger_family of the block, where it is known */
+	/* Contexts, as those of leaks: index + 1; 0: not known. */
+	uint32_t block; /* where it was allocated */
+	uint32_t freed; /* where it was freed before */
+	uint32_t here;
+	uint64_t hash; /* stable across runs: of kind, function, and the two contexts' hashes */
+	uint32_t tid;
+	char *thread; /* its name; NULL: none */
+	uint64_t at_ns;
+	uint64_t pointer; /* that was freed, or the address that was read or written */
+	uint64_t block_bytes;
+	int64_t offset;	   /* of the pointer, from the block's first byte */
+	uint64_t expected; /* of a mismatch: size or alignment of the block */
+	uint64_t actual;   /* that were said of it */
+	uint64_t count;
+	char *suppressed_by; /* the suppression; NULL none */
+};
+
 struct seep_profile_range {
 	uint64_t from;
 	uint64_t to;
@@ -332,7 +354,8 @@ struct seep_profile_run {
 	ARRAY(SUPPRESSIONS, scan.suppressions, scan.suppression_count, struct seep_profile_suppression) \
 	ARRAY(LEAKS, leaks, leak_count, struct seep_profile_leak) \
 	ARRAY(LEAK_BLOCKS, leak_blocks, leak_block_count, struct seep_profile_leak_block) \
-	ARRAY(LINKS, links, link_count, struct seep_profile_link)
+	ARRAY(LINKS, links, link_count, struct seep_profile_link) \
+	ARRAY(FINDINGS, findings, finding_count, struct seep_profile_finding)
 /* clang-format on */
 
 enum seep_array {
@@ -379,6 +402,8 @@ struct seep_profile {
 	uint32_t leak_block_count;
 	struct seep_profile_link *links;
 	uint32_t link_count;
+	struct seep_profile_finding *findings; /* worst first: by count */
+	uint32_t finding_count;
 	bool symbolised;
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;

@@ -224,6 +224,7 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 	built_place(b, LEDGER_TABLE_STRINGS, 1, sizes->strings);
 	built_place(b, LEDGER_TABLE_MARKS, sizeof(struct ledger_mark), sizes->marks);
 	built_place(b, LEDGER_TABLE_LOST, sizeof(struct ledger_lost), 16);
+	built_place(b, LEDGER_TABLE_FINDINGS, sizeof(struct ledger_finding), 16);
 	assert(b->header->file_bytes <= b->bytes);
 	built_find_tables(b);
 	b->header->pid = 4242;

@@ -28,6 +28,7 @@ static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_STRINGS] = { 1, 0, 0, 8 << 20 },
 	[LEDGER_TABLE_MARKS] = { sizeof(struct ledger_mark), 0, 0, 1 << 12 },
 	[LEDGER_TABLE_LOST] = { sizeof(struct ledger_lost), 0, 0, 1 << 13 },
+	[LEDGER_TABLE_FINDINGS] = { sizeof(struct ledger_finding), 0, 0, 1 << 14 },
 };
 
 /*
