@@ -263,6 +263,7 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_NO_MEMORY = 1 << 15,     /* no private memory at the start: nothing counted */
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
 	LEDGER_UNSEEN_FINDINGS_FULL = 1 << 17, /* some findings have no place: findings_lost */
+	LEDGER_UNSEEN_OPERATORS = 1 << 18,     /* not the C++ library's: no mismatch is judged */
 };
 
 /*

@@ -14,7 +14,8 @@
 #include "ledger/kind.h"
 #include "ledger/ledger.h"
 
-enum ledger_cell_state { LEDGER_CELL_EMPTY = 0, LEDGER_CELL_LIVE = 1 };
+/* Freed: the rest of the cell says what was there, until another block is noted. */
+enum ledger_cell_state { LEDGER_CELL_EMPTY = 0, LEDGER_CELL_LIVE = 1, LEDGER_CELL_FREED = 2 };
 
 /* A block's enum ledger_family, and beside it: */
 enum ledger_cell_flags {

@@ -41,7 +41,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
  */
 static RT_COLD void free_for_loader(void *block, const void *frame)
 {
-	rt_free_slow(block, frame);
+	rt_free_slow(block, rt_free_by(LEDGER_FREEING_FREE), frame);
 	rt_modules_unloaded(frame);
 }
 
@@ -54,33 +54,35 @@ RT_EXPORT RT_HOT void free(void *block)
 	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes))
 		free_for_loader(block, FRAME);
 	else
-		rt_free(block, FRAME);
+		rt_free(block, rt_free_by(LEDGER_FREEING_FREE), FRAME);
 }
 
 /*
  * C23's forms, there in any case: compilers may call them where the C library has none. Those of
  * the allocator behind us may call another form, our hook, for the same block.
  */
-#define FREE_SIZED(symbol, parameters, arguments)                                \
-	RT_EXPORT RT_HOT void symbol parameters                                  \
-	{                                                                        \
-		if (RT_UNLIKELY(!block))                                         \
-			return;                                                  \
-		if (RT_LIKELY(!rt_next.symbol)) {                                \
-			rt_free(block, FRAME);                                   \
-			return;                                                  \
-		}                                                                \
-		if (RT_LIKELY(rt_tls.freeing != block) &&                        \
-		    RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, block, FRAME))) \
-			rt_forget_slow(block, false, FRAME);                     \
-		rt_tls.freeing = block;                                          \
-		rt_next.symbol arguments;                                        \
-		rt_tls.freeing = NULL;                                           \
+#define FREE_SIZED(symbol, parameters, arguments, how)                                \
+	RT_EXPORT RT_HOT void symbol parameters                                       \
+	{                                                                             \
+		if (RT_UNLIKELY(!block))                                              \
+			return;                                                       \
+		if (RT_LIKELY(!rt_next.symbol)) {                                     \
+			rt_free(block, how, FRAME);                                   \
+			return;                                                       \
+		}                                                                     \
+		if (RT_LIKELY(rt_tls.freeing != block) &&                             \
+		    RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, block, how, FRAME))) \
+			rt_forget_slow(block, how, FRAME);                            \
+		rt_tls.freeing = block;                                               \
+		rt_next.symbol arguments;                                             \
+		rt_tls.freeing = NULL;                                                \
 	}
 
-FREE_SIZED(free_sized, (void *block, size_t size), (block, request(size)))
+FREE_SIZED(free_sized, (void *block, size_t size), (block, request(size)),
+	   rt_free_sized(LEDGER_FREEING_FREE_SIZED, size))
 FREE_SIZED(free_aligned_sized, (void *block, size_t alignment, size_t size),
-	   (block, alignment, request(size)))
+	   (block, alignment, request(size)),
+	   rt_free_aligned(rt_free_sized(LEDGER_FREEING_FREE_ALIGNED_SIZED, size), alignment))
 
 static void *resize(void *block, size_t size, const void *frame)
 {

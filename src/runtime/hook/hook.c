@@ -31,16 +31,16 @@ void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void
 		(void)rt_record_slow(block, size, alloc, frame);
 }
 
-void rt_forget_slow(void *block, bool is_others, const void *frame)
+void rt_forget_slow(void *block, struct rt_free how, const void *frame)
 {
 	if (RT_LIKELY(rt_mine.control != NULL) || is_counted())
-		rt_forget_ready(block, is_others, frame);
+		rt_forget_ready(block, how, frame);
 }
 
-void rt_free_slow(void *block, const void *frame)
+void rt_free_slow(void *block, struct rt_free how, const void *frame)
 {
 	if (RT_LIKELY(rt_tls.freeing != block))
-		rt_forget_slow(block, false, frame);
+		rt_forget_slow(block, how, frame);
 	else
 		rt_tls.freeing = NULL;
 	rt_next.free(block);

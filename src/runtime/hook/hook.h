@@ -14,19 +14,14 @@
 /* Of the hook itself: its caller's registers, where a walk begins. */
 #define FRAME __builtin_frame_address(0)
 
-static inline unsigned rt_log2_of(size_t alignment)
-{
-	return alignment ? core_bit_width(alignment) - 1 : 0;
-}
-
 /*
  * All that is not the common case, and what comes before there is a ledger. The first gives @block;
  * the last frees it by the next free(). Hooks end with a jump to these (tail calls): @frame is theirs
  * all the same, since what is jumped to saves the same frame pointer in the same place.
  */
 RT_HOT void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame);
-RT_HOT void rt_forget_slow(void *block, bool is_others, const void *frame);
-RT_HOT void rt_free_slow(void *block, const void *frame);
+RT_HOT void rt_forget_slow(void *block, struct rt_free how, const void *frame);
+RT_HOT void rt_free_slow(void *block, struct rt_free how, const void *frame);
 
 /* A block came from another definition of the operator; @before: see rt_record_is_new(). */
 RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
@@ -44,12 +39,12 @@ RT_INLINE void *rt_record(void *block, size_t size, struct rt_alloc alloc, const
 }
 
 /* Free @block, not NULL, by the next free(). */
-RT_INLINE void rt_free(void *block, const void *frame)
+RT_INLINE void rt_free(void *block, struct rt_free how, const void *frame)
 {
-	if (RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, block, frame)))
+	if (RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, block, how, frame)))
 		rt_next.free(block);
 	else
-		rt_free_slow(block, frame);
+		rt_free_slow(block, how, frame);
 }
 
 #endif

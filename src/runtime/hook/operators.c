@@ -74,28 +74,35 @@ NEW_OVERALIGNED(St11align_val_t, (size_t size, size_t alignment), (size, alignme
 NEW_OVERALIGNED(St11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *tag),
 		(size, alignment, tag))
 
-#define DELETE(symbol, parameters, arguments)               \
-	RT_EXPORT RT_HOT void symbol parameters             \
-	{                                                   \
-		if (!block)                                 \
-			return;                             \
-		if (RT_LIKELY(!rt_next.symbol)) {           \
-			rt_free(block, FRAME);              \
-		} else {                                    \
-			rt_forget_slow(block, true, FRAME); \
-			rt_next.symbol arguments;           \
-		}                                           \
+#define DELETE(symbol, parameters, arguments, how_)        \
+	RT_EXPORT RT_HOT void symbol parameters            \
+	{                                                  \
+		struct rt_free how = how_;                 \
+                                                           \
+		if (!block)                                \
+			return;                            \
+		if (RT_LIKELY(!rt_next.symbol)) {          \
+			rt_free(block, how, FRAME);        \
+		} else {                                   \
+			how.is_others = true;              \
+			rt_forget_slow(block, how, FRAME); \
+			rt_next.symbol arguments;          \
+		}                                          \
 	}
 
-#define DELETE_BOTH(form, parameters, arguments)    \
-	DELETE(_ZdlPv##form, parameters, arguments) \
-	DELETE(_ZdaPv##form, parameters, arguments)
+#define BY(freeing) rt_free_by(LEDGER_FREEING_##freeing)
+#define SIZED(freeing) rt_free_sized(LEDGER_FREEING_##freeing, size)
+#define BY_ALIGNED(freeing) rt_free_aligned(BY(freeing##_ALIGNED), alignment)
+#define SIZED_ALIGNED(freeing) rt_free_aligned(SIZED(freeing##_ALIGNED), alignment)
+#define DELETE_BOTH(form, parameters, arguments, how)            \
+	DELETE(_ZdlPv##form, parameters, arguments, how(DELETE)) \
+	DELETE(_ZdaPv##form, parameters, arguments, how(DELETE_ARRAY))
 
-DELETE_BOTH(, (void *block), (block))
-DELETE_BOTH(RKSt9nothrow_t, (void *block, const void *tag), (block, tag))
-DELETE_BOTH(m, (void *block, size_t size), (block, size))
-DELETE_BOTH(St11align_val_t, (void *block, size_t alignment), (block, alignment))
+DELETE_BOTH(, (void *block), (block), BY)
+DELETE_BOTH(RKSt9nothrow_t, (void *block, const void *tag), (block, tag), BY)
+DELETE_BOTH(m, (void *block, size_t size), (block, size), SIZED)
+DELETE_BOTH(St11align_val_t, (void *block, size_t alignment), (block, alignment), BY_ALIGNED)
 DELETE_BOTH(St11align_val_tRKSt9nothrow_t, (void *block, size_t alignment, const void *tag),
-	    (block, alignment, tag))
+	    (block, alignment, tag), BY_ALIGNED)
 DELETE_BOTH(mSt11align_val_t, (void *block, size_t size, size_t alignment),
-	    (block, size, alignment))
+	    (block, size, alignment), SIZED_ALIGNED)

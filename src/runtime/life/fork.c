@@ -11,6 +11,7 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/misuse.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/walk.h"
@@ -45,8 +46,8 @@ static bool is_unnamed(void)
 
 static bool is_small(struct rt_sum *ret_sum)
 {
-	return is_unnamed() && above && !rt_load(&rt_global.control->recorder_pid) &&
-	       rt_sum_all(ret_sum) &&
+	return is_unnamed() && above && !rt_load(&rt_finding_met) &&
+	       !rt_load(&rt_global.control->recorder_pid) && rt_sum_all(ret_sum) &&
 	       (rt_ledger_is_crowding ||
 		(rt_now_ns() - rt_header.created_ns < LEDGER_FORK_NS &&
 		 ret_sum->allocs < rt_options.forks && ret_sum->alloc_bytes < LEDGER_FORK_BYTES));
@@ -184,6 +185,7 @@ static bool fill(void)
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_contexts_forked();
+	rt_findings_forked();
 	rt_modules_forked();
 	return rt_start_contexts();
 }

@@ -45,6 +45,8 @@ bool rt_start_contexts(void)
 		return false;
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
+	if (rt_operators_foreign)
+		rt_note_unseen(LEDGER_UNSEEN_OPERATORS);
 	rt_names_start(rt_options.by_thread != 0);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hook says of its allocation. Constants but for alignments, so that where a hook is inlined
- * nothing of it is left that nobody reads.
+ * What a hook says of its allocation or free. Constants but for alignments and sizes, so that where a
+ * hook is inlined nothing of it is left that nobody reads.
  */
 #ifndef SEEP_RUNTIME_OPERATION_H
 #define SEEP_RUNTIME_OPERATION_H
@@ -20,6 +20,11 @@ struct rt_key {
 };
 
 enum { RT_KEY_NAME_SHIFT = 16 };
+
+RT_INLINE unsigned rt_log2_of(size_t alignment)
+{
+	return alignment ? core_bit_width(alignment) - 1 : 0;
+}
 
 static inline enum ledger_kind rt_key_kind(struct rt_key key)
 {
@@ -45,6 +50,55 @@ RT_INLINE struct rt_alloc rt_alloc(enum ledger_kind kind, unsigned align_log2, u
 {
 	return (struct rt_alloc){ { kind | (uint64_t)align_log2 << 8 },
 				  ledger_kind_family(kind) | flags };
+}
+
+/* In two registers. */
+struct rt_free {
+	uint8_t freeing;    /* enum ledger_freeing */
+	uint8_t align_log2; /* that the block was said to have, where the function is told */
+	bool has_size;	    /* it is said how large the block is */
+	/*
+	 * By another definition of the operator, from which what lies under the block may come to free():
+	 * then only an operator's block is taken notice of, and nothing is judged.
+	 */
+	bool is_others;
+	size_t size;
+};
+
+RT_INLINE struct rt_free rt_free_by(enum ledger_freeing freeing)
+{
+	return (struct rt_free){ .freeing = (uint8_t)freeing };
+}
+
+RT_INLINE struct rt_free rt_free_sized(enum ledger_freeing freeing, size_t size)
+{
+	return (struct rt_free){ .freeing = (uint8_t)freeing, .has_size = true, .size = size };
+}
+
+/* @how, of a function that is told the alignment as well. */
+RT_INLINE struct rt_free rt_free_aligned(struct rt_free how, size_t alignment)
+{
+	how.align_log2 = (uint8_t)rt_log2_of(alignment);
+	return how;
+}
+
+RT_INLINE bool rt_free_is_aligned(struct rt_free how)
+{
+	return how.freeing == LEDGER_FREEING_FREE_ALIGNED_SIZED ||
+	       how.freeing >= LEDGER_FREEING_DELETE_ALIGNED;
+}
+
+/* The bits of enum ledger_family that tell whose blocks it may free: free() takes memalign()'s, too. */
+RT_INLINE uint32_t rt_free_families(struct rt_free how)
+{
+	return how.freeing <= LEDGER_FREEING_REALLOC ? LEDGER_CELL_FAMILY & ~1u
+						     : LEDGER_CELL_FAMILY;
+}
+
+RT_INLINE bool rt_free_is_of_family(struct rt_free how, uint32_t family)
+{
+	return ((family ^ ledger_freeing_family((enum ledger_freeing)how.freeing)) &
+		rt_free_families(how)) == 0;
 }
 
 #endif

@@ -117,9 +117,12 @@ rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field)
 	    ledger_cell_state(rt_load(&large->cell)) == LEDGER_CELL_LIVE)
 		return NULL;
 	small = &leaf[rt_leaf_index(address, shift)];
-	if (rt_load(&real[page_of(leaf, small)]) &&
-	    ledger_cell_state(rt_load(small)) == LEDGER_CELL_LIVE)
-		return NULL;
+	if (rt_load(&real[page_of(leaf, small)]) && rt_load(small)) {
+		if (ledger_cell_state(rt_load(small)) == LEDGER_CELL_LIVE)
+			return NULL;
+		/* Of two that were freed at one address the small one is the later. */
+		rt_store(small, 0);
+	}
 	*ret_field = note_size(large, address, size);
 	return &large->cell;
 }
@@ -247,6 +250,25 @@ struct rt_block rt_block_around(uintptr_t address)
 	return reaches(&large, address) ? large : (struct rt_block){ 0 };
 }
 
+struct rt_block rt_block_freed(uintptr_t address)
+{
+	unsigned shift = rt_global.granule_shift;
+	rt_cell *leaf = rt_leaf_find(address);
+	rt_cell *small = rt_cell_real(address, shift);
+	uint64_t value = small ? rt_load(small) : 0;
+	struct ledger_large *large;
+
+	if (ledger_cell_state(value) == LEDGER_CELL_FREED &&
+	    ledger_cell_begin(value, address) == address)
+		return (struct rt_block){ small, value, ledger_cell_size(value), address };
+	large = leaf ? large_of(leaf, address, shift) : NULL;
+	value = large ? rt_load(&large->cell) : 0;
+	if (ledger_cell_state(value) == LEDGER_CELL_FREED &&
+	    ledger_large_begin(value, address) == address)
+		return (struct rt_block){ &large->cell, value, rt_load(&large->size), address };
+	return (struct rt_block){ 0 };
+}
+
 bool rt_block_mark(const struct rt_block *block, uint32_t marks)
 {
 	uint64_t value = block->value;
@@ -263,6 +285,6 @@ void rt_block_unknow(uintptr_t address)
 
 	if (small)
 		rt_store(small, 0);
-	if (leaf && rt_large_at(address).value)
+	if (leaf && (rt_large_at(address).value || rt_block_freed(address).value))
 		rt_store(&large_of(leaf, address, rt_global.granule_shift)->cell, 0);
 }

@@ -144,12 +144,19 @@ RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, st
 }
 
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *frame)
+RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free how,
+			       const void *frame)
 {
-	/* Of a cell: small, live, begins at @block, and has a chunk of the next malloc. */
+	/*
+	 * Of a cell: small, live, begins at @block, has a chunk of the next malloc, and is of a family
+	 * that may be freed so.
+	 */
 	const uint64_t looked_at = 7ull << LEDGER_CELL_HALF_SHIFT |
-				   (uint64_t)LEDGER_CELL_FOREIGN << LEDGER_CELL_FLAGS_SHIFT;
-	const uint64_t live = (uint64_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT;
+				   (uint64_t)(LEDGER_CELL_FOREIGN | rt_free_families(how))
+					   << LEDGER_CELL_FLAGS_SHIFT;
+	const uint64_t live = (uint64_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT |
+			      (uint64_t)ledger_freeing_family((enum ledger_freeing)how.freeing)
+				      << LEDGER_CELL_FLAGS_SHIFT;
 	uintptr_t address = (uintptr_t)block;
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control;
@@ -161,7 +168,8 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 	uint32_t row;
 	rt_cell *cell;
 
-	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick))
+	/* Alignments are looked up. */
+	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick) || rt_free_is_aligned(how))
 		return false;
 	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
@@ -180,7 +188,8 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
 		return rt_quick_give_up(thread);
 	size = ledger_cell_size(value);
-	if (RT_UNLIKELY(!rt_quick_knows_usable(quick, size, ledger_cell_flags(value))))
+	if ((how.has_size && RT_UNLIKELY(size != how.size)) ||
+	    RT_UNLIKELY(!rt_quick_knows_usable(quick, size, ledger_cell_flags(value))))
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	total = (_Atomic uint64_t *)&cache->first;
@@ -196,7 +205,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 			return rt_quick_give_up(thread);
 	}
 	turn = rt_load(&control->peak_turn);
-	rt_store(cell, 0);
+	rt_store(cell, rt_cell_freed(value));
 	rt_bump(total, -size);
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_slot_bring(slot, turn);

@@ -19,6 +19,7 @@
 #include "runtime/track/counters.h"
 #include "runtime/track/flush.h"
 #include "runtime/track/live_peak.h"
+#include "runtime/track/misuse.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/place.h"
@@ -90,7 +91,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
-		rt_forget_ready(block, false, frame);
+		rt_forget_ready(block, rt_free_by(LEDGER_FREEING_NONE), frame);
 	/* What its cell says is about an earlier block that was freed unseen. */
 	rt_block_unknow((uintptr_t)block);
 }
@@ -346,7 +347,7 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 		(void)rt_slot_flush(thread, slot);
 }
 
-void rt_forget_ready(void *block, bool is_others, const void *frame)
+void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 {
 	struct ledger_control *control;
 	struct ledger_slot *slot;
@@ -355,19 +356,21 @@ void rt_forget_ready(void *block, bool is_others, const void *frame)
 	uint32_t row;
 
 	/* Of glibc's the hook has tried it: this returns at once. */
-	if (rt_quick_forget(RT_QUICK_CLASSED, block, frame))
+	if (rt_quick_forget(RT_QUICK_CLASSED, block, how, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
-	if (RT_UNLIKELY(is_others) &&
+	if (RT_UNLIKELY(how.is_others) &&
 	    (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
 		return;
+	if (!rt_free_is_right(&at, how))
+		rt_misuse_judge(block, &at, how, frame);
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!at.value)) {
 		rt_unknown_free(thread);
 		return;
 	}
 	row = ledger_cell_row(at.value);
-	rt_store(at.cell, 0);
+	rt_store(at.cell, rt_cell_freed(at.value));
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
 		bool counted = rt_row_has_slots(row) &&
@@ -410,7 +413,11 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 {
 	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 
+	const struct rt_free how = rt_free_by(LEDGER_FREEING_REALLOC);
+
 	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
+	if (!rt_free_is_right(&at, how))
+		rt_misuse_judge(block, &at, how, frame);
 	if (!at.value)
 		return;
 	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
@@ -419,7 +426,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
 	}
-	rt_store(at.cell, 0);
+	rt_store(at.cell, rt_cell_freed(at.value));
 }
 
 /* The next allocator kept the block @before. */

@@ -27,12 +27,8 @@ RT_HOT void *rt_record_ready(void *block, size_t size, struct rt_alloc alloc, co
 RT_COLD bool rt_record_is_new(const void *block, uint64_t before);
 RT_COLD uint64_t rt_record_fingerprint(void);
 
-/*
- * @block is about to be freed by a hook with frame address @frame. @is_others: by another definition
- * of the operator, from which what lies under the block may come to free(): then only an operator's
- * block is taken notice of.
- */
-RT_HOT void rt_forget_ready(void *block, bool is_others, const void *frame);
+/* @block is about to be freed by a hook with frame address @frame. What is wrong is noted. */
+RT_HOT void rt_forget_ready(void *block, struct rt_free how, const void *frame);
 
 /* A realloc of a live block, begun before the next allocator is called, ended after. */
 struct rt_resize {
