@@ -125,6 +125,7 @@ struct rt_global {
 	struct ledger_context *contexts;
 	struct ledger_node *nodes;
 	struct ledger_module *modules;
+	struct ledger_finding *findings;
 	uint8_t *strings;
 	uint32_t first_row;
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */

@@ -11,7 +11,7 @@ from linting import Lint
 # The text after which the word stands: a store. "raise" makes the ledger's word say what the private one does.
 STORES = re.compile(r"(?:rt_store(?:_release)?|raise)\(&[\w.>-]*$")
 WORDS = re.compile(r"cache->slots\b|cache->owner_tid\b|redo->row\b|redo->slot\b|state->table\[")
-TABLES = re.compile(r"rt_global\.(?:rows|nodes|contexts|caches|slots|modules)\[(?!0\])")
+TABLES = re.compile(r"rt_global\.(?:rows|nodes|contexts|caches|slots|modules|findings)\[(?!0\])")
 
 # Readers of words with a twin: why that is none of an index.
 READERS = {
@@ -22,6 +22,7 @@ INDEXED = {
     "src/runtime/sys/tables.h": 1,
     "src/runtime/track/context.c": 4,
     "src/runtime/track/counters.c": 2,
+    "src/runtime/track/misuse.c": 3,
     "src/runtime/track/nodes.c": 2,
     "src/runtime/track/thread.c": 1,
     "src/runtime/unwind/modules.c": 1,

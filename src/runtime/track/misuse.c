@@ -78,13 +78,11 @@ static void lose(void)
 static void note(const struct rt_finding *finding, uint32_t here_row)
 {
 	const uint64_t key = key_of(finding, here_row);
-	struct ledger_finding *items =
-		(void *)(rt_global.base + rt_header.table[LEDGER_TABLE_FINDINGS].offset);
 	const uint64_t place = rt_memo_find(&known, key);
 	uint64_t index = RT_NO_INDEX;
 
 	if (place) {
-		rt_add(&items[place - 1].count, 1);
+		rt_add(&rt_global.findings[place - 1].count, 1);
 		return;
 	}
 	/* One that is full is no reason to say that stacks were lost. */
@@ -95,7 +93,7 @@ static void note(const struct rt_finding *finding, uint32_t here_row)
 		lose();
 		return;
 	}
-	fill(&items[index], finding, here_row);
+	fill(&rt_global.findings[index], finding, here_row);
 	rt_memo_put(&known, key, index + 1, 0, KNOWN_MOST_BYTES);
 }
 
