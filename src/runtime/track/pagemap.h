@@ -75,10 +75,10 @@ RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t field
 	       (uint64_t)flags << LEDGER_CELL_FLAGS_SHIFT | field << LEDGER_CELL_SIZE_SHIFT;
 }
 
-/* Of a live block: the same, freed. */
-RT_INLINE uint64_t rt_cell_freed(uint64_t live)
+/* A live block is none any more; the rest of its cell stays. */
+RT_INLINE void rt_cell_free(rt_cell *cell)
 {
-	return live + ((uint64_t)(LEDGER_CELL_FREED - LEDGER_CELL_LIVE) << LEDGER_CELL_STATE_SHIFT);
+	rt_bump(cell, (uint64_t)(LEDGER_CELL_FREED - LEDGER_CELL_LIVE) << LEDGER_CELL_STATE_SHIFT);
 }
 
 /* A live block; value = 0: there is none. */

@@ -143,20 +143,33 @@ RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, st
 	return true;
 }
 
+/*
+ * Of a cell: what is looked at, and what is wanted. Small, live, with a chunk of the next malloc, of a
+ * family that may be freed so and, if the function was told, of that size: one compare says all. A size
+ * that no small block has reaches beyond what is looked at. But for bit 4 of the address.
+ */
+RT_INLINE uint64_t rt_quick_looked_at(struct rt_free how)
+{
+	const uint64_t sizes = (UINT64_C(1) << LEDGER_CELL_SIZE_BITS) - 1;
+
+	return 7ull << LEDGER_CELL_HALF_SHIFT |
+	       (uint64_t)(LEDGER_CELL_FOREIGN | rt_free_families(how)) << LEDGER_CELL_FLAGS_SHIFT |
+	       (how.has_size ? sizes << LEDGER_CELL_SIZE_SHIFT : 0);
+}
+
+RT_INLINE uint64_t rt_quick_wanted(struct rt_free how)
+{
+	const uint64_t family = ledger_freeing_family((enum ledger_freeing)how.freeing);
+
+	return (uint64_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT |
+	       family << LEDGER_CELL_FLAGS_SHIFT |
+	       (how.has_size ? (uint64_t)how.size << LEDGER_CELL_SIZE_SHIFT : 0);
+}
+
 /* False: nothing was done. */
 RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free how,
 			       const void *frame)
 {
-	/*
-	 * Of a cell: small, live, begins at @block, has a chunk of the next malloc, and is of a family
-	 * that may be freed so.
-	 */
-	const uint64_t looked_at = 7ull << LEDGER_CELL_HALF_SHIFT |
-				   (uint64_t)(LEDGER_CELL_FOREIGN | rt_free_families(how))
-					   << LEDGER_CELL_FLAGS_SHIFT;
-	const uint64_t live = (uint64_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT |
-			      (uint64_t)ledger_freeing_family((enum ledger_freeing)how.freeing)
-				      << LEDGER_CELL_FLAGS_SHIFT;
 	uintptr_t address = (uintptr_t)block;
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control;
@@ -176,8 +189,8 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free 
 		return false;
 	cell = rt_cell_seek(address, rt_quick_granule(quick));
 	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
-	if (RT_UNLIKELY((value & looked_at) !=
-			(live | (address >> 4 & 1) << LEDGER_CELL_HALF_SHIFT)) ||
+	if (RT_UNLIKELY((value & rt_quick_looked_at(how)) !=
+			(rt_quick_wanted(how) | (address >> 4 & 1) << LEDGER_CELL_HALF_SHIFT)) ||
 	    RT_UNLIKELY(address & RT_BLOCK_MASK))
 		return rt_quick_give_up(thread);
 	/* An ancestor's row has no slot. */
@@ -187,9 +200,8 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free 
 	if (RT_UNLIKELY(rt_load(&slot->row) != row) ||
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
 		return rt_quick_give_up(thread);
-	size = ledger_cell_size(value);
-	if ((how.has_size && RT_UNLIKELY(size != how.size)) ||
-	    RT_UNLIKELY(!rt_quick_knows_usable(quick, size, ledger_cell_flags(value))))
+	size = how.has_size ? how.size : ledger_cell_size(value);
+	if (RT_UNLIKELY(!rt_quick_knows_usable(quick, size, ledger_cell_flags(value))))
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	total = (_Atomic uint64_t *)&cache->first;
@@ -205,7 +217,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free 
 			return rt_quick_give_up(thread);
 	}
 	turn = rt_load(&control->peak_turn);
-	rt_store(cell, rt_cell_freed(value));
+	rt_cell_free(cell);
 	rt_bump(total, -size);
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_slot_bring(slot, turn);

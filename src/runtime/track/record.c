@@ -370,7 +370,7 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 		return;
 	}
 	row = ledger_cell_row(at.value);
-	rt_store(at.cell, rt_cell_freed(at.value));
+	rt_cell_free(at.cell);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
 		bool counted = rt_row_has_slots(row) &&
@@ -426,7 +426,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
 	}
-	rt_store(at.cell, rt_cell_freed(at.value));
+	rt_cell_free(at.cell);
 }
 
 /* The next allocator kept the block @before. */
