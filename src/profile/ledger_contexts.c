@@ -208,13 +208,13 @@ uint32_t seep_ledger_place(struct seep_ledger_load *load, uint32_t index)
 	return profile->places[index] = place;
 }
 
-/* Figures whose context cannot be had are kept, under "no stack". */
+/* Figures whose context cannot be had, or allocates nothing, are kept, under "no stack". */
 static uint32_t owner_of(struct seep_ledger_load *load, uint32_t row)
 {
 	const uint32_t ready = load->rows.sums[row].context;
 	uint32_t place = ready ? seep_ledger_place(load, ready - 1) : 0;
 
-	if (place)
+	if (place && load->profile->contexts[place - 1].kind != LEDGER_KIND_FREE)
 		return place;
 	load->rows.in_doubt[row] = 1;
 	load->orphans++;
