@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "profile/finding.h"
+#include "view/leaks_view.h"
 
 static struct seep_things_text bytes_text(uint64_t bytes)
 {
@@ -17,6 +18,46 @@ static struct seep_things_text bytes_text(uint64_t bytes)
 static struct seep_things_text away_text(int64_t bytes)
 {
 	return bytes_text(bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
+}
+
+uint32_t seep_findings_count(const struct seep_profile *profile)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->finding_count; i++)
+		count += profile->findings[i].suppressed_by == NULL;
+	return count;
+}
+
+char *seep_findings_answer(const struct seep_view *view)
+{
+	const struct seep_profile *profile = view->profile;
+	const struct seep_profile_finding *worst = NULL;
+	uint32_t by_kind[LEDGER_FINDING_COUNT] = { 0 };
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
+	SEEP_FREED char *site = NULL;
+
+	for (uint32_t i = profile->finding_count; i > 0; i--) {
+		const struct seep_profile_finding *finding = &profile->findings[i - 1];
+
+		if (finding->suppressed_by)
+			continue;
+		worst = finding;
+		by_kind[finding->kind < LEDGER_FINDING_COUNT ? finding->kind : 0]++;
+	}
+	if (!worst)
+		return NULL;
+	seep_strbuf_addf(&line,
+			 "%s:", seep_things_text(seep_findings_count(profile), "heap error").text);
+	for (uint8_t kind = 0; kind < LEDGER_FINDING_COUNT; kind++)
+		if (by_kind[kind])
+			seep_strbuf_addf(&line, "%s %" PRIu32 " %s",
+					 line.text[line.length - 1] == ':' ? "" : ",",
+					 by_kind[kind], seep_finding_kind_name(kind));
+	site = seep_view_site(view, seep_profile_context_at(profile, worst->here));
+	seep_strbuf_addf(&line, "; %s %s", profile->finding_count > 1 ? "the worst in" : "in",
+			 site);
+	return seep_strbuf_take(&line);
 }
 
 /* What @by did, and what it should not have done. */
