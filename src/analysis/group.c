@@ -203,24 +203,24 @@ void seep_groups_merge(struct seep_profile *profile, const struct seep_sites *si
 	SEEP_RELEASED(seep_groups_free_at)
 	struct seep_groups *groups = seep_groups_new(sites, true, true);
 	const uint32_t count = profile->context_count, fewer = count - groups->count;
-	SEEP_FREED uint32_t *of = seep_xcalloc(count, sizeof(*of)); /* by context: its group + 1 */
+	const uint32_t all = count + profile->left_out_count;
+	/* By a context's index + 1: that of its group, or where it is now. */
+	SEEP_FREED uint32_t *of = seep_xcalloc((size_t)all + 1, sizeof(*of));
 
 	for (uint32_t i = 0; i < groups->count; i++) {
 		const struct seep_group *group = &groups->items[i];
 		uint32_t at = group->context;
 
 		for (uint32_t k = 0; k < group->context_count; k++, at = groups->next[at])
-			of[at] = i + 1;
+			of[at + 1] = i + 1;
 		/* In the place of one that is in this group, or in one before it. */
 		profile->contexts[i] = seep_group_context(groups, profile, group, profile->arena);
 	}
+	for (uint32_t i = count + 1; i <= all; i++)
+		of[i] = i - fewer;
 	memmove(&profile->contexts[groups->count], &profile->contexts[count],
 		profile->left_out_count * sizeof(*profile->contexts));
-	for (uint32_t i = 0; i < profile->leak_count; i++) {
-		uint32_t *context = &profile->leaks[i].context;
-
-		*context = *context > count ? *context - fewer : *context ? of[*context - 1] : 0;
-	}
+	seep_profile_renumber(profile, of);
 	profile->context_count = groups->count;
 }
 

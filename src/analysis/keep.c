@@ -68,31 +68,34 @@ static void renumber(struct seep_profile *profile, const uint32_t *was, uint32_t
 
 	for (uint32_t i = 0; i < count; i++)
 		place_of[was[i] + 1] = i + 1;
-	for (uint32_t i = 0; i < profile->leak_count; i++)
-		profile->leaks[i].context = place_of[profile->leaks[i].context];
+	seep_profile_renumber(profile, place_of);
 }
 
-void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
-	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
+struct conditions {
+	const struct seep_sites *sites;
+	const struct seep_keep_globs *modules, *threads;
+	unsigned char *of_module; /* [0]: frames of no module */
+};
+
+static bool is_wanted(const struct seep_profile_context *context, const struct conditions *on)
 {
-	/* [0]: frames of no module. */
-	SEEP_FREED unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
+	return is_kept(on->modules, judge_stack(on->sites, context, on->of_module)) &&
+	       is_kept(on->threads, judge(on->threads, context->thread ? context->thread : ""));
+}
+
+/* @on NULL: those that allocate. */
+static void keep(struct seep_profile *profile, const struct conditions *on)
+{
 	const uint32_t count = profile->context_count + profile->left_out_count;
 	SEEP_FREED uint32_t *was = seep_xcalloc(count, sizeof(*was));
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		was[i] = i;
-	of_module[0] = (unsigned char)judge(modules, "");
-	for (uint32_t i = 0; i < profile->module_count; i++)
-		of_module[i + 1] = (unsigned char)judge(
-			modules,
-			profile->modules[i].path ? seep_path_base(profile->modules[i].path) : "");
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context context = profile->contexts[i];
 
-		if (!is_kept(modules, judge_stack(sites, &context, of_module)) ||
-		    !is_kept(threads, judge(threads, context.thread ? context.thread : "")))
+		if (on ? !is_wanted(&context, on) : context.kind == LEDGER_KIND_FREE)
 			continue;
 		profile->contexts[i] = profile->contexts[kept];
 		profile->contexts[kept] = context;
@@ -102,6 +105,25 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	renumber(profile, was, count);
 	profile->left_out_count += profile->context_count - kept;
 	profile->context_count = kept;
+}
+
+void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
+	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
+{
+	SEEP_FREED unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
+	const struct conditions on = { sites, modules, threads, of_module };
+
+	of_module[0] = (unsigned char)judge(modules, "");
+	for (uint32_t i = 0; i < profile->module_count; i++)
+		of_module[i + 1] = (unsigned char)judge(
+			modules,
+			profile->modules[i].path ? seep_path_base(profile->modules[i].path) : "");
+	keep(profile, &on);
+}
+
+void seep_keep_allocations(struct seep_profile *profile)
+{
+	keep(profile, NULL);
 }
 
 enum { CANDIDATES = 5 };

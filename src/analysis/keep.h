@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Leaving out what a reader did not ask for: contexts without a frame in some module, or of other
- * threads. What is left out stays in the totals, so shares remain shares of the whole.
+ * threads, and those that allocate nothing. What is left out stays in the totals, so shares remain shares of the whole.
  */
 #ifndef SEEP_ANALYSIS_KEEP_H
 #define SEEP_ANALYSIS_KEEP_H
@@ -22,10 +22,16 @@ struct seep_keep_globs {
  *           context out
  * @threads: of the name of the thread, "" where there is none
  *
- * Leaks name the same contexts as before, also those that are left out; rows do not.
+ * Who names contexts names the same ones as before, also those that are left out.
  */
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads);
+
+/*
+ * Keep the contexts that allocate; those of findings, whose figures are 0, stand behind them. Whoever
+ * shows or sums contexts need not know them then.
+ */
+void seep_keep_allocations(struct seep_profile *profile);
 
 /**
  * seep_keep_check - see to it that each glob names something

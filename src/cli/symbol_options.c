@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/keep.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
@@ -79,6 +80,7 @@ int seep_symbol_options_open(const struct seep_symbol_option_values *values, con
 	if (ret < 0)
 		return ret;
 	seep_profile_hash_contexts(profile);
+	seep_keep_allocations(profile);
 	*ret_profile = profile;
 	profile = NULL;
 	return 0;

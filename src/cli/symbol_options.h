@@ -42,8 +42,8 @@ SEEP_NODISCARD int seep_symbol_options_name(const struct seep_symbol_option_valu
 					    struct seep_profile *profile, struct seep_error *err);
 
 /*
- * seep_profile_open(), with the names looked up and the contexts hashed. @ret_profile is set on
- * success only. Errors of both.
+ * seep_profile_open(), with the names looked up, the contexts hashed, and those that allocate kept.
+ * @ret_profile is set on success only. Errors of both.
  */
 SEEP_NODISCARD int seep_symbol_options_open(const struct seep_symbol_option_values *values,
 					    const char *path, struct seep_profile **ret_profile,

@@ -78,6 +78,18 @@ static uint64_t hash_context(const struct seep_profile *profile,
 	return hash;
 }
 
+static uint64_t hash_finding(const struct seep_profile *profile,
+			     const struct seep_profile_finding *finding)
+{
+	const struct seep_profile_context *block = seep_profile_context_at(profile, finding->block);
+	const struct seep_profile_context *here = seep_profile_context_at(profile, finding->here);
+	uint64_t hash = core_fnv_byte(CORE_FNV_BASIS, finding->kind);
+
+	hash = core_fnv_byte(hash, finding->freeing);
+	hash = fnv_number(hash, block ? block->hash : 0);
+	return fnv_number(hash, here ? here->hash : 0);
+}
+
 void seep_profile_hash_contexts(struct seep_profile *profile)
 {
 	SEEP_FREED uint64_t *frames = seep_xcalloc(profile->frame_count, sizeof(*frames));
@@ -90,4 +102,6 @@ void seep_profile_hash_contexts(struct seep_profile *profile)
 		if (profile->leaks[i].context)
 			profile->leaks[i].hash =
 				profile->contexts[profile->leaks[i].context - 1].hash;
+	for (uint32_t i = 0; i < profile->finding_count; i++)
+		profile->findings[i].hash = hash_finding(profile, &profile->findings[i]);
 }

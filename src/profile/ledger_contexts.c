@@ -180,8 +180,7 @@ static uint32_t add_context(struct seep_ledger_load *load, uint64_t hash,
 	return profile->context_count;
 }
 
-/* The place in the profile of the context with this index, made if it is new; 0: there is none. */
-static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
+uint32_t seep_ledger_place(struct seep_ledger_load *load, uint32_t index)
 {
 	/* Of the two that every ledger has nothing is read. */
 	static const struct ledger_context fixed = { .flags = LEDGER_CONTEXT_READY };
@@ -209,17 +208,17 @@ static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 	return profile->places[index] = place;
 }
 
-/* Figures whose context cannot be had are kept, under "no stack". */
+/* Figures whose context cannot be had, or allocates nothing, are kept, under "no stack". */
 static uint32_t owner_of(struct seep_ledger_load *load, uint32_t row)
 {
 	const uint32_t ready = load->rows.sums[row].context;
-	uint32_t place = ready ? place_of(load, ready - 1) : 0;
+	uint32_t place = ready ? seep_ledger_place(load, ready - 1) : 0;
 
-	if (place)
+	if (place && load->profile->contexts[place - 1].kind != LEDGER_KIND_FREE)
 		return place;
 	load->rows.in_doubt[row] = 1;
 	load->orphans++;
-	return place_of(load, LEDGER_CONTEXT_NO_STACK);
+	return seep_ledger_place(load, LEDGER_CONTEXT_NO_STACK);
 }
 
 static void add_epoch(struct seep_ledger_load *load, uint32_t place,

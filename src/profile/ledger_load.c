@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of reading matters in a live ledger: rows first. The contexts they name, with nodes,
- * modules and strings, were published before them, so they are there when the reader arrives.
+ * The order of reading matters in a live ledger: rows first, and findings. The contexts they name,
+ * with nodes, modules and strings, were published before them, so they are there when the reader
+ * arrives.
  *
  * Threads that met the same thing at the same time may each have added it. From modules to nodes
  * to contexts, what is equal becomes one here, the first that was met; rows sum up to contexts.
@@ -94,12 +95,14 @@ void seep_ledger_load_figures(struct seep_ledger_load *load)
 	seep_ledger_load_end(load);
 	seep_rows_read(&load->view, load->live, &load->rows);
 	seep_ledger_mend_rows(load);
+	seep_ledger_copy_findings(load);
 	/* Only what the rows read name is looked at, and that has been published by now. */
 	ledger_view_refresh(&load->view);
 	seep_builder_hold(&load->builder, held_bytes(&load->view));
 	seep_ledger_load_modules(load);
 	seep_ledger_load_nodes(load);
 	seep_ledger_load_contexts(load);
+	seep_ledger_place_findings(load);
 	seep_ledger_load_totals(load);
 }
 
@@ -107,6 +110,7 @@ void seep_ledger_load_notes(struct seep_ledger_load *load)
 {
 	load->profile->mark_count = load->profile->unseen_count = 0;
 	seep_ledger_load_marks(load);
+	seep_ledger_load_findings(load);
 	seep_ledger_load_unseen(load);
 	seep_builder_finish(&load->builder);
 }
@@ -119,6 +123,7 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 	free(load->folded);
 	free(load->modules);
 	free(load->contexts);
+	free(load->findings);
 	seep_idtable_done(&load->module_ids);
 	seep_idtable_done(&load->context_ids);
 }

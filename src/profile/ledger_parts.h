@@ -118,7 +118,10 @@ struct seep_ledger_load {
 	uint64_t folded_count;
 	uint32_t *modules; /* by module: index in profile->modules + 1; 0 = not published yet */
 	uint64_t module_count;
-	struct seep_idtable module_ids; /* of profile->modules */
+	struct seep_idtable module_ids;	 /* of profile->modules */
+	struct ledger_finding *findings; /* copies; see seep_ledger_copy_findings() */
+	uint64_t finding_count;
+	uint64_t finding_room;
 };
 
 /* The header at @map, and what it says of the process. Errors as for seep_ledger_open(). */
@@ -166,6 +169,18 @@ void seep_ledger_load_nodes(struct seep_ledger_load *load);
 
 /* Rows by context, with stacks and epochs; needs rows and nodes. */
 void seep_ledger_load_contexts(struct seep_ledger_load *load);
+
+/* The place in the profile of the context with this index, made if it is new; 0: there is none. */
+uint32_t seep_ledger_place(struct seep_ledger_load *load, uint32_t index);
+
+/*
+ * Copies of the findings, before the view's counts are taken; then, with contexts, their rows
+ * become places of contexts;
+ */
+void seep_ledger_copy_findings(struct seep_ledger_load *load);
+void seep_ledger_place_findings(struct seep_ledger_load *load);
+/* with the notes they become the profile's, anew. */
+void seep_ledger_load_findings(struct seep_ledger_load *load);
 
 /* Sums over contexts and caches, the state page's counters, the bounds of the peak. */
 void seep_ledger_load_totals(struct seep_ledger_load *load);

@@ -198,6 +198,23 @@ void seep_profile_add_unseen(struct seep_profile *profile, const char *code, con
 	line->detail = seep_profile_strdup(profile, detail);
 }
 
+void seep_profile_renumber(struct seep_profile *profile, const uint32_t *places)
+{
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		profile->leaks[i].context = places[profile->leaks[i].context];
+	for (uint32_t i = 0; i < profile->finding_count; i++) {
+		struct seep_profile_finding *finding = &profile->findings[i];
+
+		finding->block = places[finding->block];
+		finding->freed = places[finding->freed];
+		finding->here = places[finding->here];
+	}
+	for (uint32_t i = 0; i < profile->row_count; i++)
+		profile->rows[i].context = places[profile->rows[i].context];
+	for (uint32_t i = 0; i < profile->place_count; i++)
+		profile->places[i] = places[profile->places[i]];
+}
+
 void seep_profile_say_unrecorded(struct seep_profile *profile)
 {
 	const uint64_t count = profile->totals.unrecorded_children;

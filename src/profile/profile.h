@@ -382,7 +382,7 @@ struct seep_profile {
 	struct seep_profile_epoch *epochs; /* what those of the contexts point into */
 	uint32_t epoch_count;
 	uint64_t growth_after_ns; /* a context grows when it did for so long; 0: nobody looked */
-	uint32_t left_out_count;  /* contexts behind those, not asked for; analysis/keep.h */
+	uint32_t left_out_count;  /* contexts behind those, not to be shown; analysis/keep.h */
 	uint32_t first_row; /* of a ledger: id of the first of these; lower ones are of ancestors */
 	struct seep_profile_row *rows;
 	uint32_t row_count;
@@ -458,15 +458,24 @@ static inline uint32_t seep_profile_context_of(const struct seep_profile *profil
 	return id > 0 && id <= profile->place_count ? profile->places[id - 1] : 0;
 }
 
+/* A context by its index + 1, of those that were left out too; NULL: it is not here. */
+static inline const struct seep_profile_context *seep_profile_context_at(
+	const struct seep_profile *profile, uint32_t place)
+{
+	return place > 0 && place <= profile->context_count + profile->left_out_count
+		       ? &profile->contexts[place - 1]
+		       : NULL;
+}
+
 /* The context of a leak; NULL: it is not here. */
 static inline const struct seep_profile_context *seep_profile_leak_context(
 	const struct seep_profile *profile, const struct seep_profile_leak *leak)
 {
-	return leak->context > 0 &&
-			       leak->context <= profile->context_count + profile->left_out_count
-		       ? &profile->contexts[leak->context - 1]
-		       : NULL;
+	return seep_profile_context_at(profile, leak->context);
 }
+
+/* Contexts have moved: @places has by index + 1 of each, and of none, what it is now. */
+void seep_profile_renumber(struct seep_profile *profile, const uint32_t *places);
 
 /* The path of the module that @frame is in; NULL: not known. */
 static inline const char *seep_profile_frame_path(const struct seep_profile *profile,

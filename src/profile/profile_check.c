@@ -102,6 +102,17 @@ static int check_leaks(const struct seep_profile *p, struct seep_error *err)
 	return 0;
 }
 
+static int check_findings(const struct seep_profile *p, struct seep_error *err)
+{
+	const uint32_t last = p->context_count + p->left_out_count;
+
+	for (uint32_t i = 0; i < p->finding_count; i++)
+		if (p->findings[i].block > last || p->findings[i].freed > last ||
+		    p->findings[i].here > last)
+			return contradicts(err, "a finding is of a context that is not there");
+	return 0;
+}
+
 static bool is_sum(const struct seep_profile_forked *sums)
 {
 	return sums->frees <= sums->allocs && sums->freed_bytes <= sums->alloc_bytes &&
@@ -115,6 +126,8 @@ int seep_profile_check(const struct seep_profile *profile, struct seep_error *er
 
 	if (r == 0)
 		r = check_leaks(profile, err);
+	if (r == 0)
+		r = check_findings(profile, err);
 	if (r < 0)
 		return r;
 	if (totals->temporary_bytes > totals->alloc_bytes)

@@ -21,8 +21,9 @@ bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_to
  *
  * Of every context: what is alive is what was allocated less what was freed, the peak's share and
  * the temporary ones are no more than was allocated, and the epochs, if there are any, sum to what
- * is alive. The totals are the sums of the contexts. Samples do not go back in time. Leaks name
- * contexts and roots that are there, a root names none itself, and their figures can be summed.
+ * is alive. The totals are the sums of the contexts. Samples do not go back in time. Leaks
+ * and findings name contexts that are there, leaks roots that are there and name none themselves,
+ * and their figures can be summed.
  *
  * Returns: 0, or -SEEP_ECORRUPT.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/finish.h"
 
+#include "analysis/keep.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -206,13 +207,14 @@ static void add_present(struct seep_profile *profile)
 	add_sample(profile, &now);
 }
 
-/* Of forks, a few small allocations are not worth a file; of one without a ledger, why is. */
+/* Of forks, a few small allocations are not worth a file; findings are, and why there is no ledger. */
 static bool is_worth_a_recording(const struct seep_finish_job *job,
 				 const struct seep_profile *profile)
 {
 	if (job->is_summed || (job->ring && profile->process.ended != SEEP_ENDED_RUNNING))
 		return false;
-	return job->keep_small || profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
+	return job->keep_small || profile->finding_count > 0 ||
+	       profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
 	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || seep_profile_is_void(profile);
 }
 
@@ -279,6 +281,7 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	} else if (!job->snapshot) {
 		say_where(job);
 	}
+	seep_keep_allocations(profile);
 	if (job->keep_profile)
 		job->profile = profile;
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/leak_check.h"
 
+#include "analysis/keep.h"
 #include "analysis/verdicts.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
@@ -191,6 +192,7 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 			seep_leak_check_fill(profile, scan, plan);
 		else
 			seep_leak_check_none(profile, why.text);
+		seep_keep_allocations(profile);
 		*ret_profile = profile;
 	} else {
 		seep_profile_free(profile);

@@ -176,17 +176,36 @@ static struct seep_profile_context *context_of(const struct seep_loading *l, uin
 		       sizeof(*l->profile->contexts), by_id);
 }
 
+/* The place of the context with @id; 0: none. */
+static uint32_t place_of(struct seep_loading *l, uint32_t id, bool *all_there)
+{
+	const struct seep_profile_context *context = context_of(l, id);
+
+	*all_there &= !id || context;
+	return context ? (uint32_t)(context - l->profile->contexts) + 1 : 0;
+}
+
 static int load_leak(struct seep_loading *l, void *row)
 {
 	const struct seep_leak_row *from = row;
 	struct seep_profile_leak *to = seep_profile_add(l->profile, SEEP_ARRAY_LEAKS);
-	const struct seep_profile_context *context = context_of(l, from->context);
+	bool all_there = true;
 
 	*to = from->leak;
-	if (context)
-		to->context = (uint32_t)(context - l->profile->contexts) + 1;
-	return from->context && !context ? damaged(l, "a leak names a context that is not there")
-					 : 0;
+	to->context = place_of(l, from->context, &all_there);
+	return all_there ? 0 : damaged(l, "a leak names a context that is not there");
+}
+
+static int load_finding(struct seep_loading *l, void *row)
+{
+	struct seep_profile_finding *to = seep_profile_add(l->profile, SEEP_ARRAY_FINDINGS);
+	bool all_there = true;
+
+	*to = *(const struct seep_profile_finding *)row;
+	to->block = place_of(l, to->block, &all_there);
+	to->freed = place_of(l, to->freed, &all_there);
+	to->here = place_of(l, to->here, &all_there);
+	return all_there ? 0 : damaged(l, "a finding names a context that is not there");
 }
 
 static int load_leak_block(struct seep_loading *l, void *row)
@@ -285,6 +304,7 @@ static int (*const each_row[SEEP_TABLE_COUNT])(struct seep_loading *l, void *row
 	[SEEP_TABLE_EPOCH] = load_epoch,	 [SEEP_TABLE_TOTAL] = load_total,
 	[SEEP_TABLE_LEAK] = load_leak,		 [SEEP_TABLE_LEAK_BLOCK] = load_leak_block,
 	[SEEP_TABLE_LEAK_LINK] = load_leak_link, [SEEP_TABLE_GROWTH] = load_growth,
+	[SEEP_TABLE_FINDING] = load_finding,
 };
 
 static int load_all(struct seep_loading *l)

@@ -2,6 +2,8 @@
 /* Comments in the SQL stay in the file: ".schema" in any client shows them. */
 #include "recording/recording_schema.h"
 
+#include "profile/finding.h"
+
 /* clang-format off */
 #define COLUMN(type_, row, field, name_, ...) \
 	{ .name = name_, .type = SEEP_COLUMN_##type_, .offset = offsetof(struct row, field), __VA_ARGS__ }
@@ -270,6 +272,29 @@ static const struct seep_sql_column growth[] = {
 	G(COUNT, present_bytes_per_hour, .comment = "how fast it grew lately; 0: not known"),
 	G(NUMBER, quiet_ns, .comment = "for so long it had not grown; 0: it went on"),
 	G(TEXT, evidence),
+};
+
+#define WORD(constant, name, ...) " " name
+#define F2(type, field, ...) COLUMN(type, seep_profile_finding, field, #field, __VA_ARGS__)
+static const struct seep_sql_column finding[] = {
+	KEY(ORDINAL, "id", .comment = "1, 2, 3 ..."),
+	F2(U8, kind, .max = UINT8_MAX, .comment = "from 1 on:" LEDGER_FINDINGS(WORD)),
+	F2(U8, freeing, .max = UINT8_MAX, .comment = "from 1 on:" LEDGER_FREEINGS(WORD)),
+	F2(U8, family, .max = UINT8_MAX, .comment = "of the block"),
+	F2(ID, block, .comment = "context that allocated it; NULL: its stack is not here"),
+	F2(ID, freed, .comment = "context of kind free, where it was freed before"),
+	F2(ID, here, .comment = "context of kind free, where the program was"),
+	F2(NUMBER, hash, .comment = "stable across runs"),
+	F2(U32, tid),
+	F2(TEXT, thread),
+	F2(NUMBER, at_ns, .comment = "monotonic"),
+	F2(NUMBER, pointer),
+	F2(NUMBER, block_bytes),
+	F2(NUMBER, offset, .comment = "of the pointer, from the block's first byte"),
+	F2(NUMBER, expected, .comment = "of a mismatch: size or alignment of the block"),
+	F2(NUMBER, actual, .comment = "that were said of it"),
+	F2(COUNT, count),
+	F2(TEXT, suppressed_by),
 };
 
 #define OWN .array = SEEP_ARRAY_COUNT

@@ -106,7 +106,9 @@ struct seep_sql_table {
 	TABLE(LEAK_LINK, leak_link, 2, 1u << 28, struct seep_leak_link_row, OWN, \
 	      3, "the pointers that lead to the first block of a leak") \
 	TABLE(GROWTH, growth, 1, 1u << 26, struct seep_growth_row, OWN, \
-	      3, "what was seen of contexts in time")
+	      3, "what was seen of contexts in time") \
+	TABLE(FINDING, finding, 1, SEEP_ROWS_MAX, struct seep_profile_finding, OWN, \
+	      3, "what was done wrong with blocks, worst first")
 /* clang-format on */
 
 enum { SEEP_ROWS_MAX = 1 << 22 }; /* of a table that stands for itself */

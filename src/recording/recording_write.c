@@ -124,13 +124,19 @@ static void write_totals(struct seep_row_writer *rows, const struct seep_profile
 	}
 }
 
+/* The id of the context at @place; 0: none. */
+static uint32_t id_at(const struct seep_profile *profile, uint32_t place)
+{
+	return place ? profile->contexts[place - 1].id : 0;
+}
+
 /* With its blocks and its chain. */
 static void write_leak(struct seep_row_writer *rows, const struct seep_profile *profile,
 		       const struct seep_profile_leak *leak)
 {
 	const struct seep_leak_row row = {
 		.leak = *leak,
-		.context = leak->context ? profile->contexts[leak->context - 1].id : 0,
+		.context = id_at(profile, leak->context),
 	};
 	const uint32_t id = (uint32_t)seep_row_put(rows, SEEP_TABLE_LEAK, &row);
 
@@ -140,6 +146,17 @@ static void write_leak(struct seep_row_writer *rows, const struct seep_profile *
 	for (uint32_t i = 0; i < leak->chain_count; i++)
 		(void)seep_row_put(rows, SEEP_TABLE_LEAK_LINK,
 				   &(struct seep_leak_link_row){ id, i, leak->chain[i] });
+}
+
+static void write_finding(struct seep_row_writer *rows, const struct seep_profile *profile,
+			  const struct seep_profile_finding *finding)
+{
+	struct seep_profile_finding row = *finding;
+
+	row.block = id_at(profile, finding->block);
+	row.freed = id_at(profile, finding->freed);
+	row.here = id_at(profile, finding->here);
+	(void)seep_row_put(rows, SEEP_TABLE_FINDING, &row);
 }
 
 /*
@@ -367,6 +384,8 @@ static int write_rows(struct writer *w)
 	write_totals(&rows, profile);
 	for (uint32_t i = 0; i < profile->leak_count; i++)
 		write_leak(&rows, profile, &profile->leaks[i]);
+	for (uint32_t i = 0; i < profile->finding_count; i++)
+		write_finding(&rows, profile, &profile->findings[i]);
 	write_contexts(&rows, profile);
 	return seep_row_writer_done(&rows, w->err);
 }

@@ -36,6 +36,14 @@ static void count_uses(struct seep_ranked *uses, const struct seep_profile_conte
 		uses[context->stack[i].frame].value++;
 }
 
+/* @place: index + 1; 0: none. */
+static void count_uses_at(const struct seep_json_shown *shown, struct seep_ranked *uses,
+			  uint32_t place)
+{
+	if (place)
+		count_uses(uses, &shown->profile->contexts[place - 1]);
+}
+
 static void choose_frames(struct seep_json_shown *shown)
 {
 	const struct seep_profile *profile = shown->profile;
@@ -47,11 +55,12 @@ static void choose_frames(struct seep_json_shown *shown)
 		uses[i].index = i;
 	for (uint32_t i = 0; i < shown->context_count; i++)
 		count_uses(uses, &profile->contexts[shown->contexts[i]]);
-	for (uint32_t i = 0; i < shown->leak_count; i++) {
-		const uint32_t context = profile->leaks[shown->leaks[i]].context;
-
-		if (context)
-			count_uses(uses, &profile->contexts[context - 1]);
+	for (uint32_t i = 0; i < shown->leak_count; i++)
+		count_uses_at(shown, uses, profile->leaks[shown->leaks[i]].context);
+	for (uint32_t i = 0; i < profile->finding_count && shown->leaks; i++) {
+		count_uses_at(shown, uses, profile->findings[i].block);
+		count_uses_at(shown, uses, profile->findings[i].freed);
+		count_uses_at(shown, uses, profile->findings[i].here);
 	}
 	seep_rank_top(uses, profile->frame_count, profile->frame_count);
 	for (uint32_t i = 0; i < profile->frame_count && uses[i].value > 0; i++) {
@@ -130,7 +139,7 @@ static void take_frame(struct seep_json_shown *shown, uint32_t frame, bool *seen
 	shown->frames[(*count)++] = frame;
 }
 
-/* Those of leaks are those of their contexts, but for leaks of contexts that are not shown. */
+/* Those of leaks and findings are their contexts', but for contexts that are not shown. */
 static void order_frames(struct seep_json_shown *shown)
 {
 	SEEP_FREED bool *seen = seep_xcalloc(shown->profile->frame_count, sizeof(*seen));
@@ -306,13 +315,20 @@ static void write_folds(struct seep_json *json, const struct seep_profile *profi
 		seep_json_close(json);
 }
 
-void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,
-		     const struct seep_profile_context *context)
+void seep_json_frame_list(struct seep_json *json, const char *key,
+			  const struct seep_json_shown *shown,
+			  const struct seep_profile_context *context)
 {
 	const uint32_t count = context ? context->stack_count : 0;
 
-	for (uint32_t i = 0; seep_json_each(json, "frames", i, count); i++)
+	for (uint32_t i = 0; seep_json_each(json, key, i, count); i++)
 		seep_json_int(json, NULL, seep_json_frame_place(shown, context->stack[i].frame));
+}
+
+void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,
+		     const struct seep_profile_context *context)
+{
+	seep_json_frame_list(json, "frames", shown, context);
 	if (context)
 		write_folds(json, shown->profile, context);
 }

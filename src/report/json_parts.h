@@ -15,7 +15,7 @@ struct seep_json_shown {
 	uint32_t *leaks; /* those shown, in their order */
 	uint32_t leak_count;
 	uint32_t *leak_places; /* by leak of the profile: its place among these + 1; 0: none */
-	uint32_t *frames;      /* of both, most used first: the smallest numbers for them */
+	uint32_t *frames;      /* of all, most used first: the smallest numbers for them */
 	uint32_t *frame_places;
 	uint32_t frame_count;
 	uint32_t *context_places; /* in columns: by context, its place among these + 1; 0: none */
@@ -26,7 +26,7 @@ struct seep_json_shown {
 
 void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  const struct seep_view_options *options);
-/* The same with these contexts, which become the shown one's, and without leaks. */
+/* The same with these contexts, which become the shown one's, without leaks or findings. */
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  uint32_t *contexts, uint32_t count);
 /* @shown comes after @before, of another profile, in one document. */
@@ -59,6 +59,11 @@ void seep_json_frames(struct seep_json *json, const struct seep_json_shown *show
 void seep_json_unseen(struct seep_json *json, const struct seep_profile *profile, const char *side);
 void seep_json_unseen_line(struct seep_json *json, const char *code, const char *detail,
 			   const char *side);
+
+/* Member @key: its frames. @context NULL: none. */
+void seep_json_frame_list(struct seep_json *json, const char *key,
+			  const struct seep_json_shown *shown,
+			  const struct seep_profile_context *context);
 
 /* Members "frames" and, where there is recursion, "folded". @context NULL: no frames. */
 void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,

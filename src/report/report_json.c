@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "profile/finding.h"
 #include "profile/kind_name.h"
 #include "profile/total_fields.h"
 #include "profile/verdict.h"
@@ -306,6 +307,74 @@ static void write_leaks(struct seep_json *json, const struct seep_json_shown *sh
 	write_scan(json, &profile->scan);
 }
 
+/* What was meant, and what was done: functions, or numbers. */
+static void write_mismatch(struct seep_json *json, const struct seep_profile_finding *finding)
+{
+	const bool is_number = finding->kind == LEDGER_FINDING_SIZE_MISMATCH ||
+			       finding->kind == LEDGER_FINDING_ALIGN_MISMATCH;
+	const bool is_name = finding->kind == LEDGER_FINDING_MISMATCHED_FREE;
+
+	if (is_number) {
+		seep_json_u64(json, "expected", finding->expected);
+		seep_json_u64(json, "actual", finding->actual);
+		return;
+	}
+	seep_json_text(json, "expected", is_name ? seep_finding_meant_name(finding->family) : NULL);
+	seep_json_text(json, "actual",
+		       is_name ? seep_finding_freeing_name(finding->freeing) : NULL);
+}
+
+static void write_finding_block(struct seep_json *json, const struct seep_profile_finding *finding)
+{
+	int64_t distance;
+
+	if (seep_finding_distance(finding, &distance))
+		seep_json_int(json, "distance", distance);
+	else
+		seep_json_null(json, "distance");
+	if (!seep_json_open_known(json, "block", finding->block || finding->block_bytes))
+		return;
+	seep_json_u64(json, "size", finding->block_bytes);
+	seep_json_int(json, "offset", finding->offset);
+	seep_json_close(json);
+}
+
+static void write_finding(struct seep_json *json, const struct seep_json_shown *shown,
+			  const struct seep_profile_finding *finding)
+{
+	const struct seep_profile *profile = shown->profile;
+
+	seep_json_text(json, "kind", seep_finding_kind_name(finding->kind));
+	seep_json_text(json, "freeing", seep_finding_freeing_name(finding->freeing));
+	seep_json_hash(json, "hash", finding->hash);
+	seep_json_u64(json, "count", finding->count);
+	seep_json_text(json, "thread", finding->thread);
+	seep_json_int(json, "tid", finding->tid);
+	seep_json_u64(json, "at_ns", finding->at_ns);
+	seep_json_u64(json, "pointer", finding->pointer);
+	write_mismatch(json, finding);
+	write_finding_block(json, finding);
+	seep_json_text(json, "suppressed_by", finding->suppressed_by);
+	seep_json_frame_list(json, "alloc_frames", shown,
+			     seep_profile_context_at(profile, finding->block));
+	if (finding->freed)
+		seep_json_frame_list(json, "free_frames", shown,
+				     seep_profile_context_at(profile, finding->freed));
+	else
+		seep_json_null(json, "free_frames");
+	seep_json_frame_list(json, "here_frames", shown,
+			     seep_profile_context_at(profile, finding->here));
+}
+
+static void write_findings(struct seep_json *json, const struct seep_json_shown *shown)
+{
+	const struct seep_profile *profile = shown->profile;
+
+	for (uint32_t i = 0; seep_json_each_object(json, "findings", i, profile->finding_count);
+	     i++)
+		write_finding(json, shown, &profile->findings[i]);
+}
+
 static void write_marks(struct seep_json *json, const struct seep_profile *profile)
 {
 	for (uint32_t i = 0; seep_json_each(json, "marks", i, profile->mark_count); i++)
@@ -331,10 +400,11 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 {
 	seep_json_open_array(json, "unseen");
 	seep_json_unseen(json, profile, NULL);
-	if (omitted > 0 || profile->left_out_count > 0) {
+	for (uint32_t i = 0; i < profile->left_out_count; i++)
+		omitted += profile->contexts[profile->context_count + i].kind != LEDGER_KIND_FREE;
+	if (omitted > 0) {
 		SEEP_FREED char *detail = seep_xasprintf("%u contexts were left out on request%s%s",
-							 omitted + profile->left_out_count,
-							 shown ? ": only " : "",
+							 omitted, shown ? ": only " : "",
 							 shown ? shown : "");
 
 		seep_json_unseen_line(json, "contexts-left-out", detail, NULL);
@@ -355,6 +425,7 @@ void seep_json_profile(struct seep_json *json, const char *key, const struct see
 	write_run(json, profile);
 	write_stacks(json, shown);
 	write_leaks(json, shown);
+	write_findings(json, shown);
 	write_marks(json, profile);
 	write_timeline(json, profile);
 	write_unseen(json, profile, profile->context_count - shown->context_count, options->shown);

@@ -3,8 +3,13 @@
 
 #include <inttypes.h>
 
+#include "base/terminal.h"
+#include "base/units.h"
 #include "base/xalloc.h"
+#include "view/finding_text.h"
 #include "view/frame_text.h"
+
+enum { FINDINGS_SHOWN = 10 };
 
 const struct seep_column seep_report_ranked[4] = {
 	{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
@@ -74,4 +79,49 @@ void seep_report_print_item(const struct seep_printer *printer, const struct see
 	seep_text_fold(printer, SEEP_STYLE_BOLD, SEEP_REPORT_INDENT, SEEP_REPORT_INDENT,
 		       lines->figures);
 	seep_report_print_stack(printer, view, lines, SEEP_REPORT_INDENT);
+}
+
+/* One of a finding's call stacks; nothing where that is not known. */
+static void print_finding_stack(const struct seep_printer *printer, struct seep_view *view,
+				const char *what, uint32_t place)
+{
+	const struct seep_profile_context *context = seep_profile_context_at(view->profile, place);
+	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines = { 0 };
+
+	if (!context)
+		return;
+	seep_stack_lines_fold(&lines, view, context);
+	fprintf(printer->out, "%*s%s:\n", SEEP_REPORT_INDENT, "", what);
+	seep_report_print_stack(printer, view, &lines, SEEP_REPORT_INDENT + 2);
+}
+
+void seep_report_print_findings(const struct seep_printer *printer, struct seep_view *view)
+{
+	const uint32_t top = view->options->top > 0 ? view->options->top : FINDINGS_SHOWN;
+	const uint32_t all = seep_findings_count(view->profile);
+	uint32_t number = 0;
+
+	if (all > 0)
+		seep_line_print(printer, "Heap errors: %s of %s",
+				seep_digits_text(top < all ? top : all).text,
+				seep_digits_text(all).text);
+	for (uint32_t i = 0; i < view->profile->finding_count && number < top; i++) {
+		const struct seep_profile_finding *finding = &view->profile->findings[i];
+		SEEP_FREED char *text = seep_finding_text(view->profile, finding);
+		SEEP_FREED char *thread = seep_escape_dup(finding->thread ? finding->thread : "");
+		SEEP_FREED char *line = seep_xasprintf("%s%s%s", text, *thread ? ", thread " : "",
+						       thread);
+
+		if (finding->suppressed_by)
+			continue;
+		fprintf(printer->out, "\n%3" PRIu32 ". ", ++number);
+		seep_text_fold(printer, SEEP_STYLE_BOLD, SEEP_REPORT_INDENT, SEEP_REPORT_INDENT,
+			       line);
+		print_finding_stack(printer, view, finding->freeing ? "freed by" : "found by",
+				    finding->here);
+		print_finding_stack(printer, view, "allocated by", finding->block);
+		print_finding_stack(printer, view, "freed before by", finding->freed);
+	}
+	if (all > 0)
+		fputc('\n', printer->out);
 }

@@ -29,4 +29,7 @@ enum { SEEP_REPORT_INDENT = 5 };
 void seep_report_print_item(const struct seep_printer *printer, const struct seep_view *view,
 			    const struct seep_stack_lines *lines, uint32_t number);
 
+/* Heap errors that are not suppressed, worst first, each with its call stacks; nothing: none. */
+void seep_report_print_findings(const struct seep_printer *printer, struct seep_view *view);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/report_parts.h"
 #include "view/alike.h"
+#include "view/finding_text.h"
 #include "view/frame_text.h"
 #include "view/growth_view.h"
 #include "view/leaks_view.h"
@@ -202,6 +203,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_view_add_head(&view, "", true, true);
 	seep_lines_print(&view.head, printer);
 	fputc('\n', printer->out);
+	seep_report_print_findings(printer, &view);
 	print_few_leaks(printer, &view, &leaks);
 	if (leaks.count > 0)
 		fputc('\n', printer->out);
@@ -233,6 +235,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
  *	process 3, lead 3, start at 2, title, stacks 5, unseen 3, own 3, next 2 = 22
  *	where much was not seen: stacks 3, unseen 5 = 22; and what is lost, or why nobody knows: 2
  *	with leaks: no start at, stacks 3, leaks 4 (3), unseen 3 (4) = 24
+ *	with heap errors: lead 2 more, leaks and stacks as where much was not seen
  *	with growth: 2 or 1 of those that grow and their title, so many stacks less
  */
 enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, UNSEEN_LEAKS = 3, WIDTH_MIN = 40 };
@@ -274,7 +277,8 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 		{ "", "the largest stacks in full" },
 		{ " --tree", "who called whom" },
 	};
-	const bool crowded = profile->unseen_count + profile->scan.caveat_count > 1;
+	const bool findings = seep_findings_count(profile) > 0;
+	const bool crowded = profile->unseen_count + profile->scan.caveat_count > 1 || findings;
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_printer narrow = *printer;
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
@@ -292,9 +296,11 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 	seep_view_add_head(&view, "seep: ", false, leaks.count == 0);
 	if (leaks.count > 0)
 		next[1] = next_leaks;
+	if (findings)
+		next[0].shows = "each heap error, and where the block came from";
 	seep_growth_view_init(&growth, &view, crowded || leaks.count > 0 ? 1 : GROWING_CROWDED);
 	if (is_growing(&growth)) {
-		next[0] = next_growth;
+		next[findings] = next_growth;
 		stacks -= growth.count + 1;
 	}
 	seep_lines_print(&view.head, &narrow);

@@ -153,10 +153,8 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 	return seep_escape_dup(line.text);
 }
 
-/* Where it was allocated: "app::read_file (src/load.cc:44)". */
-static char *site_of(const struct seep_view *view, const struct seep_profile_leak *leak)
+char *seep_view_site(const struct seep_view *view, const struct seep_profile_context *context)
 {
-	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
 	const struct seep_profile_frame *frame = context ? seep_sites_blamed(view->sites, context)
 							 : NULL;
 	SEEP_STRBUF(site, SEEP_LINE_BYTES_MAX);
@@ -191,7 +189,8 @@ static void add_with(struct builder *b, struct seep_leak_view *item, uint32_t in
 	if (!b->view->options->full && count > WITH_SHOWN + 1)
 		count = WITH_SHOWN;
 	for (; count > 0; count--, at = b->next_with[at - 1]) {
-		SEEP_FREED char *site = site_of(b->view, &leaks[at - 1]);
+		SEEP_FREED char *site = seep_view_site(
+			b->view, seep_profile_leak_context(b->view->profile, &leaks[at - 1]));
 
 		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "with %s: %s in %s from %s",
 				     item->leak->blocks == 1 ? "it" : "them",

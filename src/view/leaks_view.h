@@ -41,6 +41,10 @@ char *seep_leaks_answer(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
  */
 char *seep_leaks_advice(const struct seep_profile *profile);
 
+/* Where @context is: "app::read_file (src/load.cc:44)"; NULL: at an unknown place. */
+char *seep_view_site(const struct seep_view *view,
+		     const struct seep_profile_context *context) SEEP_RETURNS_MEMORY;
+
 /* What fared alike, together. */
 struct seep_verdict_sum {
 	uint64_t leaks;

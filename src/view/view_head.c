@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "profile/kind_name.h"
+#include "view/finding_text.h"
 #include "view/frame_text.h"
 #include "view/leaks_view.h"
 
@@ -230,9 +231,12 @@ void seep_view_add_lead(struct seep_view *view, bool start)
 	const bool scanned = !seep_profile_not_scanned(view->profile);
 	SEEP_FREED char *answer = seep_leaks_answer(view->profile);
 	SEEP_FREED char *where = start || !scanned ? start_of(view) : NULL;
+	SEEP_FREED char *findings = seep_findings_answer(view);
 
 	if (!scanned && !where)
 		where = seep_view_nothing(view);
+	if (findings)
+		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", findings);
 	if (!scanned)
 		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", where);
 	seep_lines_add(&view->head, scanned ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN, "%s", answer);

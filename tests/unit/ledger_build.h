@@ -37,6 +37,7 @@ struct built_ledger {
 	struct ledger_module *modules;
 	char *strings;
 	struct ledger_mark *marks;
+	struct ledger_finding *findings;
 };
 
 struct built_sizes {
@@ -186,6 +187,7 @@ static BUILD_UNUSED void built_find_tables(struct built_ledger *b)
 	b->modules = (void *)(b->map + b->header->table[LEDGER_TABLE_MODULES].offset);
 	b->strings = (void *)(b->map + b->header->table[LEDGER_TABLE_STRINGS].offset);
 	b->marks = (void *)(b->map + b->header->table[LEDGER_TABLE_MARKS].offset);
+	b->findings = (void *)(b->map + b->header->table[LEDGER_TABLE_FINDINGS].offset);
 }
 
 /* A ledger with its two fixed contexts and rows, the root node, and a process of pid 4242. */
