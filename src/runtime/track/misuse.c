@@ -20,8 +20,8 @@ static rt_memo known;
 
 enum { KNOWN_MOST_BYTES = 1 << 20, CHUNK_BYTES_MIN = 32, CHUNK_IN_USE = 1, COOKIE_BYTES = 8 };
 
-/* The row of where the hook was called; 0: in bookkeeping further out, or there is no room. */
-static uint32_t row_here(const void *frame)
+/* None in bookkeeping further out, or if there is no room. */
+uint32_t rt_finding_row(const void *frame)
 {
 	struct rt_thread *thread = frame ? rt_thread_self() : NULL;
 	struct ledger_control *control = thread ? rt_enter(thread, frame) : NULL;
@@ -108,7 +108,7 @@ static void end_program(enum ledger_finding_kind kind)
 
 void rt_finding_note(const struct rt_finding *finding, const void *frame)
 {
-	const uint32_t here_row = row_here(frame);
+	const uint32_t here_row = rt_finding_row(frame);
 
 	rt_store(&rt_finding_met, true);
 	if (rt_mine.control)
@@ -241,7 +241,7 @@ static bool judge_known(struct rt_finding *finding, struct rt_free how)
 	return true;
 }
 
-void rt_misuse_judge(void *pointer, const struct rt_block *at, struct rt_free how,
+bool rt_misuse_judge(void *pointer, const struct rt_block *at, struct rt_free how,
 		     const void *frame)
 {
 	struct rt_finding finding = {
@@ -250,8 +250,10 @@ void rt_misuse_judge(void *pointer, const struct rt_block *at, struct rt_free ho
 		.block = *at,
 	};
 
-	if (at->value ? judge_known(&finding, how) : judge_unknown(&finding, how))
-		rt_finding_note(&finding, frame);
+	if (!(at->value ? judge_known(&finding, how) : judge_unknown(&finding, how)))
+		return false;
+	rt_finding_note(&finding, frame);
+	return true;
 }
 
 void rt_findings_forked(void)

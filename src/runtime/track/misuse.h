@@ -37,6 +37,9 @@ struct rt_finding {
  */
 RT_COLD void rt_finding_note(const struct rt_finding *finding, const void *frame);
 
+/* The row of where the hook at @frame, NULL: none, was called; 0: not known. Not in bookkeeping. */
+RT_COLD uint32_t rt_finding_row(const void *frame);
+
 /* Has @block this alignment, or is it not known? */
 RT_COLD bool rt_misuse_is_aligned(const struct rt_block *block, uint8_t align_log2);
 
@@ -51,8 +54,8 @@ RT_INLINE bool rt_free_is_right(const struct rt_block *at, struct rt_free how)
 	       (!rt_free_is_aligned(how) || RT_LIKELY(rt_misuse_is_aligned(at, how.align_log2)));
 }
 
-/* It is not: note what is wrong, if that is certain. Not in bookkeeping. */
-RT_COLD void rt_misuse_judge(void *pointer, const struct rt_block *at, struct rt_free how,
+/* It is not: note what is wrong, if that is certain. False: it is not. Not in bookkeeping. */
+RT_COLD bool rt_misuse_judge(void *pointer, const struct rt_block *at, struct rt_free how,
 			     const void *frame);
 
 /* In a forked child, whose ledger is another one. */

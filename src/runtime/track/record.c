@@ -362,8 +362,8 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	if (RT_UNLIKELY(how.is_others) &&
 	    (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
 		return;
-	if (!rt_free_is_right(&at, how))
-		rt_misuse_judge(block, &at, how, frame);
+	if (!rt_free_is_right(&at, how) && rt_misuse_judge(block, &at, how, frame) && !at.value)
+		return;
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!at.value)) {
 		rt_unknown_free(thread);
@@ -417,7 +417,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 
 	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
 	if (!rt_free_is_right(&at, how))
-		rt_misuse_judge(block, &at, how, frame);
+		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);
 	if (!at.value)
 		return;
 	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
@@ -444,7 +444,8 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 	uint32_t row = ledger_cell_row(resize->value);
 
 	if (!resize->value) {
-		rt_unknown_free(thread);
+		if (!resize->is_judged)
+			rt_unknown_free(thread);
 	} else if (!rt_row_has_slots(row)) {
 		count_free_directly(thread, row, resize->size, 0);
 	} else {
@@ -506,7 +507,7 @@ static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_r
 	if (resize->value)
 		count_free_directly(thread, ledger_cell_row(resize->value), resize->size,
 				    resize->usable);
-	else
+	else if (!resize->is_judged)
 		rt_unknown_free(thread);
 	if (after)
 		record_no_stack(after, size, LEDGER_FAMILY_MALLOC | marks_after(resize));

@@ -33,6 +33,7 @@ RT_HOT void rt_forget_ready(void *block, struct rt_free how, const void *frame);
 /* A realloc of a live block, begun before the next allocator is called, ended after. */
 struct rt_resize {
 	uint64_t value; /* of its cell before; 0: the block was not known */
+	bool is_judged; /* what is wrong with it was noted */
 	uint64_t size;
 	uint64_t usable;
 };
