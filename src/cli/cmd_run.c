@@ -59,6 +59,7 @@ static struct {
 	uint64_t depth;
 	bool by_thread;
 	uint64_t verify;
+	const char *stop_at;
 	bool no_argv;
 	uint64_t snapshot_every_ns;
 	uint64_t snapshot_keep;
@@ -103,6 +104,9 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("verify", 0, COUNT, "N", asked.verify,
 		    "Compare every Nth stack with libgcc's unwinder (default: 0, none)",
 		    .max = UINT32_MAX),
+	SEEP_OPTION("break", 0, TEXT, "HASH[:N]", asked.stop_at,
+		    "Raise SIGTRAP at the Nth allocation (1) of one call stack, for a debugger; "
+		    "\"seep report --raw\" says its HASH, after \"break\""),
 	SEEP_OPTION("no-argv", 0, FLAG, NULL, asked.no_argv,
 		    "Keep the program's arguments out of the recording"),
 	SEEP_OPTION("snapshot-every", 0, DURATION, "T", asked.snapshot_every_ns,
@@ -293,6 +297,23 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 	return 0;
 }
 
+/* Of the program's environment. */
+static int set_stop(const char *text, struct seep_error *err)
+{
+	const size_t digits = strspn(text, "0123456789abcdef");
+	const char *number = text + digits + (text[digits] == ':');
+	const size_t rest = strspn(number, "0123456789");
+
+	if (digits != 16 || number[rest] || (text[digits] && (rest == 0 || rest > 18)))
+		return seep_fail(
+			err, SEEP_EUSAGE,
+			"--break: '%.100s' must be HASH or HASH:N; \"seep report --raw\" says "
+			"the 16 digits of HASH after \"break\"",
+			text);
+	(void)setenv("SEEP_BREAK", text, 1);
+	return 0;
+}
+
 static int check_options(struct run *run, struct seep_error *err)
 {
 	char reason[256];
@@ -304,6 +325,8 @@ static int check_options(struct run *run, struct seep_error *err)
 		rc = check_leak_options(run, err);
 	if (rc == 0)
 		rc = read_fill(&fill_byte, err);
+	if (rc == 0 && asked.stop_at)
+		rc = set_stop(asked.stop_at, err);
 	if (rc < 0)
 		return rc;
 	if (asked.size_max && asked.size_max < asked.size_min)

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "core/fnv.h"
+#include "core/stack_hash.h"
 #include "profile/profile.h"
 
 #include <ctype.h>
@@ -104,4 +105,21 @@ void seep_profile_hash_contexts(struct seep_profile *profile)
 				profile->contexts[profile->leaks[i].context - 1].hash;
 	for (uint32_t i = 0; i < profile->finding_count; i++)
 		profile->findings[i].hash = hash_finding(profile, &profile->findings[i]);
+}
+
+uint64_t seep_profile_stack_hash(const struct seep_profile *profile,
+				 const struct seep_profile_context *context)
+{
+	uint64_t hash = core_stack_hash_begin(context->kind);
+
+	for (uint32_t i = context->stack_count; i > 0; i--) {
+		const struct seep_profile_frame *frame =
+			&profile->frames[context->stack[i - 1].frame];
+		const char *path = seep_profile_frame_path(profile, frame);
+		const char *name = path ? seep_path_base(path) : "";
+
+		if (!frame->inlined)
+			hash = core_stack_hash_frame(hash, name, strlen(name), frame->address);
+	}
+	return hash;
 }

@@ -24,8 +24,10 @@
 #define SEEP_PROFILE_CONTEXT_HASH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct seep_profile;
+struct seep_profile_context;
 
 /* Bytes of the line at @at in @name, which is a lambda's or closure's: ":37" of "{lambda:37}". */
 size_t seep_name_line_bytes(const char *name, const char *at);
@@ -37,5 +39,9 @@ size_t seep_name_line_bytes(const char *name, const char *at);
  * when all names are there.
  */
 void seep_profile_hash_contexts(struct seep_profile *profile);
+
+/* The hash of core/stack_hash.h, by which the library knows the stack of @context, for SEEP_BREAK. */
+uint64_t seep_profile_stack_hash(const struct seep_profile *profile,
+				 const struct seep_profile_context *context);
 
 #endif

@@ -12,6 +12,7 @@
 #include "analysis/rank.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
+#include "profile/context_hash.h"
 #include "profile/kind_name.h"
 
 /* The line of one frame, made once: stacks share frames. Released with free(). */
@@ -33,14 +34,14 @@ static void print_context(FILE *out, const struct seep_profile *profile,
 			  const struct seep_profile_context *context, char **lines)
 {
 	fprintf(out,
-		"context %" PRIu32 ": hash %016" PRIx64 ", %s, live %" PRIu64 " bytes in %" PRIu64
-		" blocks, peak %" PRIu64 " bytes in %" PRIu64 " blocks, allocated %" PRIu64
-		" bytes in %" PRIu64 " calls, freed %" PRIu64 " bytes in %" PRIu64
-		" calls, temporary %" PRIu64 "\n",
-		context->id, context->hash, seep_profile_kind_name(context->kind),
-		context->live_bytes, context->live_blocks, context->peak_bytes,
-		context->peak_blocks, context->alloc_bytes, context->allocs, context->freed_bytes,
-		context->frees, context->temporary);
+		"context %" PRIu32 ": hash %016" PRIx64 ", break %016" PRIx64 ", %s, live %" PRIu64
+		" bytes in %" PRIu64 " blocks, peak %" PRIu64 " bytes in %" PRIu64
+		" blocks, allocated %" PRIu64 " bytes in %" PRIu64 " calls, freed %" PRIu64
+		" bytes in %" PRIu64 " calls, temporary %" PRIu64 "\n",
+		context->id, context->hash, seep_profile_stack_hash(profile, context),
+		seep_profile_kind_name(context->kind), context->live_bytes, context->live_blocks,
+		context->peak_bytes, context->peak_blocks, context->alloc_bytes, context->allocs,
+		context->freed_bytes, context->frees, context->temporary);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		const uint32_t index = context->stack[i].frame;
 

@@ -12,6 +12,7 @@
 struct rt_start {
 	const char *options;	/* as in SEEP_OPTIONS; NULL: none */
 	const char *dir;	/* as in SEEP_DIR; NULL: the usual place */
+	const char *stop;	/* as in SEEP_BREAK; NULL: nowhere */
 	char *const *arguments; /* one after the other in memory */
 	uint64_t session;	/* of a recorder; 0: none */
 };

@@ -12,6 +12,7 @@
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
+#include "runtime/track/break.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/module_filter.h"
@@ -109,6 +110,7 @@ static bool start(const void *argument)
 	__atomic_store_n(&rt_mine.control, rt_global.control, __ATOMIC_RELEASE);
 	rt_fork_started();
 	rt_early_settle();
+	rt_break_start(first.stop);
 	if (rt_options.fill < LEDGER_FILL_NONE)
 		rt_fill_start((uint8_t)rt_options.fill);
 	return true;
@@ -136,6 +138,7 @@ static struct ledger_control *start_preloaded(void)
 	struct rt_start how = {
 		.options = variable(environment, "SEEP_OPTIONS"),
 		.dir = variable(environment, "SEEP_DIR"),
+		.stop = variable(environment, "SEEP_BREAK"),
 		.arguments = arguments,
 	};
 

@@ -3,6 +3,7 @@
 
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
+#include "runtime/track/break.h"
 #include "runtime/track/nodes.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/rules.h"
@@ -151,8 +152,10 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 	uint64_t known_by;
 	uint32_t row;
 
-	rt_nodes_add(&thread->walk, &path);
+	rt_nodes_add(&thread->walk, (uint8_t)rt_key_kind(key), &path);
 	row = find_row(&path, key, &thread->walk, epoch, &known_by);
+	if (RT_UNLIKELY(rt_break.hash) && path.stack_hash == rt_break.hash)
+		rt_store(&rt_break.row, row);
 	/* Also stacks that the ledger has no room for; hence the bound. */
 	if (!path.folded || may_keep_path(known_by))
 		rt_memo_put(&rt_raw_rows, hash, (uint64_t)epoch << 32 | row,

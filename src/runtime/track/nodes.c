@@ -3,6 +3,8 @@
 
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
+#include "core/stack_hash.h"
+#include "runtime/track/break.h"
 #include "runtime/unwind/modules.h"
 
 enum { PERIOD_MAX = 8, FOLDED_MAX = UINT16_MAX };
@@ -201,7 +203,21 @@ static struct branch add_some(struct rt_walk *walk, struct room *room, struct br
 	return at;
 }
 
-static void add_all(struct rt_walk *walk, struct room *room, struct rt_path *ret_path)
+static uint64_t hash_stack(const struct folded *frames, uint32_t count, uint8_t kind)
+{
+	uint64_t hash = core_stack_hash_begin(kind);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uintptr_t pc = frames[i].ra - !frames[i].exact;
+		uint64_t bias = 0;
+
+		(void)rt_module_index(pc, &bias);
+		hash = rt_break_hash_frame(hash, pc, (frames[i].ra - bias) & ADDRESS_MASK);
+	}
+	return hash;
+}
+
+static void add_all(struct rt_walk *walk, uint8_t kind, struct room *room, struct rt_path *ret_path)
 {
 	uint32_t depth_max = rt_header.depth_max;
 	uint32_t known = depth_max ? 0 : known_frames(walk);
@@ -211,6 +227,8 @@ static void add_all(struct rt_walk *walk, struct room *room, struct rt_path *ret
 
 	count = fold(walk, known, room->frames, &plain);
 	ret_path->folded = plain < rt_walk_length(walk);
+	if (RT_UNLIKELY(rt_break.hash))
+		ret_path->stack_hash = hash_stack(room->frames, count, kind);
 	if (depth_max && count > depth_max) {
 		first = count - depth_max;
 		cut = room->frames[first - 1].last - (first - 1);
@@ -234,14 +252,14 @@ static void add_all(struct rt_walk *walk, struct room *room, struct rt_path *ret
 	ret_path->leaf = (uint32_t)at.node;
 }
 
-void rt_nodes_add(struct rt_walk *walk, struct rt_path *ret_path)
+void rt_nodes_add(struct rt_walk *walk, uint8_t kind, struct rt_path *ret_path)
 {
 	struct room *room =
 		rt_scratch_take(sizeof(*room) + rt_walk_length(walk) * sizeof(room->frames[0]));
 
 	*ret_path = (struct rt_path){ .full = !room };
 	if (room)
-		add_all(walk, room, ret_path);
+		add_all(walk, kind, room, ret_path);
 	rt_scratch_give(room);
 }
 

@@ -21,13 +21,14 @@ RT_COLD void rt_entered_put(uint64_t hash, uint64_t value);
 
 struct rt_path {
 	uint32_t leaf;
-	bool folded; /* some frames stand for several */
-	bool cut;    /* by depth= */
-	bool full;   /* there was no room: leaf means nothing */
+	bool folded;	     /* some frames stand for several */
+	bool cut;	     /* by depth= */
+	bool full;	     /* there was no room: leaf means nothing */
+	uint64_t stack_hash; /* core/stack_hash.h, where SEEP_BREAK asks for it */
 };
 
-/* Add the walk's frames; what was added before is noted in the remembered ones. */
-void rt_nodes_add(struct rt_walk *walk, struct rt_path *ret_path);
+/* Add the walk's frames, of an allocation of @kind; what was added before is noted in the remembered ones. */
+void rt_nodes_add(struct rt_walk *walk, uint8_t kind, struct rt_path *ret_path);
 
 /* Publish the root node; false when there is no room. */
 bool rt_nodes_start(void);

@@ -16,6 +16,7 @@
  */
 #include "runtime/track/record.h"
 
+#include "runtime/track/break.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/flush.h"
 #include "runtime/track/live_peak.h"
@@ -299,6 +300,7 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	}
 	row = rt_place_row(thread, alloc.key, rt_load(&control->epoch), frame);
 	record_and_leave(thread, control, row, block, size, alloc.flags);
+	rt_break_met(row);
 	return block;
 }
 
@@ -498,6 +500,8 @@ static bool replace(struct rt_thread *thread, const struct rt_resize *resize, vo
 		row = rt_place_row(thread, key, rt_load(&control->epoch), frame);
 	change(thread, control, row, resize, after, after ? size : 0);
 	rt_leave(thread);
+	if (after)
+		rt_break_met(row);
 	return true;
 }
 
