@@ -131,6 +131,11 @@ static void load_bits(struct seep_ledger_load *load)
 		if ((unseen & bits[i].bit) && detail)
 			seep_profile_add_unseen(load->profile, bits[i].code, "%s", detail);
 	}
+	if (unseen & LEDGER_UNSEEN_FINDINGS_FULL)
+		seep_profile_add_unseen(load->profile, "findings-full",
+					"%" PRIu64 " wrong frees or accesses found no place in the "
+					"ledger: what they were is not known",
+					LEDGER_GET(state->findings_lost));
 	/* Before the first mark there is nothing to keep apart. */
 	if ((unseen & LEDGER_UNSEEN_ROWS_FULL) && LEDGER_GET(state->unexact_epoch))
 		seep_profile_add_unseen(
@@ -179,7 +184,6 @@ static void load_stackless(struct seep_ledger_load *load)
 static void load_counts(struct seep_ledger_load *load)
 {
 	const struct seep_profile_totals *totals = &load->profile->totals;
-	const uint64_t findings_lost = LEDGER_GET(ledger_view_state(&load->view)->findings_lost);
 
 	if (totals->dropped)
 		seep_profile_add_unseen(load->profile, "dropped",
@@ -188,11 +192,6 @@ static void load_counts(struct seep_ledger_load *load)
 					totals->dropped);
 	load_stackless(load);
 	seep_profile_say_unrecorded(load->profile);
-	if (findings_lost)
-		seep_profile_add_unseen(load->profile, "findings-full",
-					"%" PRIu64 " findings had no place in the ledger: how "
-					"often, and where, is not known",
-					findings_lost);
 	if (totals->in_doubt && load->live)
 		seep_profile_add_unseen(load->profile, "in-doubt",
 					"the figures of %" PRIu64

@@ -2,7 +2,7 @@
 /* Comments in the SQL stay in the file: ".schema" in any client shows them. */
 #include "recording/recording_schema.h"
 
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 
 /* clang-format off */
 #define COLUMN(type_, row, field, name_, ...) \

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 #include "profile/kind_name.h"
 #include "profile/total_fields.h"
 #include "profile/verdict.h"

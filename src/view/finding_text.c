@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 #include "view/leaks_view.h"
 
 static struct seep_things_text bytes_text(uint64_t bytes)

@@ -18,7 +18,7 @@ def enumerations(schema):
     """Every "enum" in the schema that lists kinds of allocation."""
     if isinstance(schema, dict):
         values = schema.get("enum", [])
-        if "realloc" in values:
+        if "calloc" in values:
             yield values
         schema = list(schema.values())
     if isinstance(schema, list):

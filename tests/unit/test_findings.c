@@ -4,7 +4,7 @@
 
 #include "analysis/keep.h"
 #include "profile/context_hash.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 #include "profile/ledger_live.h"
 #include "recording/recording.h"
 #include "report/report.h"
@@ -148,8 +148,9 @@ FINDING_TEST(figures_of_what_allocates_nothing_are_nobodys)
 FINDING_TEST(lost_findings_are_told)
 {
 	ledger.state->findings_lost = 12;
+	ledger.state->unseen = LEDGER_UNSEEN_FINDINGS_FULL;
 	load();
-	assert_non_null(strstr(unseen("findings-full"), "12 findings"));
+	assert_non_null(strstr(unseen("findings-full"), "12 wrong frees"));
 }
 
 FINDING_TEST(a_running_process_adds_findings_and_counts)

@@ -88,7 +88,7 @@ static uint32_t add_new_context(void)
 {
 	uint32_t parent = below((uint32_t)used(LEDGER_TABLE_NODES));
 	uint32_t leaf = built_node(&ledger, parent, pick_module(), 0x1000 + below(200));
-	uint32_t context = built_context(&ledger, leaf, (uint8_t)below(LEDGER_KIND_COUNT));
+	uint32_t context = built_context(&ledger, leaf, (uint8_t)below(LEDGER_KIND_FREE));
 
 	if (below(4) == 0)
 		ledger.contexts[context].thread = built_string(&ledger, "worker", 6);

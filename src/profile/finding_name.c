@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 
 #include "profile/kind_name.h"
 
