@@ -15,8 +15,8 @@ struct rt_finding {
 	enum ledger_finding_kind kind;
 	enum ledger_freeing freeing;
 	uintptr_t pointer;
-	const struct rt_block *block; /* it is about; NULL: not known. It may be freed by now */
-	uint32_t freed_row;	      /* where that was freed before; 0: not known */
+	struct rt_block block; /* that it is about, freed or not; value = 0: not known */
+	uint32_t freed_row;    /* where that was freed before; 0: not known */
 	uint64_t expected, actual;
 };
 
@@ -26,13 +26,10 @@ struct rt_finding {
  */
 RT_COLD void rt_finding_note(const struct rt_finding *finding, const void *frame);
 
-/* Judge a free that is about to happen. @at: what rt_block_at() says of the pointer. */
-RT_COLD void rt_misuse_judge(void *block, const struct rt_block *at, struct rt_free how,
-			     const void *frame);
+/* The row of where the hook at @frame, NULL: none, was called; 0: not known. Not in bookkeeping. */
+uint32_t rt_finding_row(const void *frame);
 
-/* Some findings were noted: a small forked child is to keep its ledger. */
-bool rt_misuse_met(void);
-
-void rt_misuse_forked(void);
+/* After a finding the program is ended by abort(). */
+extern RT_HIDDEN bool rt_finding_aborts;
 
 #endif

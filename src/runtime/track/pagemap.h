@@ -75,6 +75,12 @@ RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t field
 	       (uint64_t)flags << LEDGER_CELL_FLAGS_SHIFT | field << LEDGER_CELL_SIZE_SHIFT;
 }
 
+/* A live block is none any more; the rest of its cell stays. */
+RT_INLINE void rt_cell_free(rt_cell *cell)
+{
+	rt_bump(cell, (uint64_t)(LEDGER_CELL_FREED - LEDGER_CELL_LIVE) << LEDGER_CELL_STATE_SHIFT);
+}
+
 /* A live block; value = 0: there is none. */
 struct rt_block {
 	rt_cell *cell;
@@ -130,11 +136,18 @@ RT_COLD void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint3
 /* The live block that @address lies in; the first byte is in one of no bytes too. */
 RT_COLD struct rt_block rt_block_around(uintptr_t address);
 
+/* The block that was freed at @address, and no other was noted there since; value = 0: none. */
+RT_COLD struct rt_block rt_block_freed(uintptr_t address);
+
 /* Add to a live block's enum ledger_cell_marks. False: it is not the same any more. */
 RT_COLD bool rt_block_mark(const struct rt_block *block, uint32_t marks);
 
-/* Forget the block noted as beginning at @address, small or large. */
+/* Forget the block noted as beginning at @address, small or large, also a freed one. */
 RT_COLD void rt_block_unknow(uintptr_t address);
+
+/* Call @each for all live blocks, by address, those of 4 KB and more of a leaf after the others. */
+typedef void rt_block_function(const struct rt_block *block, void *user);
+RT_COLD void rt_blocks_each(rt_block_function *each, void *user);
 
 /* Map the first level; false without memory. */
 bool rt_pagemap_start(void);

@@ -196,7 +196,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *fra
 			return rt_quick_give_up(thread);
 	}
 	turn = rt_load(&control->peak_turn);
-	rt_store(cell, 0);
+	rt_cell_free(cell);
 	rt_bump(total, -size);
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_slot_bring(slot, turn);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/usable.h"
 
+#include "runtime/track/guarded.h"
 #include "runtime/track/operation.h"
 
 RT_LARGE uint16_t rt_usable_class[RT_CLASSED_BYTES];
@@ -36,7 +37,7 @@ static void learn_classes(size_t size, uint64_t bytes)
 		return;
 	for (size_t i = 0; i < RT_CLASSED_BYTES; i++)
 		rt_usable_class[i] = class_of(function, i);
-	if (!rt_operators_foreign && !rt_global.verify_every)
+	if (!rt_operators_foreign && !rt_global.verify_every && !rt_guard_front_bytes)
 		rt_store(&rt_global.quick, RT_QUICK_CLASSED);
 }
 
