@@ -75,6 +75,13 @@ enum { LEDGER_CROWDED_BYTES = 64 << 10 };
 
 /* Of "fill" in SEEP_OPTIONS, whose bytes are less: new memory stays as it is. */
 #define LEDGER_FILL_NONE 256
+
+/* Of "guard": so that before a guarded block with a mapping of its own all lies in one page. */
+#define LEDGER_GUARD_MAX_BYTES 2048
+/* Where nobody says: of "guard", of "quarantine". */
+#define LEDGER_GUARD_BYTES 16
+#define LEDGER_QUARANTINE_BYTES (UINT64_C(16) << 20)
+
 /* The recorder may give itself so long, for a leak scan, and no longer. */
 #define LEDGER_SCAN_WAIT_MS 600000
 

@@ -22,6 +22,8 @@ enum ledger_cell_flags {
 	LEDGER_CELL_FAMILY = (1 << 3) - 1,
 	LEDGER_CELL_FOREIGN = 1 << 3, /* no chunk of the next malloc: no usable size */
 	LEDGER_CELL_CLASSED = 1 << 4, /* the usable size depends on nothing but the requested one */
+	/* Both: it lies between guards of ours, and what is usable is what was requested. */
+	LEDGER_CELL_GUARDED = LEDGER_CELL_FOREIGN | LEDGER_CELL_CLASSED,
 	LEDGER_CELL_FLAGS = (1 << 5) - 1,
 };
 
@@ -92,6 +94,11 @@ static inline enum ledger_cell_state ledger_cell_state(uint64_t cell)
 static inline uint32_t ledger_cell_flags(uint64_t cell)
 {
 	return (uint32_t)(cell >> LEDGER_CELL_FLAGS_SHIFT) & LEDGER_CELL_FLAGS;
+}
+
+static inline bool ledger_flags_are_guarded(uint32_t flags)
+{
+	return (flags & LEDGER_CELL_GUARDED) == LEDGER_CELL_GUARDED;
 }
 
 static inline enum ledger_family ledger_cell_family(uint64_t cell)

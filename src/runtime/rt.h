@@ -94,6 +94,7 @@ struct rt_tls {
 	/* What the next allocator's free_sized() was given; our hooks have forgotten it. */
 	void *freeing;
 	uint32_t waits; /* its next place in quarantine; at the end of a batch: it needs another */
+	uint32_t until_sample; /* allocations; 0: not drawn yet */
 };
 extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
@@ -132,6 +133,7 @@ struct rt_global {
 	_Atomic uint32_t quick; /* enum rt_quick */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t verify_every;	/* 0 = off */
+	bool no_quick;		/* something is asked for that the quick way does not do */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */

@@ -41,7 +41,7 @@ static RT_COLD void fill_present(uintptr_t at, uintptr_t end, uint8_t byte)
 	}
 }
 
-static void fill(void *block, size_t from, size_t to, uint8_t byte)
+void rt_fill_with(void *block, size_t from, size_t to, uint8_t byte)
 {
 	/* Some round a size up until it wraps, and give a small block. */
 	if (!block || from >= to || to >> LEDGER_ADDRESS_BITS)
@@ -54,14 +54,19 @@ static void fill(void *block, size_t from, size_t to, uint8_t byte)
 
 void rt_fill(void *block, size_t from, size_t to)
 {
-	fill(block, from, to, fill_byte);
+	rt_fill_with(block, from, to, fill_byte);
+}
+
+bool rt_fill_is_fresh(const void *block, size_t size)
+{
+	/* With a mapping of its own. */
+	return size >= ASKED_BYTES && rt_global.glibc &&
+	       ((const uint64_t *)block)[-1] & RT_CHUNK_MMAPPED;
 }
 
 void rt_fill_block(void *block, size_t size)
 {
-	/* With a mapping of its own: as the kernel gave it, however large. */
-	if (!block || (size >= ASKED_BYTES && rt_global.glibc &&
-		       ((const uint64_t *)block)[-1] & RT_CHUNK_MMAPPED))
+	if (!block || rt_fill_is_fresh(block, size))
 		return;
 	rt_fill(block, 0, core_larger(size, rt_usable_at_hand((uintptr_t)block, size, true)));
 }
@@ -90,7 +95,7 @@ static void *zeroed_calloc(size_t count, size_t size)
 	void *block = TRY(calloc, count, size);
 
 	if (!rt_global.glibc)
-		fill(block, 0, count * size, 0);
+		rt_fill_with(block, 0, count * size, 0);
 	return block;
 }
 
@@ -128,9 +133,12 @@ static int filled_posix_memalign(void **ret_block, size_t alignment, size_t size
 }
 
 /* A thread that runs already calls either function: both allocate from the same. */
-void rt_fill_start(uint8_t byte)
+void rt_fill_start(unsigned fresh, unsigned freed)
 {
-	fill_byte = byte;
+	rt_quarantine_start(freed);
+	if (fresh == LEDGER_FILL_NONE)
+		return;
+	fill_byte = (uint8_t)fresh;
 	rt_fill_is_on = true;
 	rt_next.malloc = filled_malloc;
 	rt_next.calloc = zeroed_calloc;
@@ -140,5 +148,4 @@ void rt_fill_start(uint8_t byte)
 	rt_next.valloc = filled_valloc;
 	rt_next.pvalloc = filled_pvalloc;
 	rt_next.posix_memalign = filled_posix_memalign;
-	rt_quarantine_start();
 }

@@ -15,14 +15,21 @@
 
 extern RT_HIDDEN bool rt_fill_is_on;
 
-/* From now on rt_next's functions that allocate fill what they give. After rt_next_find(). */
-RT_COLD void rt_fill_start(uint8_t byte);
+/*
+ * From now on rt_next's functions that allocate fill what they give with the byte @fresh, and what was
+ * freed is filled with @freed; LEDGER_FILL_NONE: it is not. After rt_next_find().
+ */
+RT_COLD void rt_fill_start(unsigned fresh, unsigned freed);
 
 /*
  * The bytes @from to @to of @block, which may be NULL, are new. Of many, only those of pages that
  * are there: the others are zeros when the kernel gives them, and stay untouched.
  */
 void rt_fill(void *block, size_t from, size_t to);
+void rt_fill_with(void *block, size_t from, size_t to, uint8_t byte);
+
+/* From so many bytes on @block, which is the next malloc's, is as the kernel gave it, if it is alone. */
+bool rt_fill_is_fresh(const void *block, size_t size);
 
 /* @block is the next malloc's, or NULL, and was asked for with @size bytes. */
 void rt_fill_block(void *block, size_t size);

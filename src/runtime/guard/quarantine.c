@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/guard/quarantine.h"
 
+#include "runtime/guard/fill.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
+#include "runtime/track/pagemap.h"
 #include "runtime/track/usable.h"
 
 enum { BLOCKS = 1024, PLACES = 16, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 24, ALIGNMENT = 16 };
@@ -10,6 +12,7 @@ enum { BLOCKS = 1024, PLACES = 16, BLOCK_BYTES_MAX = 512, BLOCK_BYTES_MIN = 24, 
 static void *_Atomic *waiting;
 static _Atomic uint32_t next;
 static uintptr_t glibc_mark; /* 0: not known */
+static unsigned fill_byte;   /* LEDGER_FILL_NONE: what is freed stays as it is */
 
 /*
  * A thread takes several at once, and begins with another one of these in each round: threads that
@@ -64,15 +67,32 @@ static RT_COLD bool free_waiting(void *block)
 	return false;
 }
 
+/* A large one's own mapping goes as a whole. */
+static void fill_freed(void *block)
+{
+	const uint64_t bytes = rt_usable_of_glibc((uintptr_t)block);
+
+	if (!rt_fill_is_fresh(block, bytes))
+		rt_fill_with(block, 0, bytes, (uint8_t)fill_byte);
+}
+
 static void quarantine(void *block)
 {
+	const bool waits = may_wait(block);
+	/* Only what is known to be a block, until now: else its header may be anything. */
+	const bool is_filled = fill_byte != LEDGER_FILL_NONE &&
+			       rt_block_freed((uintptr_t)block).value;
 	void *oldest = block;
 
 	/* Freed twice: glibc is to say so, as it would have. */
-	if (may_wait(block) && !(second_word(block) == mark_of(block) && free_waiting(block)) &&
-	    !(glibc_mark && second_word(block) == glibc_mark)) {
-		((uintptr_t *)block)[1] = mark_of(block);
-		oldest = atomic_exchange_explicit(place(), block, memory_order_acq_rel);
+	if (!(waits && second_word(block) == mark_of(block) && free_waiting(block)) &&
+	    (waits || is_filled) && !(glibc_mark && second_word(block) == glibc_mark)) {
+		if (is_filled)
+			fill_freed(block);
+		if (waits) {
+			((uintptr_t *)block)[1] = mark_of(block);
+			oldest = atomic_exchange_explicit(place(), block, memory_order_acq_rel);
+		}
 	}
 	rt_found.free(oldest);
 }
@@ -117,8 +137,9 @@ static uintptr_t find_glibc_mark(void)
 	return mark;
 }
 
-void rt_quarantine_start(void)
+void rt_quarantine_start(unsigned freed)
 {
+	fill_byte = freed;
 	waiting = rt_global.glibc ? rt_mmap(BLOCKS * sizeof(*waiting)) : NULL;
 	if (!waiting)
 		return;

@@ -3,15 +3,19 @@
  * Blocks that the program has freed wait here before the next allocator gets them: it gives small
  * ones out again at once, and a pointer that the program has kept by mistake would then lead to a
  * new owner's block and hide that it is lost. First in, first out, as in valgrind's memcheck
- * (--freelist-vol), but by number.
+ * (--freelist-vol), but by number. These blocks have no header of ours: what has one waits in
+ * guard/waiting.h, which is what guards take. Nobody would pay that for a fill alone.
  */
 #ifndef SEEP_RUNTIME_QUARANTINE_H
 #define SEEP_RUNTIME_QUARANTINE_H
 
 #include "runtime/rt.h"
 
-/* From now on. Only with glibc as the next allocator. After rt_next_find(). */
-RT_COLD void rt_quarantine_start(void);
+/*
+ * From now on, and what is freed is filled with the byte @freed, unless that is LEDGER_FILL_NONE. Only
+ * with glibc as the next allocator. After rt_next_find().
+ */
+RT_COLD void rt_quarantine_start(unsigned freed);
 
 /*
  * Before the next realloc. True: @size is 0, and it has freed @block. Of one that waits already glibc

@@ -26,7 +26,7 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
 		     uint64_t before)
 {
-	alloc.flags |= LEDGER_CELL_FOREIGN;
+	alloc.flags = rt_flags_foreign(alloc.flags);
 	if (is_counted() && rt_record_is_new(block, before))
 		(void)rt_record_slow(block, size, alloc, frame);
 }

@@ -7,6 +7,8 @@
  */
 #include "runtime/hook/hook.h"
 
+#include "runtime/track/guarded.h"
+
 static inline void *plain_block(size_t size)
 {
 	size_t least = rt_min_request ? rt_min_request : 1;
@@ -18,7 +20,9 @@ static inline void *plain_block(size_t size)
 static void *aligned_block(size_t size, size_t alignment)
 {
 	size_t least = rt_min_request ? rt_min_request : 1;
-	size_t bytes = ((size < least ? least : size) + alignment - 1) & ~(alignment - 1);
+	size_t wanted = size < least ? least : size;
+	/* Guards begin behind what was asked for. */
+	size_t bytes = rt_guard_front_bytes ? wanted : (wanted + alignment - 1) & ~(alignment - 1);
 
 	if (!alignment || alignment & (alignment - 1) || bytes < size)
 		return NULL;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
-#include "runtime/guard/fill.h"
+#include "runtime/guard/guard.h"
 #include "runtime/life/fork.h"
 #include "runtime/life/rt_options.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
+#include "runtime/track/guarded.h"
 #include "runtime/unwind/walk.h"
 
 #include <linux/prctl.h>
@@ -41,6 +42,7 @@ void rt_confine(bool strict)
 {
 	rt_fork_give_name();
 	rt_store(&is_confined, true);
+	rt_store(&rt_guard_is_blind, true);
 	if (rt_mine.control)
 		rt_store(&rt_global.state->confined, 1);
 	if (!strict)
@@ -104,6 +106,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 
 	if (!is_ours())
 		return;
+	if (ended == LEDGER_ENDED_EXIT || ended == LEDGER_ENDED_EXEC)
+		rt_guard_look();
 	state = rt_global.state;
 	/*
 	 * Most forks get their name, by which the recorder meets them, at their end. A server may
@@ -132,7 +136,7 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 		return;
 	}
 	rt_futex_wake(&state->attention);
-	if (is_met || (rt_fill_is_on && ended == LEDGER_ENDED_EXIT))
+	if (is_met || (rt_options.fill < LEDGER_FILL_NONE && ended == LEDGER_ENDED_EXIT))
 		wait_for_recorder(rt_global.control);
 }
 

@@ -18,7 +18,14 @@ struct rt_options {
 	uint64_t by_thread;	/* 1: contexts by their thread's name */
 	uint64_t forks;		/* so many allocations, and a forked child is not small */
 	uint64_t leak_exitcode; /* of __lsan_do_leak_check(); 0: goes on */
-	uint64_t fill; /* a byte that new memory is filled with; LEDGER_FILL_NONE: it is not */
+	uint64_t fill;	    /* a byte that new memory is filled with; LEDGER_FILL_NONE: it is not */
+	uint64_t fill_free; /* the same of freed memory */
+	uint64_t guard;	    /* bytes on each side of a block */
+	uint64_t quarantine;
+	uint64_t free_stacks;
+	uint64_t check_every;
+	uint64_t guarded_sample;
+	uint64_t abort_on_error;
 	uint64_t help;
 	const char *modules; /* globs with commas in between, or NULL */
 	const char *text;    /* all of them as given, or NULL */
@@ -33,6 +40,12 @@ static inline uint32_t rt_options_filters(void)
 	bool sizes = rt_options.size_min || rt_options.size_max != UINT64_MAX;
 
 	return (sizes ? LEDGER_MODE_SIZES : 0) | (rt_options.modules ? LEDGER_MODE_MODULES : 0);
+}
+
+/* Blocks have headers of ours: each of these needs one. */
+static inline bool rt_options_guards(void)
+{
+	return rt_options.guard || rt_options.quarantine || rt_options.free_stacks;
 }
 
 /*

@@ -2,6 +2,8 @@
 #include "runtime/life/start.h"
 
 #include "runtime/guard/fill.h"
+#include "runtime/guard/guard.h"
+#include "runtime/guard/sample.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
 #include "runtime/life/make.h"
@@ -15,6 +17,7 @@
 #include "runtime/track/break.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/misuse.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/thread_names.h"
@@ -89,8 +92,9 @@ static bool start(const void *argument)
 	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_in_vdso("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)rt_options.verify;
+	rt_global.no_quick = rt_options.verify || rt_options_guards() || first.stop;
 	if (rt_global.glibc && !rt_operators_foreign) {
-		if (!rt_options.verify)
+		if (!rt_global.no_quick)
 			rt_store(&rt_global.quick, RT_QUICK_GLIBC);
 		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_GLIBC;
 	} else {
@@ -111,8 +115,15 @@ static bool start(const void *argument)
 	rt_fork_started();
 	rt_early_settle();
 	rt_break_start(first.stop);
-	if (rt_options.fill < LEDGER_FILL_NONE)
-		rt_fill_start((uint8_t)rt_options.fill);
+	rt_finding_aborts = rt_options.abort_on_error;
+	if (rt_options_guards())
+		rt_guard_start(&(struct rt_guard_how){
+			rt_options.guard, rt_options.quarantine, rt_options.check_every,
+			(unsigned)rt_options.fill, (unsigned)rt_options.fill_free });
+	else if (rt_options.fill < LEDGER_FILL_NONE || rt_options.fill_free < LEDGER_FILL_NONE)
+		rt_fill_start((unsigned)rt_options.fill, (unsigned)rt_options.fill_free);
+	if (rt_options.guarded_sample)
+		rt_sample_start(rt_options.guarded_sample);
 	return true;
 }
 

@@ -39,9 +39,6 @@ void rt_break_start(const char *text)
 		rt_break = wanted;
 	else if (text)
 		rt_say("seep: SEEP_BREAK: bad value: ", text, "; it is HASH or HASH:N");
-	/* The quick way counts what it does not name. */
-	if (rt_break.hash)
-		rt_store(&rt_global.quick, RT_QUICK_NONE);
 }
 
 uint64_t rt_break_hash_frame(uint64_t hash, uintptr_t pc, uint64_t address)

@@ -5,6 +5,7 @@
 #include "runtime/sys/memo.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
+#include "runtime/track/guarded.h"
 #include "runtime/track/place.h"
 #include "runtime/track/record.h"
 #include "runtime/track/usable.h"
@@ -212,6 +213,7 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 	finding->block = rt_block_freed(finding->pointer);
 	if (finding->block.value) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
+		finding->freed_row = rt_guard_freed_row((void *)finding->pointer);
 		return true;
 	}
 	/* With a filter nearly all are of blocks that were not recorded. Without a call nobody can look. */

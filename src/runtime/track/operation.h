@@ -41,6 +41,12 @@ static inline uint16_t rt_key_name(struct rt_key key)
 	return (uint16_t)(key.word >> RT_KEY_NAME_SHIFT);
 }
 
+/* @flags of a block whose usable size is not known. */
+RT_INLINE uint32_t rt_flags_foreign(uint32_t flags)
+{
+	return (flags & ~(uint32_t)LEDGER_CELL_CLASSED) | LEDGER_CELL_FOREIGN;
+}
+
 struct rt_alloc {
 	struct rt_key key; /* the hook's part */
 	uint32_t flags;	   /* enum ledger_family, ledger_cell_flags, and marks (pagemap.h) */

@@ -288,3 +288,51 @@ void rt_block_unknow(uintptr_t address)
 	if (leaf && (rt_large_at(address).value || rt_block_freed(address).value))
 		rt_store(&large_of(leaf, address, rt_global.granule_shift)->cell, 0);
 }
+
+static void each_in_page(rt_cell *leaf, uintptr_t base, size_t page, rt_block_function *each,
+			 void *user)
+{
+	const unsigned shift = rt_global.granule_shift;
+	const size_t cells = ledger_leaf_cells(shift);
+	rt_cell *end = leaf + (page + 1) * (LEDGER_PAGE_BYTES / sizeof(*leaf));
+
+	for (rt_cell *cell = leaf + page * (LEDGER_PAGE_BYTES / sizeof(*leaf)); cell < end;
+	     cell++) {
+		const size_t index = (size_t)(cell - leaf);
+		const uint64_t value = rt_load(cell);
+		struct rt_block block = { cell, value, ledger_cell_size(value),
+					  ledger_cell_begin(value, base + (index << shift)) };
+
+		if (index >= cells) {
+			/* Of struct ledger_large; the size stands behind the cell. */
+			block.size = rt_load(cell + 1);
+			block.address = ledger_large_begin(
+				value, base + ((index - cells) / 2 << LEDGER_LARGE_SHIFT));
+		}
+		if (ledger_cell_state(value) == LEDGER_CELL_LIVE)
+			each(&block, user);
+		cell += index >= cells;
+	}
+}
+
+static void each_in_leaf(uintptr_t leaf_index, rt_block_function *each, void *user)
+{
+	const size_t pages = ledger_leaf_pages(rt_global.granule_shift);
+	rt_cell *leaf = rt_load_acquire(&rt_leaves[leaf_index]);
+
+	for (size_t page = 0; leaf && page < pages; page++)
+		if (rt_load(rt_leaf_real(leaf, rt_global.granule_shift) + page))
+			each_in_page(leaf, leaf_index << LEDGER_LEAF_SHIFT, page, each, user);
+}
+
+void rt_blocks_each(rt_block_function *each, void *user)
+{
+	const size_t leaves_each = LEDGER_PAGE_BYTES / sizeof(rt_cell *);
+	const _Atomic uint8_t *has_some = (_Atomic uint8_t *)&rt_leaves[LEDGER_LEAVES];
+
+	for (uintptr_t i = 0; i < LEDGER_LEAVES; i++)
+		if (!rt_load(&has_some[i / leaves_each]))
+			i |= leaves_each - 1;
+		else
+			each_in_leaf(i, each, user);
+}

@@ -145,6 +145,10 @@ RT_COLD bool rt_block_mark(const struct rt_block *block, uint32_t marks);
 /* Forget the block noted as beginning at @address, small or large, also a freed one. */
 RT_COLD void rt_block_unknow(uintptr_t address);
 
+/* Call @each for all live blocks, by address, those of 4 KB and more of a leaf after the others. */
+typedef void rt_block_function(const struct rt_block *block, void *user);
+RT_COLD void rt_blocks_each(rt_block_function *each, void *user);
+
 /* Map the first level; false without memory. */
 bool rt_pagemap_start(void);
 

@@ -19,6 +19,7 @@
 #include "runtime/track/break.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/flush.h"
+#include "runtime/track/guarded.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/misuse.h"
 #include "runtime/track/module_filter.h"
@@ -97,14 +98,29 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	rt_block_unknow((uintptr_t)block);
 }
 
+/* Of what lies between guards the header of a chunk is elsewhere. */
+static inline bool is_guarded(const struct rt_block *block)
+{
+	return RT_UNLIKELY(ledger_flags_are_guarded(ledger_cell_flags(block->value)));
+}
+
+static inline bool has_usable(const struct rt_block *block)
+{
+	return !(ledger_cell_flags(block->value) & LEDGER_CELL_FOREIGN) || is_guarded(block);
+}
+
 static inline uint64_t usable_of(const struct rt_block *block)
 {
+	if (is_guarded(block))
+		return block->size;
 	return rt_usable(block->address, block->size,
 			 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
 
 static inline uint64_t usable_at_hand(const struct rt_block *block)
 {
+	if (is_guarded(block))
+		return block->size;
 	return rt_usable_at_hand(block->address, block->size,
 				 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
@@ -130,7 +146,7 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
 	rt_rise(thread, control, -block->size);
 	rt_bump(&thread->cache->histogram[rt_bucket(block->size)], -1ull);
-	if (!(ledger_cell_flags(block->value) & LEDGER_CELL_FOREIGN))
+	if (has_usable(block))
 		rt_bump(&thread->cache->usable_alloc_bytes, -usable_of(block));
 }
 
@@ -156,14 +172,15 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 			       uint32_t flags)
 {
 	struct ledger_cache *cache = thread->cache;
-	uint64_t usable = 0;
+	uint64_t usable = ledger_flags_are_guarded(flags) ? size : 0;
 
 	rt_slot_alloc(slot, control, size);
 	rt_bump(&cache->histogram[rt_bucket(size)], 1);
 	if (RT_LIKELY(!(flags & LEDGER_CELL_FOREIGN)))
 		usable = rt_usable(address, size, flags & LEDGER_CELL_CLASSED);
 	rt_bump(&cache->usable_alloc_bytes, usable);
-	return RT_LIKELY(usable != 0) ? flags : flags | LEDGER_CELL_FOREIGN;
+	return RT_LIKELY(usable != 0) || ledger_flags_are_guarded(flags) ? flags
+									 : rt_flags_foreign(flags);
 }
 
 /*
@@ -231,7 +248,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 	uint32_t row;
 
 	if (RT_UNLIKELY(!block) || RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK) ||
-	    RT_UNLIKELY(size >= LEDGER_LARGE_BYTES) ||
+	    RT_UNLIKELY(size >= LEDGER_LARGE_BYTES) || RT_UNLIKELY(rt_is_sampled(block)) ||
 	    !rt_quick_knows_usable(quick, size, alloc.flags) || RT_UNLIKELY(rt_load(&rt_unusual)))
 		return false;
 	control = rt_quick_enter(thread, frame);
@@ -271,6 +288,7 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 
 	if (RT_UNLIKELY(!block))
 		return block;
+	alloc.flags |= rt_guarded_flags(block);
 	if (RT_UNLIKELY(!control)) {
 		if (rt_load(&rt_mine.first_row))
 			record_no_stack(block, size, alloc.flags | marks_of_thread());
@@ -371,12 +389,13 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 		rt_unknown_free(thread);
 		return;
 	}
+	if (is_guarded(&at))
+		rt_guarded_retire(&at, frame);
 	row = ledger_cell_row(at.value);
 	rt_cell_free(at.cell);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
-		bool counted = rt_row_has_slots(row) &&
-			       !(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN);
+		bool counted = rt_row_has_slots(row) && has_usable(&at);
 
 		count_free_directly(thread, row, at.size, counted ? usable_at_hand(&at) : 0);
 		return;
@@ -388,7 +407,7 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	}
 	rt_fall(thread, control, at.size);
 	slot = count_row_free(thread, control, row, at.size);
-	if (RT_LIKELY(!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN)))
+	if (RT_LIKELY(has_usable(&at)))
 		rt_bump(&thread->cache->usable_freed_bytes, usable_of(&at));
 	if (thread->last_block == at.address) {
 		thread->last_block = 0;
@@ -422,8 +441,9 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);
 	if (!at.value)
 		return;
-	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
-	    rt_row_has_slots(ledger_cell_row(at.value))) {
+	if (is_guarded(&at))
+		rt_guarded_retire(&at, frame);
+	if (has_usable(&at) && rt_row_has_slots(ledger_cell_row(at.value))) {
 		ret_resize->usable = usable_at_hand(&at);
 		if (RT_UNLIKELY(!ret_resize->usable))
 			ret_resize->usable = ask_usable(at.address, frame);
@@ -457,9 +477,10 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 }
 
 /* Of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
-static uint32_t marks_after(const struct rt_resize *resize)
+static uint32_t flags_after(const struct rt_resize *resize, const void *after)
 {
-	return marks_of_thread() | (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
+	return LEDGER_FAMILY_MALLOC | rt_guarded_flags(after) | marks_of_thread() |
+	       (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
 }
 
 /*
@@ -473,7 +494,7 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 {
 	bool old_counts = resize->value && rt_row_has_slots(ledger_cell_row(resize->value));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	uint32_t flags = LEDGER_FAMILY_MALLOC | marks_after(resize);
+	uint32_t flags = flags_after(resize, after);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
@@ -514,7 +535,7 @@ static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_r
 	else if (!resize->is_judged)
 		rt_unknown_free(thread);
 	if (after)
-		record_no_stack(after, size, LEDGER_FAMILY_MALLOC | marks_after(resize));
+		record_no_stack(after, size, flags_after(resize, after));
 }
 
 void rt_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,

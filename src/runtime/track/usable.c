@@ -36,7 +36,7 @@ static void learn_classes(size_t size, uint64_t bytes)
 		return;
 	for (size_t i = 0; i < RT_CLASSED_BYTES; i++)
 		rt_usable_class[i] = class_of(function, i);
-	if (!rt_operators_foreign && !rt_global.verify_every)
+	if (!rt_operators_foreign && !rt_global.no_quick)
 		rt_store(&rt_global.quick, RT_QUICK_CLASSED);
 }
 

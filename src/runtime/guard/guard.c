@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/guard/guard.h"
+
+#include "runtime/guard/fill.h"
+#include "runtime/guard/waiting.h"
+#include "runtime/next/next.h"
+#include "runtime/track/guarded.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { PAGE_BYTES = LEDGER_PAGE_BYTES, ALIGNMENT_MAX = 1 << 30 };
+
+/* Beside RT_GUARD_BYTE, and 0xfa, which "seep run --fill" takes. */
+enum { FREED_BYTE = 0xdd };
+
+static unsigned fresh_byte;
+static uint64_t check_every;
+static _Atomic uint64_t made_count;
+
+void rt_guard_look(void)
+{
+	if (!rt_guard_front_bytes)
+		return;
+	rt_guarded_look();
+	rt_waiting_look();
+}
+
+/* What waits would be there without it. */
+static char *take(size_t bytes, bool zeroed)
+{
+	char *whole;
+
+	for (;;) {
+		/* Another allocator's calloc may be its malloc, which is our hook. */
+		whole = zeroed && rt_global.glibc ? rt_found.calloc(1, bytes)
+						  : rt_found.malloc(bytes);
+		if (whole || !rt_waiting_give_back())
+			return whole;
+	}
+}
+
+static void fill_new(char *block, const char *whole, size_t size, bool zeroed)
+{
+	if (zeroed && !rt_global.glibc)
+		rt_fill_with(block, 0, size, 0);
+	else if (!zeroed && fresh_byte < LEDGER_FILL_NONE && !rt_fill_is_fresh(whole, size))
+		rt_fill_with(block, 0, size, (uint8_t)fresh_byte);
+}
+
+static void *make(size_t alignment, size_t size, bool zeroed)
+{
+	const size_t rear_bytes = rt_guarded_rear_bytes(size);
+	const size_t more = rt_guard_front_bytes + rear_bytes +
+			    (alignment > RT_GUARD_ALIGNMENT ? alignment : 0);
+	struct rt_guarded *header;
+	char *whole, *block;
+
+	/* As the next allocator says it. */
+	if (size > PTRDIFF_MAX - more)
+		return rt_found.malloc(PTRDIFF_MAX);
+	if (check_every &&
+	    atomic_fetch_add_explicit(&made_count, 1, memory_order_relaxed) % check_every ==
+		    check_every - 1)
+		rt_guard_look();
+	whole = take(size + more, zeroed);
+	if (!whole)
+		return NULL;
+	block = (char *)(((uintptr_t)whole + rt_guard_front_bytes + alignment - 1) &
+			 -(uintptr_t)alignment);
+	header = rt_guarded_of(block);
+	*header = (struct rt_guarded){
+		.size = size,
+		.distance = (uint32_t)((size_t)(block - whole) / RT_GUARD_ALIGNMENT),
+	};
+	memset(header + 1, RT_GUARD_BYTE, rt_guard_bytes);
+	memset(block + size, RT_GUARD_BYTE, rear_bytes);
+	fill_new(block, whole, size, zeroed);
+	rt_store_release(&header->tag, rt_guarded_tag(block, header, RT_GUARDED_LIVE));
+	return block;
+}
+
+static void *guarded_malloc(size_t size)
+{
+	return make(RT_GUARD_ALIGNMENT, size, false);
+}
+
+static void *guarded_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	/* The next one sets errno. */
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return rt_found.calloc(count, size);
+	return make(RT_GUARD_ALIGNMENT, bytes, true);
+}
+
+/*
+ * Of two threads that free it at once one does. It was freed before, and the next allocator, which
+ * would end the program for that, has not heard of it yet: then nothing is done.
+ */
+static void retire(void *block)
+{
+	struct rt_guarded *header = rt_guarded_of(block);
+	uint64_t live = rt_guarded_tag(block, header, RT_GUARDED_LIVE);
+
+	if (atomic_compare_exchange_strong_explicit(
+		    &header->tag, &live, rt_guarded_tag(block, header, RT_GUARDED_WAITING),
+		    memory_order_acq_rel, memory_order_relaxed))
+		rt_waiting_put(block);
+}
+
+static void guarded_free(void *block)
+{
+	if (rt_guarded_state(block) == RT_GUARDED_NONE)
+		rt_found.free(block);
+	else
+		retire(block);
+}
+
+/* Always another place: who goes on with the old pointer is found out as well. */
+static void *guarded_realloc(void *block, size_t size)
+{
+	void *after;
+
+	if (!block)
+		return guarded_malloc(size);
+	if (rt_guarded_state(block) == RT_GUARDED_NONE)
+		return rt_found.realloc(block, size);
+	/* As glibc does. */
+	if (size == 0) {
+		retire(block);
+		return NULL;
+	}
+	after = guarded_malloc(size);
+	if (after) {
+		memcpy(after, block, core_smaller(size, rt_guarded_of(block)->size));
+		retire(block);
+	}
+	return after;
+}
+
+/* What is none goes to the next allocator, to be refused or not. */
+static bool is_alignment(size_t alignment)
+{
+	return alignment && !(alignment & (alignment - 1)) && alignment <= ALIGNMENT_MAX;
+}
+
+static void *aligned(size_t alignment, size_t size)
+{
+	return make(core_larger(alignment, RT_GUARD_ALIGNMENT), size, false);
+}
+
+static void *guarded_memalign(size_t alignment, size_t size)
+{
+	return is_alignment(alignment) ? aligned(alignment, size)
+				       : rt_found.memalign(alignment, size);
+}
+
+static void *guarded_aligned_alloc(size_t alignment, size_t size)
+{
+	return is_alignment(alignment) ? aligned(alignment, size)
+				       : rt_found.aligned_alloc(alignment, size);
+}
+
+static int guarded_posix_memalign(void **ret_block, size_t alignment, size_t size)
+{
+	void *block;
+
+	if (!is_alignment(alignment) || alignment < sizeof(void *))
+		return rt_found.posix_memalign(ret_block, alignment, size);
+	block = aligned(alignment, size);
+	if (!block)
+		return ENOMEM;
+	*ret_block = block;
+	return 0;
+}
+
+static void *guarded_valloc(size_t size)
+{
+	return make(PAGE_BYTES, size, false);
+}
+
+static void *guarded_pvalloc(size_t size)
+{
+	const size_t up = (size + PAGE_BYTES - 1) & -(size_t)PAGE_BYTES;
+
+	return up < size ? rt_found.pvalloc(size) : make(PAGE_BYTES, up, false);
+}
+
+static size_t guarded_malloc_usable_size(void *block)
+{
+	return rt_guarded_state(block) == RT_GUARDED_NONE ? rt_found.malloc_usable_size(block)
+							  : rt_guarded_of(block)->size;
+}
+
+/* First what takes blocks: another thread may call the others at once. */
+void rt_guard_start(const struct rt_guard_how *how)
+{
+	const size_t up = RT_GUARD_ALIGNMENT - 1;
+
+	fresh_byte = how->fresh;
+	check_every = how->check_every;
+	rt_waiting_start(how->waiting_bytes,
+			 (uint8_t)(how->freed < LEDGER_FILL_NONE ? how->freed : FREED_BYTE));
+	rt_guard_bytes = (how->guard_bytes + up) & ~up;
+	rt_guard_front_bytes = sizeof(struct rt_guarded) + rt_guard_bytes;
+	rt_next.free = guarded_free;
+	rt_next.free_sized = NULL;
+	rt_next.free_aligned_sized = NULL;
+	rt_next.realloc = guarded_realloc;
+	rt_next.malloc_usable_size = guarded_malloc_usable_size;
+	atomic_thread_fence(memory_order_seq_cst);
+	rt_next.malloc = guarded_malloc;
+	rt_next.calloc = guarded_calloc;
+	rt_next.memalign = guarded_memalign;
+	rt_next.aligned_alloc = guarded_aligned_alloc;
+	rt_next.posix_memalign = guarded_posix_memalign;
+	rt_next.valloc = guarded_valloc;
+	rt_next.pvalloc = guarded_pvalloc;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/guard/sample.h"
+
+#include "runtime/next/next.h"
+#include "runtime/sys/rt_facts.h"
+#include "runtime/sys/sys.h"
+#include "runtime/track/guarded.h"
+#include "runtime/track/misuse.h"
+#include "runtime/track/sampled.h"
+#include "runtime/track/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE_BYTES = LEDGER_PAGE_BYTES };
+
+static _Atomic uint32_t next_slot;
+static _Atomic uint64_t draws;
+static uint64_t mean; /* allocations from one sample to the next */
+static struct rt_next beneath;
+
+/* Who handled SIGSEGV before us. Another one is written to the other place first. */
+static struct sigaction theirs[2];
+static _Atomic uint32_t theirs_now;
+
+static bool change_access(const struct rt_sampled *slot, int access)
+{
+	return rt_syscall3(SYS_mprotect, (long)rt_sampled_page(slot), PAGE_BYTES, access) == 0;
+}
+
+static void say(const struct rt_finding *finding)
+{
+	const uintptr_t begin = finding->block.address, end = begin + finding->block.size;
+	const bool is_front = finding->pointer < begin;
+	const uintptr_t bytes = is_front		 ? begin - finding->pointer
+				: finding->pointer < end ? finding->pointer - begin
+							 : finding->pointer - end;
+	char distance_text[RT_DECIMAL_BYTES], size_text[RT_DECIMAL_BYTES];
+
+	rt_say("seep: ",
+	       finding->kind == LEDGER_FINDING_OUT_OF_BOUNDS ? "out-of-bounds: "
+							     : "use-after-free: ",
+	       rt_decimal(bytes, distance_text), " bytes ",
+	       is_front			? "in front of"
+	       : finding->pointer < end ? "into"
+					: "behind",
+	       finding->kind == LEDGER_FINDING_OUT_OF_BOUNDS ? " a block of "
+							     : " a freed block of ",
+	       rt_decimal(finding->block.size, size_text), " bytes");
+}
+
+/* As if this had not been here. What was sent comes again, and what is a fault happens again. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction action = theirs[rt_load_acquire(&theirs_now)];
+	const bool is_sent = info->si_code <= 0;
+	struct sigaction usual = { 0 };
+
+	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+		if (action.sa_flags & SA_RESETHAND)
+			theirs[rt_load(&theirs_now)].sa_handler = SIG_DFL;
+		if (action.sa_flags & SA_SIGINFO)
+			action.sa_sigaction(number, info, context);
+		else
+			action.sa_handler(number);
+		return;
+	}
+	if (is_sent && action.sa_handler == SIG_IGN)
+		return;
+	(void)sigaction(number, &usual, NULL);
+	if (is_sent)
+		(void)rt_syscall3(SYS_tgkill, rt_getpid(), rt_gettid(), number);
+}
+
+static void trap(int number, siginfo_t *info, void *context)
+{
+	const int error = errno;
+
+	if (info->si_code > 0 && rt_is_sampled(info->si_addr)) {
+		const uintptr_t address = (uintptr_t)info->si_addr;
+		const struct rt_finding finding = rt_sampled_judge(address);
+
+		say(&finding);
+		rt_finding_note(&finding, __builtin_frame_address(0));
+	}
+	pass_on(number, info, context);
+	errno = error;
+}
+
+/* False: the handler is not ours, and cannot be. */
+static bool set_trap(void)
+{
+	struct sigaction now;
+	uint32_t other;
+
+	if (sigaction(SIGSEGV, NULL, &now) != 0)
+		return false;
+	if (now.sa_sigaction == trap)
+		return true;
+	other = !rt_load(&theirs_now);
+	theirs[other] = now;
+	rt_store_release(&theirs_now, other);
+	now.sa_sigaction = trap;
+	/* What theirs is to be called with is set by the kernel. */
+	now.sa_flags = (now.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;
+	return sigaction(SIGSEGV, &now, NULL) == 0;
+}
+
+/* NULL: all have a block. Those that were freed last come last. */
+static struct rt_sampled *take_slot(void)
+{
+	for (unsigned i = 0; i < RT_SAMPLED_MAX; i++) {
+		struct rt_sampled *slot =
+			&rt_sampled[atomic_fetch_add_explicit(&next_slot, 1, memory_order_relaxed) %
+				    RT_SAMPLED_MAX];
+		uint32_t state = rt_load(&slot->state);
+
+		if ((state == RT_SAMPLED_NONE || state == RT_SAMPLED_FREED) &&
+		    atomic_compare_exchange_strong_explicit(&slot->state, &state, RT_SAMPLED_TAKEN,
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			return slot;
+	}
+	return NULL;
+}
+
+/* For one of @size bytes; NULL: not this time. */
+static void *sample(size_t size)
+{
+	const uint32_t draw = (uint32_t)rt_load(&draws);
+	struct rt_sampled *slot = size <= RT_SAMPLED_BYTES_MAX && !rt_load(&rt_guard_is_blind)
+					  ? take_slot()
+					  : NULL;
+	uintptr_t page;
+
+	if (!slot)
+		return NULL;
+	page = rt_sampled_page(slot);
+	slot->cell = 0;
+	slot->freed_row = 0;
+	slot->size = size;
+	/* At the end, so that what lies behind is found, or at the begin. */
+	slot->block = draw & 1 || !size ? page : (page + PAGE_BYTES - size) & ~(uintptr_t)15;
+	if (!set_trap() || !change_access(slot, PROT_READ | PROT_WRITE)) {
+		rt_store_release(&slot->state, RT_SAMPLED_FREED);
+		return NULL;
+	}
+	memset((void *)page, RT_GUARD_BYTE, PAGE_BYTES);
+	memset((void *)slot->block, 0, size);
+	rt_store_release(&slot->state, RT_SAMPLED_LIVE);
+	/* The quick way would look in front of it. */
+	if (rt_tls.thread)
+		rt_last_row_void(rt_tls.thread);
+	return (void *)slot->block;
+}
+
+/* Is this allocation one? The first of a thread is drawn as well: it may be the only one. */
+static RT_COLD bool draw(void)
+{
+	const uint64_t number = atomic_fetch_add_explicit(&draws, 1, memory_order_relaxed);
+	const uint64_t random = core_hash_step(rt_global.seed, number);
+	const bool is_first = rt_tls.until_sample == 0;
+
+	rt_tls.until_sample = (uint32_t)(1 + random % (2 * mean - 1));
+	return !is_first || mean == 1;
+}
+
+RT_INLINE bool is_due(void)
+{
+	if (RT_LIKELY(rt_tls.until_sample > 1)) {
+		rt_tls.until_sample--;
+		return false;
+	}
+	return draw();
+}
+
+static void *sampled_malloc(size_t size)
+{
+	void *block = RT_UNLIKELY(is_due()) ? sample(size) : NULL;
+
+	return RT_LIKELY(!block) ? beneath.malloc(size) : block;
+}
+
+static void *sampled_calloc(size_t count, size_t size)
+{
+	void *block = RT_UNLIKELY(is_due()) ? sample(count * size) : NULL;
+
+	return RT_LIKELY(!block) ? beneath.calloc(count, size) : block;
+}
+
+static void sampled_free(void *block)
+{
+	struct rt_sampled *slot = rt_sampled_at((uintptr_t)block);
+	uint32_t live = RT_SAMPLED_LIVE;
+
+	if (RT_LIKELY(!rt_is_sampled(block))) {
+		beneath.free(block);
+		return;
+	}
+	/* What is wrong has been noted, and nobody else has to do with it. */
+	if ((uintptr_t)block != slot->block ||
+	    !atomic_compare_exchange_strong_explicit(&slot->state, &live, RT_SAMPLED_TAKEN,
+						     memory_order_acquire, memory_order_relaxed))
+		return;
+	if (!rt_load(&rt_guard_is_blind)) {
+		(void)change_access(slot, PROT_NONE);
+		(void)rt_syscall3(SYS_madvise, (long)rt_sampled_page(slot), PAGE_BYTES,
+				  MADV_DONTNEED);
+	}
+	rt_store_release(&slot->state, RT_SAMPLED_FREED);
+}
+
+static void *sampled_realloc(void *block, size_t size)
+{
+	void *after;
+
+	if (!block)
+		return sampled_malloc(size);
+	if (RT_LIKELY(!rt_is_sampled(block)))
+		return beneath.realloc(block, size);
+	after = size ? beneath.malloc(size) : NULL;
+	if (after)
+		memcpy(after, block, core_smaller(size, rt_sampled_at((uintptr_t)block)->size));
+	if (after || !size)
+		sampled_free(block);
+	return after;
+}
+
+static size_t sampled_usable_size(void *block)
+{
+	return rt_is_sampled(block) ? rt_sampled_at((uintptr_t)block)->size
+				    : beneath.malloc_usable_size(block);
+}
+
+void rt_sample_start(uint64_t every)
+{
+	const long region = rt_syscall6(SYS_mmap, 0, RT_REGION_BYTES, PROT_NONE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (region < 0)
+		return;
+	rt_facts_own((void *)region, RT_REGION_BYTES);
+	mean = core_smaller(every, UINT32_MAX / 4);
+	beneath = rt_next;
+	rt_region_start = (uintptr_t)region;
+	rt_region_bytes = RT_REGION_BYTES;
+	rt_next.malloc = sampled_malloc;
+	rt_next.calloc = sampled_calloc;
+	rt_next.realloc = sampled_realloc;
+	rt_next.free = sampled_free;
+	rt_next.free_sized = NULL;
+	rt_next.free_aligned_sized = NULL;
+	rt_next.malloc_usable_size = sampled_usable_size;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/guarded.h"
+
+#include "runtime/sys/sys.h"
+#include "runtime/track/misuse.h"
+#include "runtime/track/record.h"
+#include "runtime/track/sampled.h"
+#include "runtime/unwind/stack.h"
+
+#include <string.h>
+
+enum { VIEW_BYTES = 64 << 10 };
+
+size_t rt_guard_bytes, rt_guard_front_bytes;
+_Atomic bool rt_guard_is_blind;
+
+/* Small blocks lie side by side: one reading serves for many. */
+struct view {
+	uintptr_t at;
+	size_t bytes;
+	uint8_t data[VIEW_BYTES];
+};
+
+uint64_t rt_guarded_tag(const void *block, const struct rt_guarded *header,
+			enum rt_guarded_state state)
+{
+	uint64_t hash = core_hash_step(rt_global.seed, (uintptr_t)block);
+
+	return core_hash_step(core_hash_step(hash, header->size), header->distance) + state;
+}
+
+static bool is_tag(const void *block, const struct rt_guarded *header, enum rt_guarded_state state)
+{
+	return rt_load(&header->tag) == rt_guarded_tag(block, header, state);
+}
+
+enum rt_guarded_state rt_guarded_state(const void *block)
+{
+	const uintptr_t address = (uintptr_t)block, at = address - rt_guard_front_bytes;
+	const struct rt_guarded *header = rt_guarded_of(block);
+
+	if (!rt_guard_front_bytes || !block || address & RT_BLOCK_MASK)
+		return RT_GUARDED_NONE;
+	/* In front of what is not ours there need be nothing. A call that is refused tells nothing. */
+	if ((at ^ address) / LEDGER_PAGE_BYTES && !rt_load(&rt_is_strict) && !rt_is_readable(at))
+		return RT_GUARDED_NONE;
+	return is_tag(block, header, RT_GUARDED_LIVE)	   ? RT_GUARDED_LIVE
+	       : is_tag(block, header, RT_GUARDED_WAITING) ? RT_GUARDED_WAITING
+							   : RT_GUARDED_NONE;
+}
+
+size_t rt_guarded_first_other(const uint8_t *bytes, size_t count, uint8_t byte)
+{
+	size_t at = 0;
+
+	if (count && bytes[0] == byte && memcmp(bytes, bytes + 1, count - 1) == 0)
+		return count;
+	while (at < count && bytes[at] == byte)
+		at++;
+	return at;
+}
+
+/* @bytes at @address, NULL: they cannot be read. Without a view as they are. */
+static const uint8_t *look_at(struct view *view, uintptr_t address, size_t bytes)
+{
+	if (!view)
+		return (const uint8_t *)address;
+	if (address - view->at < view->bytes && view->bytes - (address - view->at) >= bytes)
+		return view->data + (address - view->at);
+	view->at = address;
+	view->bytes = 0;
+	if (rt_read_memory(address, view->data, sizeof(view->data)))
+		view->bytes = sizeof(view->data);
+	else if (bytes <= sizeof(view->data) && rt_read_memory(address, view->data, bytes))
+		view->bytes = bytes;
+	return view->bytes ? view->data : NULL;
+}
+
+/*
+ * The first byte that was written over of what guards @block; 0: none. Without its tag it is about to
+ * be freed, by another thread.
+ */
+static uintptr_t damage_of(const struct rt_block *block, struct view *view)
+{
+	const uintptr_t begin = block->address - rt_guard_front_bytes;
+	const uint8_t *bytes = look_at(view, begin, rt_guard_front_bytes);
+	struct rt_guarded header;
+	size_t at, count;
+
+	if (!bytes)
+		return 0;
+	memcpy((void *)&header, bytes, sizeof(header));
+	at = rt_guarded_first_other(bytes + sizeof(header), rt_guard_bytes, RT_GUARD_BYTE);
+	if (at < rt_guard_bytes)
+		return begin + sizeof(header) + at;
+	if (!is_tag((const void *)block->address, &header, RT_GUARDED_LIVE))
+		return 0;
+	count = rt_guarded_rear_bytes(header.size);
+	bytes = look_at(view, block->address + header.size, count);
+	at = bytes ? rt_guarded_first_other(bytes, count, RT_GUARD_BYTE) : count;
+	return at < count ? block->address + header.size + at : 0;
+}
+
+static void note(const struct rt_block *block, uintptr_t at, const void *frame)
+{
+	const struct rt_finding finding = {
+		.kind = at < block->address ? LEDGER_FINDING_FRONT_GUARD
+					    : LEDGER_FINDING_REAR_GUARD,
+		.pointer = at,
+		.block = *block,
+	};
+
+	rt_finding_note(&finding, frame);
+}
+
+void rt_guarded_retire(const struct rt_block *at, const void *frame)
+{
+	void *block = (void *)at->address;
+	struct rt_guarded *header = rt_guarded_of(block);
+	uintptr_t damage;
+
+	if (rt_is_sampled(block)) {
+		rt_sampled_retire(at, frame);
+		return;
+	}
+	damage = damage_of(at, NULL);
+	if (!is_tag(block, header, RT_GUARDED_LIVE)) {
+		damage = damage ? damage : (uintptr_t)header;
+		/* Where it begins nobody knows any more: it is not to be given back. */
+		header->size = at->size;
+		header->distance = 0;
+		rt_store(&header->tag, rt_guarded_tag(block, header, RT_GUARDED_LIVE));
+	}
+	if (damage)
+		note(at, damage, frame);
+	header->cell = at->value;
+	header->freed_row = rt_finding_row(frame);
+}
+
+uint32_t rt_guard_freed_row(const void *block)
+{
+	if (rt_is_sampled(block))
+		return rt_sampled_freed_row(block);
+	return rt_guarded_state(block) == RT_GUARDED_WAITING ? rt_guarded_of(block)->freed_row : 0;
+}
+
+/* Its owner may free it at any time: only what is so twice, of the same block, is so. */
+static void look_at_block(const struct rt_block *block, void *user)
+{
+	struct view *view = user;
+	uintptr_t damage;
+
+	if (!ledger_flags_are_guarded(ledger_cell_flags(block->value)) ||
+	    rt_is_sampled((void *)block->address) || !damage_of(block, view))
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		view->bytes = 0;
+		damage = damage_of(block, view);
+		if (!damage || rt_load_acquire(block->cell) != block->value)
+			return;
+	}
+	note(block, damage, NULL);
+}
+
+void rt_guarded_look(void)
+{
+	struct view *view = rt_load(&rt_guard_is_blind) ? NULL : rt_scratch_take(sizeof(*view));
+
+	if (!view)
+		return;
+	view->bytes = 0;
+	rt_blocks_each(look_at_block, view);
+	rt_scratch_give(view);
+}
