@@ -137,6 +137,12 @@ static void add_frames(struct seep_stack_lines *lines, const struct seep_view *v
 		add_gap(lines, part.end - next);
 }
 
+/* The program was stopped by a signal there: what is further in is the way back from that. */
+static bool is_trapped(const struct seep_view *view, const struct seep_profile_stack_entry *stack)
+{
+	return view->profile->frames[stack[1].frame].exact;
+}
+
 void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_view *view,
 			   const struct seep_profile_context *context,
 			   const struct seep_profile_stack_entry *stack, uint32_t stack_count)
@@ -147,7 +153,7 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 	*lines = (struct seep_stack_lines){ 0 };
 	if (view->options->full)
 		part = (struct seep_stack_part){ 0, stack_count };
-	if (part.first > 0)
+	if (part.first > 1 || (part.first == 1 && !is_trapped(view, stack)))
 		add_via(lines, view, stack, 0, part.first);
 	lines->blamed = lines->count;
 	add_frames(lines, view, stack, part);

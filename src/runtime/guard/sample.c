@@ -42,7 +42,7 @@ static void say(const struct rt_finding *finding)
 	rt_say("seep: ",
 	       finding->kind == LEDGER_FINDING_OUT_OF_BOUNDS ? "out-of-bounds: "
 							     : "use-after-free: ",
-	       rt_decimal(bytes, distance_text), " bytes ",
+	       rt_decimal(bytes, distance_text), bytes == 1 ? " byte " : " bytes ",
 	       is_front			? "in front of"
 	       : finding->pointer < end ? "into"
 					: "behind",
