@@ -458,14 +458,20 @@ static inline uint32_t seep_profile_context_of(const struct seep_profile *profil
 	return id > 0 && id <= profile->place_count ? profile->places[id - 1] : 0;
 }
 
+/* A context by its index + 1, of those that were left out too; NULL: it is not here. */
+static inline const struct seep_profile_context *seep_profile_context_at(
+	const struct seep_profile *profile, uint32_t place)
+{
+	return place > 0 && place <= profile->context_count + profile->left_out_count
+		       ? &profile->contexts[place - 1]
+		       : NULL;
+}
+
 /* The context of a leak; NULL: it is not here. */
 static inline const struct seep_profile_context *seep_profile_leak_context(
 	const struct seep_profile *profile, const struct seep_profile_leak *leak)
 {
-	return leak->context > 0 &&
-			       leak->context <= profile->context_count + profile->left_out_count
-		       ? &profile->contexts[leak->context - 1]
-		       : NULL;
+	return seep_profile_context_at(profile, leak->context);
 }
 
 /* The path of the module that @frame is in; NULL: not known. */
