@@ -502,6 +502,9 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 #define SEEP_UNSEEN_NO_FREES "no-frees"
 #define SEEP_UNSEEN_NO_LIVE "no-live"
 
+/* A recording by a seep that did not look for findings. */
+#define SEEP_UNSEEN_NO_FINDINGS "no-findings"
+
 /* The ledger contradicts itself: its figures are shown, and nothing is concluded from them. */
 #define SEEP_UNSEEN_DAMAGED "ledger-damaged"
 

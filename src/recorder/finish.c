@@ -146,8 +146,12 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	if (!job->output)
 		return;
 	add_leaks(job, profile);
+	/* A scan's verdicts have come to findings, too. */
+	if (!profile->scan.done && profile->finding_count > 0 && job->plan->suppress)
+		(void)!seep_leak_check_suppress(profile, job->plan->suppress, NULL);
 	/* Whether or not they can be written down. */
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
+	job->has_findings = seep_findings_count(profile) > 0;
 	if (job->folder)
 		rc = seep_folder_open_own(job->output_fd, job->folder, &folder_fd, &job->err);
 	if (rc == 0)
@@ -206,14 +210,15 @@ static void add_present(struct seep_profile *profile)
 	add_sample(profile, &now);
 }
 
-/* Of forks, a few small allocations are not worth a file; of one without a ledger, why is. */
+/* Of forks, a few small allocations are not worth a file; findings are, or why it has no ledger. */
 static bool is_worth_a_recording(const struct seep_finish_job *job,
 				 const struct seep_profile *profile)
 {
 	if (job->is_summed || (job->ring && profile->process.ended != SEEP_ENDED_RUNNING))
 		return false;
 	return job->keep_small || profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
-	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || seep_profile_is_void(profile);
+	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || profile->finding_count > 0 ||
+	       seep_profile_is_void(profile);
 }
 
 /* The last reading: what is added to its sums afterwards would be nowhere. */
