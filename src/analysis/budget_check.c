@@ -298,14 +298,10 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 	static const char *const others[] = { "run-incomplete", "unrecorded-child",
 					      "exec-unrecorded", NULL };
 	/* What an importer could not know, too. */
-	static const char *const of_measure[SEEP_BUDGET_MEASURE_COUNT][4] = {
-		[SEEP_BY_LIVE] = { "no-live" },
-		[SEEP_BY_PEAK] = { "one-moment" },
-		[SEEP_BY_ALLOCS] = { "no-frees" },
-		[SEEP_BY_TEMPORARY] = { "one-moment" },
-		[SEEP_BY_GROWTH] = { "growth-full" },
-		[SEEP_BUDGET_FINDINGS] = { SEEP_UNSEEN_IMPORTED, SEEP_UNSEEN_NO_FINDINGS,
-					   "findings-full" },
+	static const char *const of_measure[SEEP_BUDGET_MEASURE_COUNT][2] = {
+		[SEEP_BY_LIVE] = { "no-live" },	      [SEEP_BY_PEAK] = { "one-moment" },
+		[SEEP_BY_ALLOCS] = { "no-frees" },    [SEEP_BY_TEMPORARY] = { "one-moment" },
+		[SEEP_BY_GROWTH] = { "growth-full" }, [SEEP_BUDGET_FINDINGS] = { "findings-full" },
 	};
 	const struct seep_profile_totals *totals = &c->profile->totals;
 	const char *why = told(c->profile, wrong);
@@ -350,6 +346,8 @@ static int find_unknown(const struct checker *c, const struct seep_budget_plan *
 		reason =
 			"growth was not judged: the process was not watched for --growth-after, or "
 			"not at all";
+	if (what == SEEP_BUDGET_FINDINGS && !c->profile->knows_findings)
+		reason = "who recorded it did not look for them";
 	if (what == SEEP_BY_PEAK && (totals->peak_bytes < totals->live_bytes ||
 				     (totals->peak_bytes == 0 && totals->alloc_bytes > 0)))
 		reason = "the recording has no peak";

@@ -34,7 +34,7 @@ static const char *const by_kind[LEDGER_KIND_COUNT][13] = {
 	[LEDGER_KIND_NEW_ARRAY_ALIGNED] = { "_ZnamSt11align_val_t",
 					    "_ZnamSt11align_val_tRKSt9nothrow_t",
 					    "operator new[](unsigned long, std::align_val_t)" },
-	[LEDGER_KIND_FREE] = { "free", "realloc", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm",
+	[LEDGER_KIND_FREE] = { "free", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm",
 			       "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
 			       "_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t",
 			       "operator delete(void*)", "operator delete[](void*)" },

@@ -404,6 +404,7 @@ struct seep_profile {
 	uint32_t link_count;
 	struct seep_profile_finding *findings; /* worst first: by count */
 	uint32_t finding_count;
+	bool knows_findings; /* false: none were looked for */
 	bool symbolised;
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;
@@ -501,9 +502,6 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 #define SEEP_UNSEEN_ONE_MOMENT "one-moment"
 #define SEEP_UNSEEN_NO_FREES "no-frees"
 #define SEEP_UNSEEN_NO_LIVE "no-live"
-
-/* A recording by a seep that did not look for findings. */
-#define SEEP_UNSEEN_NO_FINDINGS "no-findings"
 
 /* The ledger contradicts itself: its figures are shown, and nothing is concluded from them. */
 #define SEEP_UNSEEN_DAMAGED "ledger-damaged"

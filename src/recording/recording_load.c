@@ -299,10 +299,7 @@ static int load_all(struct seep_loading *l)
 		r = damaged(l, "its table process is empty");
 	if (r == 0)
 		r = check_totals(l);
-	if (l->reader.found.schema < SEEP_SCHEMA_FINDINGS)
-		seep_profile_add_unseen(profile, SEEP_UNSEEN_NO_FINDINGS,
-					"wrong frees are not known: the seep that recorded this "
-					"did not look for them");
+	profile->knows_findings = l->reader.found.schema >= SEEP_SCHEMA_FINDINGS;
 	place_lists(profile);
 	if (profile->symbolised)
 		profile->named_count = profile->frame_count;

@@ -56,7 +56,7 @@ static uint64_t hash_of(const struct seep_budget_stack *stack)
 static void print_context(const struct seep_printer *printer, struct seep_view *view,
 			  const struct seep_profile_context *context, const char *title)
 {
-	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines;
+	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines = { 0 };
 
 	if (!context)
 		return;
