@@ -61,9 +61,9 @@ static void print_context(const struct seep_printer *printer, struct seep_view *
 	if (!context)
 		return;
 	if (title)
-		fprintf(printer->out, "%*s%s\n", FRAME_INDENT - 1, "", title);
+		fprintf(printer->out, "%*s%s\n", FRAME_INDENT, "", title);
 	seep_stack_lines_fold(&lines, view, context);
-	seep_report_print_stack(printer, view, &lines, FRAME_INDENT);
+	seep_report_print_stack(printer, view, &lines, title ? FRAME_INDENT + 2 : FRAME_INDENT);
 }
 
 static char *stack_text(struct seep_view *view, unsigned measure,
