@@ -288,7 +288,7 @@ static struct core_glob to_glob(struct reader *r, const char *text, bool questio
 }
 
 /* LeakSanitizer looks for the pattern anywhere, unless '^' or '$' says where. */
-static int read_pattern(struct reader *r, unsigned syntax, uint32_t findings)
+static int read_pattern(struct reader *r, uint32_t verdicts, uint32_t findings)
 {
 	const char *pattern = strchr(r->now, ':') + 1;
 	struct seep_suppression_rule *rule;
@@ -303,7 +303,8 @@ static int read_pattern(struct reader *r, unsigned syntax, uint32_t findings)
 		return complain(r, "would match everything");
 	text = seep_xasprintf("%s%.*s%s", at_begin ? "" : "*", (int)bytes, pattern,
 			      at_end ? "" : "*");
-	rule = add_rule(r, syntax, r->now);
+	rule = add_rule(r, SEEP_RULE_PATTERN, r->now);
+	rule->verdicts = verdicts;
 	rule->findings = findings;
 	rule->pattern = to_glob(r, text, false);
 	return 0;
@@ -478,9 +479,9 @@ static int read_rule(struct reader *r)
 	if (strcmp(r->now, "{") == 0)
 		return read_block(r);
 	if (seep_begins_with(r->now, "leak:"))
-		return read_pattern(r, SEEP_RULE_LEAK, 0);
+		return read_pattern(r, SEEP_VERDICTS_ALL, 0);
 	if (findings)
-		return read_pattern(r, SEEP_RULE_FINDING, findings);
+		return read_pattern(r, 0, findings);
 	if (seep_begins_with(r->now, "hash:"))
 		return read_hash(r);
 	return complain(r,

@@ -20,20 +20,14 @@ struct seep_suppression_line {
 
 struct seep_suppression_rule {
 	/* SEEP_RULE_RUNTIME: of the default list, runtime_blocks.h. */
-	enum {
-		SEEP_RULE_LEAK,
-		SEEP_RULE_FINDING,
-		SEEP_RULE_STACK,
-		SEEP_RULE_HASH,
-		SEEP_RULE_RUNTIME,
-	} syntax;
+	enum { SEEP_RULE_PATTERN, SEEP_RULE_STACK, SEEP_RULE_HASH, SEEP_RULE_RUNTIME } syntax;
 	const char *text;	       /* as in the file: "leak:foo"; of a block its name */
 	const char *file;	       /* NULL: the default list */
 	uint64_t leaks, blocks, bytes; /* that it hit; a finding counts as a leak */
 	uint32_t verdicts;	       /* bit by enum seep_verdict: those that it speaks of */
 	uint32_t findings; /* bit by enum ledger_finding_kind, 0 for all later ones: the same */
 	uint64_t hash;
-	struct core_glob pattern; /* SEEP_RULE_LEAK, _FINDING: of a whole name or path */
+	struct core_glob pattern; /* SEEP_RULE_PATTERN: of a whole name or path */
 	struct seep_suppression_line *lines;
 	size_t line_count;
 };

@@ -96,7 +96,8 @@ static size_t rule_of_frame(struct seep_suppressions *suppressions, uint32_t fra
 	if (*known == NOT_ASKED) {
 		*known = NO_RULE;
 		for (size_t i = 0; i < rules->count && *known == NO_RULE; i++)
-			if (rules->items[i].syntax == SEEP_RULE_LEAK &&
+			if (rules->items[i].syntax == SEEP_RULE_PATTERN &&
+			    rules->items[i].verdicts &&
 			    seep_suppression_fits_frame(&rules->items[i], suppressions->profile,
 							&suppressions->profile->frames[frame]))
 				*known = (uint32_t)i + 2;
