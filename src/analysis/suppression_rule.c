@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 #include "profile/verdict.h"
 #include "symbol/demangle.h"
 

@@ -135,8 +135,7 @@ void seep_run_outcome_print(const struct seep_program *program,
 	if (!plan->quiet) {
 		summarise(plan->output, result);
 		list_others(&result->leaky, result->lead_path, "leaks", "leaks");
-		list_others(&result->misused, result->lead_path, "wrong frees or accesses",
-			    "report");
+		list_others(&result->misused, result->lead_path, "heap errors", "report");
 		if (result->unscanned_count)
 			(void)fprintf(stderr,
 				      "seep: %zu other process%s could not be scanned for leaks\n",

@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "base/terminal.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 #include "profile/verdict.h"
 #include "report/report_parts.h"
 #include "view/finding_text.h"

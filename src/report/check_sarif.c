@@ -6,7 +6,7 @@
 #include "report/check.h"
 
 #include "base/json_writer.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 
 static void write_message(struct seep_json *json, const char *key, const char *text)
 {

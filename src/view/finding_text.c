@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 
 enum { COOKIE_BYTES_MAX = 16 };
 

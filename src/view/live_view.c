@@ -160,8 +160,8 @@ void seep_live_findings(const struct seep_live *live, struct seep_lines *lines)
 			count += live->processes[i]->profile->finding_count;
 	if (count == 0)
 		return;
-	(void)seep_lines_add(lines, SEEP_STYLE_BOLD, "%u wrong %s", count,
-			     count == 1 ? "free or access" : "frees and accesses");
+	(void)seep_lines_add(lines, SEEP_STYLE_BOLD, "%s",
+			     seep_things_text(count, "heap error").text);
 	for (uint32_t i = 0; i < live->count; i++) {
 		if (!seep_live_is_current(live, live->processes[i]))
 			continue;

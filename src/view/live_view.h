@@ -35,8 +35,8 @@ char *seep_live_name_text(const struct seep_live_process *process,
 const char *seep_live_verdict(const struct seep_live_line *line);
 
 /*
- * Append what the current processes did wrong with their blocks: "2 wrong frees and accesses", then a
- * line for each. Nothing: they did not, as far as is known.
+ * Append what the current processes did wrong with their blocks: "2 heap errors", then a line for each.
+ * Nothing: they did not, as far as is known.
  */
 void seep_live_findings(const struct seep_live *live, struct seep_lines *lines);
 

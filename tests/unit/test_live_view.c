@@ -64,12 +64,12 @@ TEST_WITH(begin, findings_of_all_processes_are_counted_and_listed, end)
 
 	add_finding(1, 3, 5);
 	seep_live_findings(&live, &lines);
-	assert_string_equal(lines.items[0].text, "1 wrong free or access");
+	assert_string_equal(lines.items[0].text, "1 heap error");
 	seep_lines_cut(&lines, 0);
 	add_finding(0, 0, 0);
 	seep_live_findings(&live, &lines);
 	assert_int_equal(lines.count, 3);
-	assert_string_equal(lines.items[0].text, "2 wrong frees and accesses");
+	assert_string_equal(lines.items[0].text, "2 heap errors");
 	assert_null(strstr(lines.items[1].text, ", in "));
 	assert_non_null(strstr(lines.items[2].text, ", in app::load_rows  src/load.cc:131, "
 						    "allocated in visit  src/tree.c:71"));

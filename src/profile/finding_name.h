@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What findings are called and what follows from their figures. Names are part of the JSON. */
-#ifndef SEEP_PROFILE_FINDING_H
-#define SEEP_PROFILE_FINDING_H
+#ifndef SEEP_PROFILE_FINDING_NAME_H
+#define SEEP_PROFILE_FINDING_NAME_H
 
 #include "ledger/finding.h"
 #include "profile/profile.h"

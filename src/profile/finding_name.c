@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profile/finding.h"
+#include "profile/finding_name.h"
 
 #include "profile/kind_name.h"
 
@@ -51,8 +51,9 @@ bool seep_finding_distance(const struct seep_profile_finding *finding, int64_t *
 	    finding->kind != LEDGER_FINDING_FRONT_GUARD &&
 	    finding->kind != LEDGER_FINDING_OUT_OF_BOUNDS)
 		return false;
-	*ret_bytes = finding->offset;
-	if (finding->offset > 0)
-		*ret_bytes -= (int64_t)finding->block_bytes;
+	/* Wraps, where a file says so. */
+	*ret_bytes = finding->offset < 0
+			     ? finding->offset
+			     : (int64_t)((uint64_t)finding->offset - finding->block_bytes);
 	return true;
 }
