@@ -64,9 +64,9 @@ const struct seep_option_table cmd_check_options = {
 		"  seep check -b 'function:parse_*:allocs<=10k' run.seep\n"
 		"  seep check --baseline old.seep -b 'live<=+5%' -b 'leaks<=0' run.seep\n"
 		"\n"
-		"MEASURE is peak, live, allocs, temporary, lost, growth, leaks or findings, which\n"
-		"are wrong frees and accesses; PLACE is function or module, and NAME its name with\n"
-		"* and ?. The status is 1 if a budget is broken, 2 if one could not be checked.\n",
+		"MEASURE is peak, live, allocs, temporary, lost, growth, leaks or findings, that\n"
+		"is heap errors; PLACE is function or module, and NAME its name with * and ?.\n"
+		"The status is 1 if a budget is broken, 2 if one could not be checked.\n",
 };
 
 static int read_budgets(struct seep_budgets *budgets, struct seep_error *err)

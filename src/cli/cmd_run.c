@@ -155,9 +155,9 @@ const struct seep_option_table cmd_run_options = {
 		"\n"
 		"seep ends with the program's exit status, or by the same signal. 125: seep could\n"
 		"not start the program; 126: it cannot be executed; 127: it does not exist. With\n"
-		"--error-exitcode: N if a process with a recording has leaks or did wrong frees or\n"
-		"accesses, and with --growth-exitcode if a stack of one grew, unless a signal\n"
-		"killed the program.\n"
+		"--error-exitcode: N if a process with a recording has leaks or heap errors, and\n"
+		"with --growth-exitcode if a stack of one grew, unless a signal killed the\n"
+		"program.\n"
 		"Children that still run one second after the program's end go on; \"seep ps\"\n"
 		"lists them.\n",
 };
