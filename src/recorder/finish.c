@@ -210,15 +210,15 @@ static void add_present(struct seep_profile *profile)
 	add_sample(profile, &now);
 }
 
-/* Of forks, a few small allocations are not worth a file; findings are, or why it has no ledger. */
+/* Of forks, a few small allocations are not worth a file; findings are, and why there is no ledger. */
 static bool is_worth_a_recording(const struct seep_finish_job *job,
 				 const struct seep_profile *profile)
 {
 	if (job->is_summed || (job->ring && profile->process.ended != SEEP_ENDED_RUNNING))
 		return false;
-	return job->keep_small || profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
-	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || profile->finding_count > 0 ||
-	       seep_profile_is_void(profile);
+	return job->keep_small || profile->finding_count > 0 ||
+	       profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
+	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || seep_profile_is_void(profile);
 }
 
 /* The last reading: what is added to its sums afterwards would be nowhere. */
