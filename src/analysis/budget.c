@@ -12,21 +12,23 @@ enum { SHOWN_BYTES = 100 };
 
 const char *seep_budget_measure_name(unsigned measure)
 {
-	return measure == SEEP_BUDGET_LEAKS ? "leaks" : seep_measure_names[measure];
+	return measure == SEEP_BUDGET_LEAKS	 ? "leaks"
+	       : measure == SEEP_BUDGET_FINDINGS ? "findings"
+						 : seep_measure_names[measure];
 }
 
 static bool counts_bytes(unsigned measure)
 {
 	return measure != SEEP_BY_ALLOCS && measure != SEEP_BY_TEMPORARY &&
-	       measure != SEEP_BUDGET_LEAKS;
+	       measure < SEEP_BUDGET_LEAKS;
 }
 
 struct seep_things_text seep_budget_text(unsigned measure, uint64_t value)
 {
 	struct seep_things_text text;
 
-	if (measure == SEEP_BUDGET_LEAKS)
-		return seep_things_text(value, "leak");
+	if (measure >= SEEP_BUDGET_LEAKS)
+		return seep_things_text(value, measure == SEEP_BUDGET_LEAKS ? "leak" : "finding");
 	(void)snprintf(text.text, sizeof(text.text), "%s",
 		       counts_bytes(measure) ? seep_bytes_text(value).text
 					     : seep_digits_text(value).text);

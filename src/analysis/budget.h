@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A measure is an enum seep_measure, SEEP_BY_LOST, SEEP_BY_GROWTH, or the number of leaks. */
-enum { SEEP_BUDGET_LEAKS = SEEP_BY_COUNT, SEEP_BUDGET_MEASURE_COUNT };
+/* An enum seep_measure, SEEP_BY_LOST, SEEP_BY_GROWTH, or the number of leaks or of findings. */
+enum { SEEP_BUDGET_LEAKS = SEEP_BY_COUNT, SEEP_BUDGET_FINDINGS, SEEP_BUDGET_MEASURE_COUNT };
 
 /* Whose call stacks count: those that pass through it. */
 enum seep_budget_place {

@@ -183,6 +183,39 @@ static void count_leaks(struct checker *c)
 	}
 }
 
+/* Where it was made or where its block is from: who is to blame may stand in either. */
+static enum whether is_finding_in_place(const struct checker *c,
+					const struct seep_profile_finding *finding)
+{
+	const enum whether here = is_in_place(c,
+					      seep_profile_context_at(c->profile, finding->here));
+	const struct seep_profile_context *from = seep_profile_context_at(c->profile,
+									  finding->block);
+	const enum whether block = from ? is_in_place(c, from) : NO;
+
+	return here == YES || block == YES ? YES : here == NO ? block : here;
+}
+
+static void count_findings(struct checker *c)
+{
+	for (uint32_t i = 0; i < c->profile->finding_count; i++) {
+		const struct seep_profile_finding *finding = &c->profile->findings[i];
+		const struct seep_budget_stack stack = {
+			.context = seep_profile_context_at(c->profile, finding->here),
+			.finding = finding,
+			.value = finding->count,
+		};
+		const enum whether is = is_finding_in_place(c, finding);
+
+		if (finding->suppressed_by || (c->known && has(&c->known->findings, finding->hash)))
+			continue;
+		if (is == YES)
+			count(c, 1, &stack);
+		else if (is == PERHAPS)
+			core_add(&c->unsure, 1);
+	}
+}
+
 /* Contexts that a reader cannot tell apart are one call stack. */
 static void count_contexts(struct checker *c)
 {
@@ -231,6 +264,8 @@ static void measure(struct checker *c)
 	count_contexts(c);
 	if (is_of_leaks(c))
 		count_leaks(c);
+	if (c->budget->measure == SEEP_BUDGET_FINDINGS)
+		count_findings(c);
 	if (c->budget->measure == SEEP_BY_PEAK)
 		core_add(&c->unsure, c->profile->totals.peak_error_bytes);
 	if (c->outcome->stack_count > 1)
@@ -266,7 +301,7 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 	static const char *const of_measure[SEEP_BUDGET_MEASURE_COUNT][2] = {
 		[SEEP_BY_LIVE] = { "no-live" },	      [SEEP_BY_PEAK] = { "one-moment" },
 		[SEEP_BY_ALLOCS] = { "no-frees" },    [SEEP_BY_TEMPORARY] = { "one-moment" },
-		[SEEP_BY_GROWTH] = { "growth-full" },
+		[SEEP_BY_GROWTH] = { "growth-full" }, [SEEP_BUDGET_FINDINGS] = { "findings-full" },
 	};
 	const struct seep_profile_totals *totals = &c->profile->totals;
 	const char *why = told(c->profile, wrong);
@@ -311,6 +346,8 @@ static int find_unknown(const struct checker *c, const struct seep_budget_plan *
 		reason =
 			"growth was not judged: the process was not watched for --growth-after, or "
 			"not at all";
+	if (what == SEEP_BUDGET_FINDINGS && !c->profile->knows_findings)
+		reason = "who recorded it did not look for them";
 	if (what == SEEP_BY_PEAK && (totals->peak_bytes < totals->live_bytes ||
 				     (totals->peak_bytes == 0 && totals->alloc_bytes > 0)))
 		reason = "the recording has no peak";
@@ -445,19 +482,24 @@ void seep_budget_side_done(struct seep_budget_side *side)
 	*side = (struct seep_budget_side){ 0 };
 }
 
+static void remember(struct seep_idtable *hashes, uint64_t hash)
+{
+	if (hash != 0 && !has(hashes, hash))
+		seep_idtable_add(hashes, hash, 0);
+}
+
 void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side)
 {
 	struct seep_baseline_item item = { .side = side };
 	const struct seep_profile *profile = side.profile;
 
 	seep_leak_sums_init(&item.leaks, profile);
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const uint64_t hash = profile->contexts[i].hash;
-
-		if (is_growing(&profile->contexts[i]) && hash != 0 &&
-		    !has(&baseline->growing, hash))
-			seep_idtable_add(&baseline->growing, hash, 0);
-	}
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (is_growing(&profile->contexts[i]))
+			remember(&baseline->growing, profile->contexts[i].hash);
+	for (uint32_t i = 0; i < profile->finding_count; i++)
+		if (!profile->findings[i].suppressed_by)
+			remember(&baseline->findings, profile->findings[i].hash);
 	*SEEP_APPEND(baseline->items, baseline->count) = item;
 }
 
@@ -474,5 +516,6 @@ void seep_baseline_done(struct seep_baseline *baseline)
 	}
 	free(baseline->items);
 	seep_idtable_done(&baseline->growing);
+	seep_idtable_done(&baseline->findings);
 	*baseline = (struct seep_baseline){ 0 };
 }

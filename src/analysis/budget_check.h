@@ -42,6 +42,7 @@ struct seep_baseline {
 	struct seep_baseline_item *items;
 	size_t count;
 	struct seep_idtable growing; /* the hashes of all, 0 for each */
+	struct seep_idtable findings;
 };
 
 struct seep_budget_plan {
@@ -54,7 +55,9 @@ struct seep_budget_plan {
 struct seep_budget_stack {
 	const struct seep_profile_context *context; /* NULL: its call stack is not here */
 	const struct seep_profile_leak *leak;	    /* NULL: it is none */
-	uint64_t value;	 /* of a leak in bytes, with what goes with it, whatever is measured */
+	const struct seep_profile_finding *finding; /* made in that context; NULL: it is none */
+	/* Of a leak in bytes, with what goes with it, whatever is measured; of a finding its count. */
+	uint64_t value;
 	uint64_t blocks; /* or allocations */
 	/* Of a known leak that grew: what the baseline has of it. 0: it is not known. */
 	uint64_t known_blocks;

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
+#include "profile/finding_name.h"
 #include "profile/verdict.h"
 #include "symbol/demangle.h"
 
@@ -18,8 +19,8 @@
 /* What valgrind puts between a program and its malloc. */
 static const char valgrind_object[] = "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so";
 
-/* Those of core/allocation.def that allocate, the most usual one first. */
-static const char *const by_kind[LEDGER_KIND_COUNT][6] = {
+/* Those of core/allocation.def that allocate, or free, the most usual one first; and a NULL. */
+static const char *const by_kind[LEDGER_KIND_COUNT][13] = {
 	[LEDGER_KIND_MALLOC] = { "malloc" },
 	[LEDGER_KIND_CALLOC] = { "calloc" },
 	[LEDGER_KIND_REALLOC] = { "realloc", "reallocarray" },
@@ -33,6 +34,10 @@ static const char *const by_kind[LEDGER_KIND_COUNT][6] = {
 	[LEDGER_KIND_NEW_ARRAY_ALIGNED] = { "_ZnamSt11align_val_t",
 					    "_ZnamSt11align_val_tRKSt9nothrow_t",
 					    "operator new[](unsigned long, std::align_val_t)" },
+	[LEDGER_KIND_FREE] = { "free", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm",
+			       "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
+			       "_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t",
+			       "operator delete(void*)", "operator delete[](void*)" },
 };
 
 static bool fits(struct core_glob pattern, const char *text)
@@ -40,7 +45,7 @@ static bool fits(struct core_glob pattern, const char *text)
 	return core_glob_match(pattern, text, strlen(text));
 }
 
-/* Does @pattern match a function that allocates blocks of this @kind; LEDGER_KIND_COUNT: of any? */
+/* Does @pattern match a function of this @kind; LEDGER_KIND_COUNT: of any? */
 static bool is_allocation(struct core_glob pattern, unsigned kind)
 {
 	for (unsigned i = 0; i < LEDGER_KIND_COUNT; i++)
@@ -168,6 +173,33 @@ bool seep_suppression_fits_stack(const struct seep_suppression_rule *rule,
 	return fits_from(rule, profile, context, 0) || fits_from(rule, profile, context, 1);
 }
 
+static bool has_frame(const struct seep_suppression_rule *rule, const struct seep_profile *profile,
+		      const struct seep_profile_context *context)
+{
+	for (uint32_t i = 0; context && i < context->stack_count; i++)
+		if (seep_suppression_fits_frame(rule, profile,
+						&profile->frames[context->stack[i].frame]))
+			return true;
+	return false;
+}
+
+bool seep_suppression_fits_finding(const struct seep_suppression_rule *rule,
+				   const struct seep_profile *profile,
+				   const struct seep_profile_finding *finding)
+{
+	const unsigned kind = finding->kind < LEDGER_FINDING_COUNT ? finding->kind : 0;
+	const struct seep_profile_context *here = seep_profile_context_at(profile, finding->here);
+
+	if (!(rule->findings & 1u << kind))
+		return false;
+	if (rule->syntax == SEEP_RULE_HASH)
+		return rule->hash == finding->hash;
+	if (rule->syntax == SEEP_RULE_STACK)
+		return here && seep_suppression_fits_stack(rule, profile, here);
+	return has_frame(rule, profile, here) ||
+	       has_frame(rule, profile, seep_profile_context_at(profile, finding->block));
+}
+
 /* ---- from text ------------------------------------------------------------------------------- */
 
 enum { LINE_MAX_BYTES = 8 << 10, HASH_DIGITS = 16 };
@@ -256,9 +288,10 @@ static struct core_glob to_glob(struct reader *r, const char *text, bool questio
 }
 
 /* LeakSanitizer looks for the pattern anywhere, unless '^' or '$' says where. */
-static int read_leak(struct reader *r)
+static int read_pattern(struct reader *r, uint32_t verdicts, uint32_t findings)
 {
-	const char *pattern = r->now + strlen("leak:");
+	const char *pattern = strchr(r->now, ':') + 1;
+	struct seep_suppression_rule *rule;
 	size_t bytes = strlen(pattern);
 	const bool at_begin = *pattern == '^';
 	const bool at_end = bytes > (size_t)at_begin && pattern[bytes - 1] == '$';
@@ -267,21 +300,27 @@ static int read_leak(struct reader *r)
 	pattern += at_begin;
 	bytes -= (size_t)at_begin + at_end;
 	if (strspn(pattern, "*") >= bytes)
-		return complain(r, "would match every leak");
+		return complain(r, "would match everything");
 	text = seep_xasprintf("%s%.*s%s", at_begin ? "" : "*", (int)bytes, pattern,
 			      at_end ? "" : "*");
-	add_rule(r, SEEP_RULE_LEAK, r->now)->pattern = to_glob(r, text, false);
+	rule = add_rule(r, SEEP_RULE_PATTERN, r->now);
+	rule->verdicts = verdicts;
+	rule->findings = findings;
+	rule->pattern = to_glob(r, text, false);
 	return 0;
 }
 
 static int read_hash(struct reader *r)
 {
 	const char *digits = r->now + strlen("hash:");
+	struct seep_suppression_rule *rule;
 
 	if (strlen(digits) != HASH_DIGITS ||
 	    strspn(digits, "0123456789abcdefABCDEF") != HASH_DIGITS)
 		return complain(r, "a hash has 16 hexadecimal digits");
-	add_rule(r, SEEP_RULE_HASH, r->now)->hash = strtoull(digits, NULL, 16);
+	rule = add_rule(r, SEEP_RULE_HASH, r->now);
+	rule->findings = UINT32_MAX;
+	rule->hash = strtoull(digits, NULL, 16);
 	return 0;
 }
 
@@ -328,7 +367,7 @@ static int read_frame(struct reader *r)
 	return 0;
 }
 
-/* Wildcards say nothing, nor does an allocation function: each leak has one. */
+/* Wildcards say nothing, nor does an allocation function, or one that frees: each has one. */
 static bool says_something(const struct seep_suppression_line *lines, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -343,12 +382,18 @@ static bool says_something(const struct seep_suppression_line *lines, size_t cou
 	return false;
 }
 
-/* "Memcheck,Helgrind:Leak" is for us, "Memcheck:Cond" is not. */
-static bool is_leak_block(const char *line)
+/* What a block is for: "Memcheck,Helgrind:Leak" is for us, "Memcheck:Cond" is not. */
+static bool is_our_block(const char *line, uint32_t *ret_verdicts, uint32_t *ret_findings)
 {
+	const uint32_t frees = (2u << LEDGER_FINDING_INTERIOR_FREE) - 2;
 	const char *colon = strchr(line, ':'), *tool = strstr(line, "Memcheck");
 
-	return colon && strcmp(colon, ":Leak") == 0 && tool && tool < colon &&
+	*ret_verdicts = strcmp(colon, ":Leak") == 0 ? SEEP_VERDICTS_ALL : 0;
+	/* valgrind has one for each size of an access, Addr1 to Addr32. */
+	*ret_findings = strcmp(colon, ":Free") == 0	   ? frees
+			: seep_begins_with(colon, ":Addr") ? ~(frees | 1)
+							   : 0;
+	return (*ret_verdicts || *ret_findings) && tool && tool < colon &&
 	       (tool == line || tool[-1] == ',') && strchr(",:", tool[strlen("Memcheck")]);
 }
 
@@ -371,7 +416,7 @@ static int read_block(struct reader *r)
 {
 	const unsigned first = r->line;
 	struct seep_suppression_rule *rule;
-	uint32_t verdicts = SEEP_VERDICTS_ALL;
+	uint32_t verdicts, findings;
 	char *name;
 	bool is_ours;
 	int got = block_line(r, first);
@@ -385,12 +430,12 @@ static int read_block(struct reader *r)
 		return got;
 	if (got == 0 || !strchr(r->now, ':'))
 		return complain(r, "a block's second line is TOOL:KIND, as in Memcheck:Leak");
-	is_ours = is_leak_block(r->now);
+	is_ours = is_our_block(r->now, &verdicts, &findings);
 	r->line_count = 0;
 	while ((got = block_line(r, first)) > 0) {
 		if (!is_ours)
 			continue;
-		if (r->line_count == 0 && seep_begins_with(r->now, "match-leak-kinds:"))
+		if (r->line_count == 0 && verdicts && seep_begins_with(r->now, "match-leak-kinds:"))
 			got = read_kinds(r, &verdicts);
 		else
 			got = read_frame(r);
@@ -402,26 +447,47 @@ static int read_block(struct reader *r)
 	if (!says_something(r->lines, r->line_count)) {
 		r->line = first;
 		r->now = name;
-		return complain(r, "a block of wildcards alone would match every leak");
+		return complain(r, "a block of wildcards alone would match everything");
 	}
 	rule = add_rule(r, SEEP_RULE_STACK, name);
 	rule->verdicts = verdicts;
+	rule->findings = findings;
 	rule->line_count = r->line_count;
 	rule->lines = seep_arena_calloc(r->arena, rule->line_count, sizeof(*rule->lines));
 	memcpy(rule->lines, r->lines, rule->line_count * sizeof(*rule->lines));
 	return 0;
 }
 
+/* What "misuse:" and "double-free:" speak of; 0: the line begins with no such word. */
+static uint32_t findings_called(const char *line)
+{
+	if (seep_begins_with(line, "misuse:"))
+		return UINT32_MAX;
+	for (uint8_t kind = LEDGER_FINDING_NONE + 1; kind < LEDGER_FINDING_COUNT; kind++) {
+		const char *name = seep_finding_kind_name(kind);
+
+		if (seep_begins_with(line, name) && line[strlen(name)] == ':')
+			return 1u << kind;
+	}
+	return 0;
+}
+
 static int read_rule(struct reader *r)
 {
+	const uint32_t findings = findings_called(r->now);
+
 	if (strcmp(r->now, "{") == 0)
 		return read_block(r);
 	if (seep_begins_with(r->now, "leak:"))
-		return read_leak(r);
+		return read_pattern(r, SEEP_VERDICTS_ALL, 0);
+	if (findings)
+		return read_pattern(r, 0, findings);
 	if (seep_begins_with(r->now, "hash:"))
 		return read_hash(r);
-	return complain(r, "not understood; suppressions are leak:PATTERN, hash:16 DIGITS, and "
-			   "valgrind's blocks in lines \"{\" and \"}\"");
+	return complain(r,
+			"not understood; suppressions are leak:PATTERN, misuse:PATTERN, a kind of "
+			"misuse as double-free:PATTERN, hash:16 DIGITS, and valgrind's blocks "
+			"in lines \"{\" and \"}\"");
 }
 
 int seep_suppression_read(struct seep_suppression_rules *rules, struct seep_arena *arena,

@@ -20,13 +20,14 @@ struct seep_suppression_line {
 
 struct seep_suppression_rule {
 	/* SEEP_RULE_RUNTIME: of the default list, runtime_blocks.h. */
-	enum { SEEP_RULE_LEAK, SEEP_RULE_STACK, SEEP_RULE_HASH, SEEP_RULE_RUNTIME } syntax;
+	enum { SEEP_RULE_PATTERN, SEEP_RULE_STACK, SEEP_RULE_HASH, SEEP_RULE_RUNTIME } syntax;
 	const char *text;	       /* as in the file: "leak:foo"; of a block its name */
 	const char *file;	       /* NULL: the default list */
-	uint64_t leaks, blocks, bytes; /* that it hit */
+	uint64_t leaks, blocks, bytes; /* that it hit; a finding counts as a leak */
 	uint32_t verdicts;	       /* bit by enum seep_verdict: those that it speaks of */
+	uint32_t findings; /* bit by enum ledger_finding_kind, 0 for all later ones: the same */
 	uint64_t hash;
-	struct core_glob pattern; /* SEEP_RULE_LEAK: of a whole name or path */
+	struct core_glob pattern; /* SEEP_RULE_PATTERN: of a whole name or path */
 	struct seep_suppression_line *lines;
 	size_t line_count;
 };
@@ -47,7 +48,7 @@ SEEP_NODISCARD int seep_suppression_read(struct seep_suppression_rules *rules,
 					 struct seep_arena *arena, const char *text, size_t bytes,
 					 const char *name, struct seep_error *err);
 
-/* A rule of syntax "leak:": its pattern is found in the function, file or module of @frame. */
+/* A rule with a pattern: it is found in the function, file or module of @frame. */
 bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
 				 const struct seep_profile *profile,
 				 const struct seep_profile_frame *frame);
@@ -59,6 +60,14 @@ bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
 bool seep_suppression_fits_stack(const struct seep_suppression_rule *rule,
 				 const struct seep_profile *profile,
 				 const struct seep_profile_context *context);
+
+/*
+ * Any rule. Patterns match a frame of where @finding was made or its block was allocated; blocks and
+ * hashes are compared with the former, and with its own.
+ */
+bool seep_suppression_fits_finding(const struct seep_suppression_rule *rule,
+				   const struct seep_profile *profile,
+				   const struct seep_profile_finding *finding);
 
 /* The linkage name of the most usual function of this kind: "malloc", "_Znwm". Static storage. */
 const char *seep_suppression_allocation(unsigned kind);

@@ -96,7 +96,8 @@ static size_t rule_of_frame(struct seep_suppressions *suppressions, uint32_t fra
 	if (*known == NOT_ASKED) {
 		*known = NO_RULE;
 		for (size_t i = 0; i < rules->count && *known == NO_RULE; i++)
-			if (rules->items[i].syntax == SEEP_RULE_LEAK &&
+			if (rules->items[i].syntax == SEEP_RULE_PATTERN &&
+			    rules->items[i].verdicts &&
 			    seep_suppression_fits_frame(&rules->items[i], suppressions->profile,
 							&suppressions->profile->frames[frame]))
 				*known = (uint32_t)i + 2;
@@ -151,6 +152,36 @@ void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule,
 	hit->leaks++;
 	hit->blocks += leak->blocks;
 	hit->bytes += leak->bytes;
+}
+
+static void suppress_finding(struct seep_suppressions *suppressions, struct seep_profile *profile,
+			     struct seep_profile_finding *finding)
+{
+	for (size_t i = 0; i < suppressions->rules.count; i++) {
+		struct seep_suppression_rule *rule = &suppressions->rules.items[i];
+
+		if (!seep_suppression_fits_finding(rule, profile, finding))
+			continue;
+		finding->suppressed_by = seep_profile_strdup(profile, rule->text);
+		rule->leaks++;
+		rule->blocks += finding->count;
+		return;
+	}
+}
+
+void seep_suppressions_find(struct seep_suppressions *suppressions, struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->finding_count; i++)
+		suppress_finding(suppressions, profile, &profile->findings[i]);
+}
+
+uint32_t seep_findings_count(const struct seep_profile *profile)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->finding_count; i++)
+		count += !profile->findings[i].suppressed_by;
+	return count;
 }
 
 static bool is_told(const struct seep_profile_scan *scan, const char *text)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaks that somebody has decided not to hear of: rules in LeakSanitizer's syntax ("leak:pattern"),
- * valgrind's ("{ name Memcheck:Leak fun:... obj:... src:... ... }"), or a leak's hash
- * ("hash:16 hex digits"), and a list of ours for what the C library, the C++ library and the loader
+ * Leaks and findings that somebody has decided not to hear of: rules in LeakSanitizer's syntax
+ * ("leak:pattern", "misuse:pattern"), valgrind's ("{ name Memcheck:Leak fun:... obj:... src:... ...
+ * }"), or a hash ("hash:16 hex digits"), and a list of ours for what the C library, the C++ library and the loader
  * keep to the end. A file may mix them. docs/suppressions.md.
  */
 #ifndef SEEP_ANALYSIS_SUPPRESSIONS_H
@@ -56,6 +56,15 @@ enum seep_suppression_effect seep_suppressions_match(struct seep_suppressions *s
 /* @leak is suppressed by this rule: say so there, and count it for seep_suppressions_tell(). */
 void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule,
 			   struct seep_profile *profile, struct seep_profile_leak *leak);
+
+/*
+ * Say in each finding of @profile, which seep_suppressions_begin() was told of, that the first rule
+ * that matches suppresses it, and count that. Those that none matches stay as they are.
+ */
+void seep_suppressions_find(struct seep_suppressions *suppressions, struct seep_profile *profile);
+
+/* How many findings of @profile nothing suppresses. */
+uint32_t seep_findings_count(const struct seep_profile *profile);
 
 /*
  * Those that were given, used or not, and those of the default list that hit, to profile->scan: in

@@ -491,6 +491,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	draft_blocks(&j, true);
 	draft_reachable(&j);
 	publish(&j);
+	seep_suppressions_find(suppressions, profile);
 	seep_suppressions_tell(suppressions, profile);
 	judge_done(&j);
 }

@@ -34,18 +34,21 @@ static struct {
 static const struct seep_option options[] = {
 	SEEP_OPTION("budget", 'b', LIST, "BUDGET", asked.budgets,
 		    "Check BUDGET: [PLACE:NAME:]MEASURE<=LIMIT (default: leaks<=0)"),
-	SEEP_OPTION("baseline", 0, LIST, "FILE", asked.baselines,
-		    "Compare with this earlier recording: known leaks count only if they grew"),
+	SEEP_OPTION(
+		"baseline", 0, LIST, "FILE", asked.baselines,
+		"Compare with this earlier recording: known leaks count only if they grew, known "
+		"findings not"),
 	SEEP_OPTION("suppressions", 0, LIST, "FILE", asked.suppressions,
-		    "Suppress the leaks that rules in FILE match"),
+		    "Suppress the leaks and findings that rules in FILE match"),
 	SEEP_OPTION("allow-unknown", 0, FLAG, NULL, asked.allow_unknown,
 		    "Pass what could not be checked"),
 	SEEP_OPTION("no-children", 0, FLAG, NULL, asked.no_children,
 		    "Check FILE alone, not the other processes of its run"),
 	SEEP_OPTION("junit", 0, TEXT, "XML", asked.junit,
 		    "Write the result as JUnit's XML to the file XML too"),
-	SEEP_OPTION("sarif", 0, TEXT, "SARIF", asked.sarif,
-		    "Write leaks and broken budgets as SARIF 2.1.0 to the file SARIF too"),
+	SEEP_OPTION(
+		"sarif", 0, TEXT, "SARIF", asked.sarif,
+		"Write leaks, findings and broken budgets as SARIF 2.1.0 to the file SARIF too"),
 	SEEP_OPTION("github", 0, FLAG, NULL, asked.github,
 		    "Print annotations for GitHub, and add to the file GITHUB_STEP_SUMMARY"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
@@ -57,13 +60,13 @@ const struct seep_option_table cmd_check_options = {
 	.max_operands = SIZE_MAX,
 	.details =
 		"  seep check run.seep                        no leaks\n"
-		"  seep check -b 'peak<=24MB' -b 'leaks<=0' run.seep\n"
+		"  seep check -b 'peak<=24MB' -b 'leaks<=0' -b 'findings<=0' run.seep\n"
 		"  seep check -b 'function:parse_*:allocs<=10k' run.seep\n"
 		"  seep check --baseline old.seep -b 'live<=+5%' -b 'leaks<=0' run.seep\n"
 		"\n"
-		"MEASURE is peak, live, allocs, temporary, lost, growth or leaks; PLACE is\n"
-		"function or module, and NAME its name with * and ?. The status is 1 if a budget\n"
-		"is broken, 2 if one could not be checked.\n",
+		"MEASURE is peak, live, allocs, temporary, lost, growth, leaks or findings, that\n"
+		"is heap errors; PLACE is function or module, and NAME its name with * and ?.\n"
+		"The status is 1 if a budget is broken, 2 if one could not be checked.\n",
 };
 
 static int read_budgets(struct seep_budgets *budgets, struct seep_error *err)

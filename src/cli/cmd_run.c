@@ -159,8 +159,9 @@ const struct seep_option_table cmd_run_options = {
 		"\n"
 		"seep ends with the program's exit status, or by the same signal. 125: seep could\n"
 		"not start the program; 126: it cannot be executed; 127: it does not exist. With\n"
-		"--error-exitcode: N if a process with a recording has leaks, and with\n"
-		"--growth-exitcode if a stack of one grew, unless a signal killed the program.\n"
+		"--error-exitcode: N if a process with a recording has leaks or heap errors, and\n"
+		"with --growth-exitcode if a stack of one grew, unless a signal killed the\n"
+		"program.\n"
 		"Children that still run one second after the program's end go on; \"seep ps\"\n"
 		"lists them.\n",
 };
@@ -287,6 +288,7 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--why=ADDRESS is for \"seep leaks\": before the program runs "
 				 "its blocks have no addresses");
+	run->plan.suppress = &run->leak_check;
 	run->leak_check.symbols = &run->symbols;
 	run->leak_check.report = seep_leak_report_now;
 	run->leak_check.trace_exit = asked.trace_exit;
@@ -557,8 +559,8 @@ int cmd_run(char **operands, struct seep_error *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	seep_run_outcome_print(&run.program, &run.plan, asked.json, &result);
 	wait_status = result.wait_status;
-	if (asked.leaks.error_exitcode && result.leak_verdicts & run.leak_kinds &&
-	    WIFEXITED(wait_status))
+	if (asked.leaks.error_exitcode && WIFEXITED(wait_status) &&
+	    (result.has_findings || result.leak_verdicts & run.leak_kinds))
 		wait_status = W_EXITCODE((int)asked.leaks.error_exitcode, 0);
 	else if (asked.growth_exitcode && result.growing_count && WIFEXITED(wait_status))
 		wait_status = W_EXITCODE((int)asked.growth_exitcode, 0);

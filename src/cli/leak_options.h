@@ -28,7 +28,7 @@ struct seep_leak_option_values {
 
 #define SEEP_LEAK_SCAN_OPTIONS(values)                                                         \
 	SEEP_OPTION("suppressions", 0, LIST, "FILE", (values).suppressions,                    \
-		    "Suppress the leaks that rules in FILE match"),                            \
+		    "Suppress the leaks and findings that rules in FILE match"),               \
 		SEEP_OPTION("dump-bytes", 0, COUNT, "N", (values).dump_bytes,                  \
 			    "Keep the first N bytes of leaked blocks, which may hold secrets " \
 			    "(default: 0)",                                                    \

@@ -29,23 +29,27 @@ static void list_left(const struct seep_texts *left)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
-/* @told: the recording that was summed up above; may be NULL. */
-static void list_leaky(const struct seep_texts *leaky, const char *told)
+/*
+ * Other recordings that have @what, which @command shows. @told: the one that was summed up above; may
+ * be NULL.
+ */
+static void list_others(const struct seep_texts *others, const char *told, const char *what,
+			const char *command)
 {
-	const size_t count = leaky->count - (told && seep_texts_have(leaky, told));
+	const size_t count = others->count - (told && seep_texts_have(others, told));
 	size_t shown = 0;
 
 	if (count > 0)
-		(void)fprintf(stderr, "seep: there are leaks in %zu other process%s of this run:\n",
-			      count, count == 1 ? "" : "es");
-	for (size_t i = 0; i < leaky->count && shown < LISTED_MAX; i++) {
+		(void)fprintf(stderr, "seep: there are %s in %zu other process%s of this run:\n",
+			      what, count, count == 1 ? "" : "es");
+	for (size_t i = 0; i < others->count && shown < LISTED_MAX; i++) {
 		SEEP_STRBUF(word, SEEP_LINE_BYTES_MAX);
 
-		if (told && strcmp(leaky->items[i], told) == 0)
+		if (told && strcmp(others->items[i], told) == 0)
 			continue;
 		shown++;
-		seep_text_shell_word(&word, leaky->items[i]);
-		(void)fprintf(stderr, "  seep leaks %s\n", word.text);
+		seep_text_shell_word(&word, others->items[i]);
+		(void)fprintf(stderr, "  seep %s %s\n", command, word.text);
 	}
 	if (shown < count)
 		(void)fprintf(stderr, "  and %zu more\n", count - shown);
@@ -130,7 +134,8 @@ void seep_run_outcome_print(const struct seep_program *program,
 		complain_nothing_recorded(program, plan->ledger_dir);
 	if (!plan->quiet) {
 		summarise(plan->output, result);
-		list_leaky(&result->leaky, result->lead_path);
+		list_others(&result->leaky, result->lead_path, "leaks", "leaks");
+		list_others(&result->misused, result->lead_path, "heap errors", "report");
 		if (result->unscanned_count)
 			(void)fprintf(stderr,
 				      "seep: %zu other process%s could not be scanned for leaks\n",

@@ -71,6 +71,7 @@ int seep_ledger_load_begin(struct seep_ledger_load *load, const void *map, uint6
 		return seep_ledger_refuse(&load->view, status, err);
 	seep_builder_init(&load->builder, held_bytes(&load->view));
 	load->profile = load->builder.profile;
+	load->profile->knows_findings = true;
 	seep_ledger_load_process(load);
 	return 0;
 }

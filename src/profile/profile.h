@@ -404,6 +404,7 @@ struct seep_profile {
 	uint32_t link_count;
 	struct seep_profile_finding *findings; /* worst first: by count */
 	uint32_t finding_count;
+	bool knows_findings; /* false: none were looked for */
 	bool symbolised;
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;

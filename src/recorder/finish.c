@@ -147,8 +147,12 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	if (!job->output)
 		return;
 	add_leaks(job, profile);
+	/* A scan's verdicts have come to findings, too. */
+	if (!profile->scan.done && profile->finding_count > 0 && job->plan->suppress)
+		(void)!seep_leak_check_suppress(profile, job->plan->suppress, NULL);
 	/* Whether or not they can be written down. */
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
+	job->has_findings = seep_findings_count(profile) > 0;
 	if (job->folder)
 		rc = seep_folder_open_own(job->output_fd, job->folder, &folder_fd, &job->err);
 	if (rc == 0)

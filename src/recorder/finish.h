@@ -37,6 +37,7 @@ struct seep_finish_job {
 	/* What came of it. */
 	bool recorded;
 	uint32_t leak_verdicts; /* bits of enum seep_verdict */
+	bool has_findings;	/* that are not suppressed */
 	bool unscanned;		/* a leak check was asked for, and could not be made */
 	bool became_unrecorded; /* by exec it became a program that was not recorded */
 	struct seep_profile_other share;

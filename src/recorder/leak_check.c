@@ -259,6 +259,7 @@ int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_lea
 	for (uint32_t i = 0; i < profile->leak_count; i++)
 		suppress(profile, suppressions, &profile->leaks[i]);
 	suppress_with(profile);
+	seep_suppressions_find(suppressions, profile);
 	seep_suppressions_tell(suppressions, profile);
 	return 0;
 }

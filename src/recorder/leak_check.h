@@ -76,8 +76,8 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 			  const struct seep_leak_check_plan *plan);
 
 /**
- * seep_leak_check_suppress - apply the plan's files to leaks that were judged before
- * @profile: of a recording; leaks change their verdict, not their place
+ * seep_leak_check_suppress - apply the plan's files to leaks that were judged before, and findings
+ * @profile: of a recording, or not scanned; leaks change their verdict, not their place
  *
  * What can be reached from suppressed blocks is suppressed where a leak names them as its root.
  * Errors as seep_leak_check_suppressions().

@@ -174,6 +174,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	if (job->became_unrecorded && !recorded && !failed)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
+	result->has_findings |= job->has_findings;
 	result->growing_count += image->gathered.growth.growing_count;
 	if (job->run) {
 		result->profile = job->profile;

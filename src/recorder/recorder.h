@@ -35,6 +35,7 @@ struct seep_recorder_plan {
 	uint64_t snapshot_every_ns; /* 0 = none */
 	unsigned snapshot_keep;	    /* of each process, the newest; at least 1 */
 	const struct seep_leak_check_plan *leak_check; /* of processes at their end; NULL = none */
+	const struct seep_leak_check_plan *suppress;   /* findings, by its files; NULL = none */
 	uint64_t growth_after_ns; /* as for seep_growth_new(); 0: growth is not looked for */
 	/*
 	 * Call stacks became GROWING: those of @list that are news, worst first; and a turn of the

@@ -23,6 +23,8 @@ void seep_recorder_add_other(struct seep_recorder_result *result, const struct s
 	other->file = seep_xstrdup(seep_path_base(job->output));
 	if (job->leak_verdicts & SEEP_LEAK_KINDS)
 		seep_texts_take(&result->leaky, seep_xstrdup(job->output));
+	if (job->has_findings)
+		seep_texts_take(&result->misused, seep_xstrdup(job->output));
 	result->unscanned_count += job->unscanned;
 }
 
@@ -55,6 +57,7 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 	}
 	free(result->others);
 	seep_texts_done(&result->leaky);
+	seep_texts_done(&result->misused);
 	seep_texts_done(&result->left);
 	seep_texts_done(&result->problems);
 	seep_texts_done(&result->notes);

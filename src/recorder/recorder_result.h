@@ -17,6 +17,7 @@ struct seep_recorder_result {
 	struct seep_profile *profile; /* the main program's; NULL when there is none */
 	bool recorded;		      /* FILE is written */
 	uint32_t leak_verdicts; /* of all processes with a recording: bits of enum seep_verdict */
+	bool has_findings;	/* of those: some that are not suppressed */
 	uint64_t growing_count; /* of all processes: contexts that are or were GROWING */
 	bool gave_up; /* interrupted while recordings were written; the writer still runs */
 	char *folder; /* of the others' recordings */
@@ -30,6 +31,7 @@ struct seep_recorder_result {
 	size_t unrecorded_count;
 	size_t unwritten_count;	    /* other processes whose recording could not be made */
 	struct seep_texts leaky;    /* recordings of other processes that have leaks */
+	struct seep_texts misused;  /* and findings that are not suppressed */
 	size_t unscanned_count;	    /* of other processes that have a recording */
 	struct seep_texts left;	    /* processes that go on: "PID   # EXE" */
 	struct seep_texts problems; /* sentences */

@@ -8,18 +8,26 @@
 
 #include "base/path.h"
 #include "base/terminal.h"
+#include "profile/finding_name.h"
 #include "profile/verdict.h"
 #include "report/report_parts.h"
+#include "view/finding_text.h"
 
 /* How many call stacks are shown, of each leak one; and where their lines begin. */
 enum { STACKS_SHOWN = 3, LEAKS_MAX = 1000, INDENT = 4, FRAME_INDENT = 6 };
 
-/* "LOST: 4.0 KB in 10 blocks", "3 allocations", "12 MB in 3 blocks" */
-static void print_figures(FILE *out, unsigned measure, const struct seep_budget_stack *stack)
+/* "LOST: 4.0 KB in 10 blocks", "3 allocations", "12 MB in 3 blocks", or what was found */
+static void print_figures(FILE *out, unsigned measure, const struct seep_profile *profile,
+			  const struct seep_budget_stack *stack)
 {
 	const struct seep_unit_text bytes = seep_bytes_text(stack->value);
+	SEEP_FREED char *found = stack->finding ? seep_finding_text(profile, stack->finding) : NULL;
 
 	fprintf(out, "%*s", INDENT, "");
+	if (found) {
+		fputs(found, out);
+		return;
+	}
 	if (stack->leak)
 		fprintf(out, "%s: ", seep_verdict_name(stack->leak->verdict));
 	if (measure == SEEP_BY_ALLOCS)
@@ -39,7 +47,23 @@ static uint64_t hash_of(const struct seep_budget_stack *stack)
 {
 	if (stack->leak)
 		return stack->leak->hash;
+	if (stack->finding)
+		return stack->finding->hash;
 	return stack->context ? stack->context->hash : 0;
+}
+
+/* Allocated by another process, or where no walk was possible: none. */
+static void print_context(const struct seep_printer *printer, struct seep_view *view,
+			  const struct seep_profile_context *context, const char *title)
+{
+	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines = { 0 };
+
+	if (!context)
+		return;
+	if (title)
+		fprintf(printer->out, "%*s%s\n", FRAME_INDENT, "", title);
+	seep_stack_lines_fold(&lines, view, context);
+	seep_report_print_stack(printer, view, &lines, title ? FRAME_INDENT + 2 : FRAME_INDENT);
 }
 
 static char *stack_text(struct seep_view *view, unsigned measure,
@@ -52,16 +76,18 @@ static char *stack_text(struct seep_view *view, unsigned measure,
 	printer.out = open_memstream(&text, &bytes);
 	if (!printer.out)
 		return seep_xstrdup("");
-	print_figures(printer.out, measure, stack);
+	print_figures(printer.out, measure, view->profile, stack);
 	if (hash_of(stack) != 0)
 		fprintf(printer.out, ", hash:%016" PRIx64, hash_of(stack));
 	fputc('\n', printer.out);
-	/* Allocated by another process, or where no walk was possible. */
-	if (stack->context) {
-		SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines;
-
-		seep_stack_lines_fold(&lines, view, stack->context);
-		seep_report_print_stack(&printer, view, &lines, FRAME_INDENT);
+	print_context(&printer, view, stack->context, NULL);
+	if (stack->finding) {
+		print_context(&printer, view,
+			      seep_profile_context_at(view->profile, stack->finding->freed),
+			      "freed before:");
+		print_context(&printer, view,
+			      seep_profile_context_at(view->profile, stack->finding->block),
+			      "allocated:");
 	}
 	(void)fclose(printer.out);
 	return text;
@@ -79,18 +105,20 @@ char *seep_check_path_below(const char *root, const char *file)
 }
 
 /* From the function to blame outwards, the first frame in the source. */
-static void find_place(struct seep_check_stack *stack, const char *root,
+static void find_place(struct seep_check_place *place, const char *root,
 		       const struct seep_sites *sites, const struct seep_profile_context *context)
 {
-	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
-							    context->stack_count);
+	struct seep_stack_part part;
 
-	for (uint32_t i = part.first; i < part.end && !stack->path; i++) {
+	if (!context)
+		return;
+	part = seep_sites_trim(sites, context->stack, context->stack_count);
+	for (uint32_t i = part.first; i < part.end && !place->path; i++) {
 		const struct seep_profile_frame *frame =
 			&sites->profile->frames[context->stack[i].frame];
 
-		stack->path = frame->file ? seep_check_path_below(root, frame->file) : NULL;
-		stack->line = frame->line;
+		place->path = frame->file ? seep_check_path_below(root, frame->file) : NULL;
+		place->line = frame->line;
 	}
 }
 
@@ -98,7 +126,7 @@ static void add_stacks(const struct seep_check *check, struct seep_check_outcome
 		       const struct seep_budget_side *side, const struct seep_budget_outcome *found)
 {
 	const struct seep_view_options options = { .by = SEEP_BY_LIVE };
-	const uint32_t most = outcome->measure == SEEP_BUDGET_LEAKS ? LEAKS_MAX : STACKS_SHOWN;
+	const uint32_t most = outcome->measure >= SEEP_BUDGET_LEAKS ? LEAKS_MAX : STACKS_SHOWN;
 	SEEP_RELEASED(seep_view_done) struct seep_view view;
 
 	outcome->stack_count = found->stack_count < most ? found->stack_count : most;
@@ -106,13 +134,17 @@ static void add_stacks(const struct seep_check *check, struct seep_check_outcome
 	outcome->stacks = seep_xcalloc(outcome->stack_count, sizeof(*outcome->stacks));
 	seep_view_init(&view, side->profile, side->sites, &options);
 	for (uint32_t i = 0; i < outcome->stack_count; i++) {
-		const struct seep_profile_context *context = found->stacks[i].context;
+		const struct seep_profile_finding *finding = found->stacks[i].finding;
 		struct seep_check_stack *stack = &outcome->stacks[i];
 
 		stack->text = stack_text(&view, outcome->measure, &found->stacks[i]);
 		stack->hash = hash_of(&found->stacks[i]);
-		if (context)
-			find_place(stack, check->root, side->sites, context);
+		find_place(&stack->place, check->root, side->sites, found->stacks[i].context);
+		if (!finding)
+			continue;
+		stack->finding = finding->kind < LEDGER_FINDING_COUNT ? finding->kind : 0;
+		find_place(&stack->block, check->root, side->sites,
+			   seep_profile_context_at(side->profile, finding->block));
 	}
 }
 
@@ -181,7 +213,8 @@ void seep_check_done(struct seep_check *check)
 		for (size_t k = 0; k < check->budgets->count; k++) {
 			for (uint32_t s = 0; s < file->outcomes[k].stack_count; s++) {
 				free(file->outcomes[k].stacks[s].text);
-				free(file->outcomes[k].stacks[s].path);
+				free(file->outcomes[k].stacks[s].place.path);
+				free(file->outcomes[k].stacks[s].block.path);
 			}
 			free(file->outcomes[k].stacks);
 			free(file->outcomes[k].budget);
@@ -223,7 +256,7 @@ static char *remark_text(const struct seep_check_remark *remark)
 	const char *program = remark->file->program;
 	SEEP_FREED char *stacks = NULL;
 
-	if (remark->is_leak)
+	if (remark->is_counted)
 		return seep_xasprintf("%s: %s", program,
 				      remark->stack->text + strspn(remark->stack->text, " "));
 	stacks = seep_check_stacks(outcome);
@@ -239,14 +272,14 @@ void seep_check_each(const struct seep_check *check,
 		const struct seep_check_file *file = &check->files[i / check->budgets->count];
 		const struct seep_check_outcome *outcome =
 			&file->outcomes[i % check->budgets->count];
-		const bool is_leak = outcome->stacks && outcome->measure == SEEP_BUDGET_LEAKS;
-		const uint32_t count = is_leak ? outcome->stack_count : 1;
+		const bool is_counted = outcome->stacks && outcome->measure >= SEEP_BUDGET_LEAKS;
+		const uint32_t count = is_counted ? outcome->stack_count : 1;
 
 		if (outcome->result == SEEP_BUDGET_KEPT ||
 		    (outcome->result == SEEP_BUDGET_NOT_KNOWN && check->allow_unknown))
 			continue;
 		for (uint32_t k = 0; k < count; k++) {
-			struct seep_check_remark remark = { file, outcome, NULL, is_leak, NULL };
+			struct seep_check_remark remark = { file, outcome, NULL, is_counted, NULL };
 
 			remark.stack = outcome->stacks ? &outcome->stacks[k] : NULL;
 			remark.text = remark_text(&remark);

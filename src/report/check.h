@@ -12,11 +12,17 @@
 
 #include <stdio.h>
 
+struct seep_check_place {
+	char *path;    /* of the source below the root; NULL: nowhere there */
+	uint32_t line; /* 0: not known */
+};
+
 /* A call stack of a broken budget. */
 struct seep_check_stack {
-	char *text;    /* figures, hash and frames, a line each */
-	char *path;    /* of the source below the root, where to mend it; NULL: nowhere there */
-	uint32_t line; /* 0: not known */
+	char *text;		       /* figures, hash and frames, a line each */
+	struct seep_check_place place; /* where to mend it */
+	struct seep_check_place block; /* of a finding, where its block was allocated */
+	uint8_t finding; /* enum ledger_finding_kind; LEDGER_FINDING_NONE of others, and later ones */
 	uint64_t hash;
 };
 
@@ -60,12 +66,12 @@ enum seep_budget_result seep_check_result(const struct seep_check *check);
 /* Where @file of a frame is below @root, escaped, in new memory; NULL: it is not. */
 char *seep_check_path_below(const char *root, const char *file);
 
-/* One thing to say: of a leak where leaks are counted, else of a budget. */
+/* One thing to say: of a leak or finding where they are counted, else of a budget. */
 struct seep_check_remark {
 	const struct seep_check_file *file;
 	const struct seep_check_outcome *outcome;
-	const struct seep_check_stack *stack; /* the leak, or the largest; NULL: none */
-	bool is_leak;
+	const struct seep_check_stack *stack; /* that of it, or the largest; NULL: none */
+	bool is_counted;		      /* it is a leak or finding */
 	char *text; /* "parser: LOST: 4.0 KB in 10 blocks" and frames, or the outcome and its stacks */
 };
 

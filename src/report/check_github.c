@@ -28,10 +28,10 @@ static void annotate(void *user, const struct seep_check_remark *remark)
 		return;
 	fprintf(all->out, "::%s ",
 		remark->outcome->result == SEEP_BUDGET_BROKEN ? "error" : "warning");
-	if (remark->stack && remark->stack->path) {
+	if (remark->stack && remark->stack->place.path) {
 		fputs("file=", all->out);
-		put(all->out, remark->stack->path, "%:,");
-		fprintf(all->out, ",line=%u,", (unsigned)remark->stack->line);
+		put(all->out, remark->stack->place.path, "%:,");
+		fprintf(all->out, ",line=%u,", (unsigned)remark->stack->place.line);
 	}
 	fputs("title=", all->out);
 	put(all->out, remark->outcome->budget, "%:,");

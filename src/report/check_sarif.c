@@ -6,6 +6,7 @@
 #include "report/check.h"
 
 #include "base/json_writer.h"
+#include "profile/finding_name.h"
 
 static void write_message(struct seep_json *json, const char *key, const char *text)
 {
@@ -25,48 +26,68 @@ static void write_uri(struct seep_json *json, const char *path, const char *end)
 	seep_json_text(json, "uri", uri);
 }
 
-/* Code scanning wants a place of every result: the recording where the source has none. */
-static void write_place(struct seep_json *json, const struct seep_check_remark *remark)
+/* Member @key with one place; @place without a path: the recording. */
+static void write_place(struct seep_json *json, const char *key,
+			const struct seep_check_remark *remark,
+			const struct seep_check_place *place, const char *message)
 {
-	const struct seep_check_stack *stack = remark->stack;
-	const bool has_source = stack && stack->path;
+	const bool has_source = place && place->path;
 
-	seep_json_open_array(json, "locations");
+	seep_json_open_array(json, key);
 	seep_json_open_object(json, NULL);
 	seep_json_open_object(json, "physicalLocation");
 	seep_json_open_object(json, "artifactLocation");
-	write_uri(json, has_source ? stack->path : remark->file->path, "");
+	write_uri(json, has_source ? place->path : remark->file->path, "");
 	if (has_source)
 		seep_json_text(json, "uriBaseId", "%SRCROOT%");
 	seep_json_close(json);
-	if (has_source && stack->line > 0) {
+	if (has_source && place->line > 0) {
 		seep_json_open_object(json, "region");
-		seep_json_int(json, "startLine", stack->line);
+		seep_json_int(json, "startLine", place->line);
 		seep_json_close(json);
 	}
 	seep_json_close(json);
+	if (message)
+		write_message(json, "message", message);
 	seep_json_close(json);
 	seep_json_close(json);
+}
+
+/* A rule for each measure, then one for each kind of finding. */
+enum { RULE_COUNT = SEEP_BUDGET_MEASURE_COUNT + LEDGER_FINDING_COUNT - 1 };
+
+static const char *rule_name(unsigned rule)
+{
+	return rule < SEEP_BUDGET_MEASURE_COUNT
+		       ? seep_budget_measure_name(rule)
+		       : seep_finding_kind_name((uint8_t)(rule - SEEP_BUDGET_MEASURE_COUNT + 1));
 }
 
 static void write_result(void *user, const struct seep_check_remark *remark)
 {
 	const struct seep_check_outcome *outcome = remark->outcome;
 	const bool is_broken = outcome->result == SEEP_BUDGET_BROKEN;
+	const struct seep_check_stack *stack = remark->stack;
+	const unsigned rule = stack && stack->finding
+				      ? SEEP_BUDGET_MEASURE_COUNT + stack->finding - 1u
+				      : outcome->measure;
 	struct seep_json *json = user;
 
 	seep_json_open_object(json, NULL);
-	seep_json_text(json, "ruleId", seep_budget_measure_name(outcome->measure));
-	seep_json_int(json, "ruleIndex", outcome->measure);
+	seep_json_text(json, "ruleId", rule_name(rule));
+	seep_json_int(json, "ruleIndex", rule);
 	/* "Open" is the standard's word for what could not be decided. */
 	seep_json_text(json, "kind", is_broken ? "fail" : "open");
 	seep_json_text(json, "level", is_broken ? "error" : "none");
 	write_message(json, "message", remark->text);
-	write_place(json, remark);
+	/* Code scanning wants a place of every result. */
+	write_place(json, "locations", remark, stack ? &stack->place : NULL, NULL);
+	if (stack && stack->block.path)
+		write_place(json, "relatedLocations", remark, &stack->block, "allocated here");
 	/* What is the same in the next run. */
 	seep_json_open_object(json, "partialFingerprints");
-	if (remark->is_leak)
-		seep_json_hash(json, "stackHash/v1", remark->stack->hash);
+	if (remark->is_counted)
+		seep_json_hash(json, "stackHash/v1", stack->hash);
 	else
 		seep_json_escaped(json, "budget/v1", outcome->budget);
 	seep_json_close(json);
@@ -75,17 +96,18 @@ static void write_result(void *user, const struct seep_check_remark *remark)
 
 static void write_rules(struct seep_json *json)
 {
-	for (unsigned i = 0; seep_json_each_object(json, "rules", i, SEEP_BUDGET_MEASURE_COUNT);
-	     i++) {
-		SEEP_FREED char *words = seep_xasprintf("A budget of %s is broken",
-							seep_budget_measure_name(i));
+	for (unsigned i = 0; seep_json_each_object(json, "rules", i, RULE_COUNT); i++) {
+		SEEP_FREED char *words = seep_xasprintf(i < SEEP_BUDGET_MEASURE_COUNT
+								? "A budget of %s is broken"
+								: "Wrong use of the heap: %s",
+							rule_name(i));
 
-		seep_json_text(json, "id", seep_budget_measure_name(i));
+		seep_json_text(json, "id", rule_name(i));
 		write_message(json, "shortDescription", words);
 		write_message(
 			json, "help",
 			"The call stacks are those with most of it. \"seep report FILE\" and "
-			"\"seep leaks FILE\" say more; a suppression hash:HASH accepts a leak.");
+			"\"seep leaks FILE\" say more; a suppression hash:HASH accepts a leak or finding.");
 	}
 }
 

@@ -129,9 +129,12 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	struct seep_live_texts *all = seep_live_table(live, lines, count, true);
 	SEEP_TABLE(table, columns);
 	SEEP_FREED char *headline = headline_of(live);
+	SEEP_RELEASED(seep_lines_done) struct seep_lines findings = { 0 };
 
 	print_lead(printer, live, leader_of(live, lines, count));
 	seep_line_print(printer, "%s", headline);
+	seep_live_findings(live, &findings);
+	seep_lines_print(&findings, printer);
 	(void)fputc('\n', printer->out);
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the last leak check found, or why there was none. It is put into words once. */
+/*
+ * What was done wrong with blocks; and what the last leak check found, or why there was none, which is
+ * put into words once.
+ */
 #include <stdlib.h>
 
 #include "analysis/sites.h"
@@ -11,6 +14,7 @@
 #include "tui/tui_draw.h"
 #include "view/frame_text.h"
 #include "view/leaks_view.h"
+#include "view/live_view.h"
 
 static void add_stack(struct seep_lines *page, const struct seep_profile *profile,
 		      const struct seep_stack_lines *stack)
@@ -63,6 +67,7 @@ void seep_screen_leaks_set(struct seep_tui *tui, const struct seep_live_process 
 	tui->leaks_of = seep_xasprintf("%s (pid %u)", exe ? seep_path_base(exe) : "?",
 				       process->profile->process.pid);
 	tui->leaks_ns = seep_monotonic_ns();
+	seep_live_findings(tui->live, &tui->leaks);
 	if (profile)
 		add_leaks(&tui->leaks, profile);
 	else
@@ -71,6 +76,9 @@ void seep_screen_leaks_set(struct seep_tui *tui, const struct seep_live_process 
 
 static void draw(struct seep_tui *tui)
 {
+	SEEP_RELEASED(seep_lines_done) struct seep_lines findings = { 0 };
+
+	seep_live_findings(tui->live, &findings);
 	if (tui->leaks_of)
 		seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " leaks of %s, %s ago",
 			     tui->leaks_of,
@@ -78,7 +86,7 @@ static void draw(struct seep_tui *tui)
 	else
 		seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s",
 			     " not checked yet; l looks for leaks");
-	seep_tui_page_draw(tui, &tui->leaks);
+	seep_tui_page_draw(tui, tui->leaks_of ? &tui->leaks : &findings);
 }
 
 const struct seep_tui_screen seep_screen_leaks = {

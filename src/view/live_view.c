@@ -6,6 +6,7 @@
 
 #include "analysis/growth_text.h"
 #include "view/alike.h"
+#include "view/finding_text.h"
 #include "view/frame_text.h"
 
 enum { SPARK_LEVELS = 8 };
@@ -119,4 +120,52 @@ void seep_live_table_free(struct seep_live_texts *table, uint32_t count)
 		free(table[i].place);
 	}
 	free(table);
+}
+
+/* Where the function to blame in a context is: ", in close_db  db.c:12". */
+static void add_place(struct seep_strbuf *text, const struct seep_live_process *process,
+		      uint32_t place, const char *words)
+{
+	const struct seep_profile *profile = process->profile;
+	const struct seep_profile_context *context = seep_profile_context_at(profile, place);
+	const struct seep_profile_frame *frame =
+		context ? seep_sites_blamed(process->sites, context) : NULL;
+	SEEP_FREED char *name = frame ? seep_frame_name(profile, frame, SEEP_NAME_BRIEF) : NULL;
+	SEEP_FREED char *where = frame ? seep_frame_place(profile, frame, true) : NULL;
+
+	if (frame)
+		seep_strbuf_addf(text, ", %s %s  %s", words, name, where);
+}
+
+static void add_findings(struct seep_lines *lines, const struct seep_live_process *process)
+{
+	for (uint32_t i = 0; i < process->profile->finding_count; i++) {
+		const struct seep_profile_finding *finding = &process->profile->findings[i];
+		SEEP_FREED char *headline = seep_finding_text(process->profile, finding);
+		SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
+
+		seep_strbuf_adds(&text, headline);
+		add_place(&text, process, finding->here, "in");
+		add_place(&text, process, finding->block, "allocated in");
+		(void)seep_lines_add(lines, SEEP_STYLE_PLAIN, "  %s", text.text);
+	}
+}
+
+void seep_live_findings(const struct seep_live *live, struct seep_lines *lines)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < live->count; i++)
+		if (seep_live_is_current(live, live->processes[i]))
+			count += live->processes[i]->profile->finding_count;
+	if (count == 0)
+		return;
+	(void)seep_lines_add(lines, SEEP_STYLE_BOLD, "%s",
+			     seep_things_text(count, "heap error").text);
+	for (uint32_t i = 0; i < live->count; i++) {
+		if (!seep_live_is_current(live, live->processes[i]))
+			continue;
+		seep_live_name(live, live->processes[i]);
+		add_findings(lines, live->processes[i]);
+	}
 }

@@ -4,6 +4,7 @@
 #define SEEP_VIEW_LIVE_VIEW_H
 
 #include "analysis/live.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 
@@ -32,6 +33,12 @@ char *seep_live_name_text(const struct seep_live_process *process,
 
 /* The verdict that is to be shown, by its name; "" for none, and for what was given back. */
 const char *seep_live_verdict(const struct seep_live_line *line);
+
+/*
+ * Append what the current processes did wrong with their blocks: "2 heap errors", then a line for each.
+ * Nothing: they did not, as far as is known.
+ */
+void seep_live_findings(const struct seep_live *live, struct seep_lines *lines);
 
 /* Bars from the least to the most of @values into @ret, at most SEEP_SPARK_BYTES. */
 void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret);

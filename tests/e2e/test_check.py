@@ -254,7 +254,8 @@ SARIF = record({
             "message": TEXT, "locations": listed(LOCATION),
             "partialFingerprints": record({}, **{
                 "stackHash/v1": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-                "budget/v1": {"type": "string"}})})),
+                "budget/v1": {"type": "string"}})},
+            relatedLocations=listed(record({**LOCATION["properties"], "message": TEXT})))),
     })),
 })
 
@@ -359,7 +360,7 @@ def test_the_page_says_what_each_measure_is(seep):
     help_text = seep.command("check", "-h").stdout.decode()
     names = re.search(r"MEASURE is ([a-z, ]+) or\s+(\w+)", help_text).group(1, 2)
     names = [*names[0].split(", "), names[1]]
-    assert len(names) == 7 and [n for n in names if f"`{n}`" not in page] == []
+    assert len(names) == 8 and [n for n in names if f"`{n}`" not in page] == []
 
 
 @pytest.mark.fast
@@ -371,6 +372,18 @@ def test_hostile_names_stay_text_in_sarif():
     assert r"[group]\x1b[31m\xff" in first
     uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
     assert "src/a%3Ab%2Cc%25%5Cn%3A%3Aerror%3A%3Ad.c" in uris
+
+
+@pytest.mark.fast
+def test_a_finding_is_a_result_by_its_kind_with_the_place_of_its_block():
+    run = read_sarif((GOLDEN / "check.sarif").read_text())
+    rules = [result["ruleId"] for result in run["results"]]
+    assert rules[-4:] == ["unknown-free", "mismatched-free", "double-free", "findings"]
+    where, related = ([result.get(key, [{}])[0].get("physicalLocation", {}) for result in run["results"][-2:]]
+                      for key in ("locations", "relatedLocations"))
+    assert where[0]["region"] == {"startLine": 131} and related[0]["region"] == {"startLine": 120}
+    assert related[0]["artifactLocation"]["uri"] == "src/load.cc"
+    assert len({result["partialFingerprints"]["stackHash/v1"] for result in run["results"][-4:]}) == 4
 
 
 @pytest.mark.fast
@@ -389,7 +402,7 @@ def test_hostile_names_stay_text_in_xml():
 @pytest.mark.fast
 def test_hostile_names_give_github_no_command():
     commands = read_commands((GOLDEN / "check_github.txt").read_text())
-    assert {c for c, _, _ in commands} == {"error", "warning"} and len(commands) == 7
+    assert {c for c, _, _ in commands} == {"error", "warning"} and len(commands) == 10
     assert {tuple(at) for _, at, _ in commands} <= {("file", "line", "title"), ("title",)}
     assert any("]]><!--</failure></code>|`x`**b**[l](http://e)" in m for _, _, m in commands)
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/budget_check.h"
+#include "ledger/finding.h"
 #include "profile/verdict.h"
 #include "sample_leaks.h"
 #include "unit.h"
@@ -293,6 +294,76 @@ BUDGET_CHECK_TEST(leaks_of_the_baseline_are_known_by_hash)
 	side.profile->leaks[0].verdict = SEEP_VERDICT_LOST;
 	side.profile->leaks[0].hash = 0;
 	assert_int_equal(value_of("leaks<=0"), 1);
+}
+
+/* By a stack of @here, of the block of another context of the sample. */
+static struct seep_profile_finding *add_finding(struct seep_profile *profile, uint32_t here,
+						uint64_t hash)
+{
+	struct seep_profile_finding *finding = seep_profile_add(profile, SEEP_ARRAY_FINDINGS);
+
+	profile->knows_findings = true;
+	*finding = (struct seep_profile_finding){ .kind = LEDGER_FINDING_DOUBLE_FREE,
+						  .block = 5,
+						  .here = here,
+						  .hash = hash,
+						  .count = 1 };
+	return finding;
+}
+
+BUDGET_CHECK_TEST(each_finding_that_is_not_suppressed_counts_once)
+{
+	struct seep_budget_outcome outcome;
+
+	expect("findings<=0", SEEP_BUDGET_NOT_KNOWN, "did not look for them");
+	side.profile->knows_findings = true;
+	expect("findings<=0", SEEP_BUDGET_KEPT, NULL);
+	add_finding(side.profile, 1, 1)->count = 70;
+	add_finding(side.profile, 3, 2)->count = 900;
+	add_finding(side.profile, 3, 3)->suppressed_by = seep_profile_strdup(side.profile, "x");
+	outcome = check("findings<=1");
+	assert_int_equal(outcome.result, SEEP_BUDGET_BROKEN);
+	assert_int_equal(outcome.value, 2);
+	assert_int_equal(outcome.stack_count, 2);
+	assert_int_equal(outcome.stacks[0].finding->hash, 2);
+	assert_ptr_equal(outcome.stacks[0].context, &side.profile->contexts[2]);
+	seep_budget_outcome_done(&outcome);
+	expect("findings<=2", SEEP_BUDGET_KEPT, NULL);
+	seep_profile_add_unseen(side.profile, "findings-full", "it is findings-full");
+	expect("findings<=2", SEEP_BUDGET_NOT_KNOWN, "it is findings-full");
+	expect("leaks<=9", SEEP_BUDGET_KEPT, NULL);
+}
+
+BUDGET_CHECK_TEST(a_finding_is_where_it_was_made_and_where_its_block_is_from)
+{
+	add_finding(side.profile, 1, 1);
+	assert_int_equal(value_of("function:app::load_rows:findings<=0"), 1);
+	assert_int_equal(value_of("function:visit:findings<=0"), 1);
+	expect("function:no_such:findings<=0", SEEP_BUDGET_KEPT, NULL);
+	/* Of no block that is known; then of a place that is not, either. */
+	side.profile->findings[0].block = 0;
+	expect("function:visit:findings<=0", SEEP_BUDGET_KEPT, NULL);
+	side.profile->findings[0].here = 0;
+	expect("function:visit:findings<=0", SEEP_BUDGET_NOT_KNOWN, "1 finding more may");
+}
+
+BUDGET_CHECK_TEST(findings_of_the_baseline_are_known_by_hash)
+{
+	struct seep_profile *before = sample_profile();
+
+	add_finding(before, 2, 7);
+	add_finding(before, 2, 8)->suppressed_by = seep_profile_strdup(before, "x");
+	add_finding(before, 2, 0);
+	add_baseline(before);
+	add_finding(side.profile, 1, 7)->count = 1000;
+	expect("findings<=0", SEEP_BUDGET_KEPT, NULL);
+	add_finding(side.profile, 1, 8);
+	add_finding(side.profile, 1, 0);
+	assert_int_equal(value_of("findings<=0"), 2);
+	expect("findings<=+1", SEEP_BUDGET_KEPT, NULL);
+	expect("findings<=+0", SEEP_BUDGET_BROKEN, NULL);
+	add_baseline(sample_profile());
+	expect("findings<=+9", SEEP_BUDGET_NOT_KNOWN, "of the baseline");
 }
 
 /* Baseline, now, and whether that is more of it: a tenth more, and more than 1 block or 1 KB. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "golden.h"
+#include "ledger/finding.h"
 #include "profile/verdict.h"
 #include "report/check.h"
 #include "sample_leaks.h"
@@ -36,6 +37,22 @@ static struct seep_profile *hostile_profile(void)
 	return p;
 }
 
+static void add_finding(struct seep_profile *p, uint8_t kind, uint32_t here, uint32_t block)
+{
+	struct seep_profile_finding *finding = seep_profile_add(p, SEEP_ARRAY_FINDINGS);
+
+	p->knows_findings = true;
+	*finding = (struct seep_profile_finding){ .kind = kind,
+						  .freeing = LEDGER_FREEING_FREE,
+						  .family = LEDGER_FAMILY_NEW,
+						  .here = here,
+						  .block = block,
+						  .hash = UINT64_C(0xf) << 60 | here,
+						  .pointer = 0x5000,
+						  .block_bytes = 24,
+						  .count = here };
+}
+
 static int begin(void **state)
 {
 	static const char *const texts[] = { "leaks<=0",
@@ -43,13 +60,19 @@ static int begin(void **state)
 					     "live<=1GB",
 					     "function:::error::a*:allocs<=3",
 					     "module:" HOSTILE ":live<=1",
-					     "growth<=0" };
+					     "growth<=0",
+					     "findings<=0" };
 	struct seep_baseline none = { 0 };
 	const struct seep_budget_plan plan = { .baseline = &none };
 	struct seep_profile *profile = hostile_profile();
 	struct seep_budget_side side = { profile, seep_sites_new(profile) };
 
 	(void)state;
+	add_finding(profile, LEDGER_FINDING_DOUBLE_FREE, 3, 1);
+	profile->findings[0].freed = 5;
+	add_finding(profile, LEDGER_FINDING_MISMATCHED_FREE, 5, 9);
+	add_finding(profile, LEDGER_FINDING_UNKNOWN_FREE, 8, 0);
+	add_finding(profile, LEDGER_FINDING_COUNT + 9, 0, 4);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(seep_budgets_add(&budgets, texts[i], NULL), 0);
 	check = (struct seep_check){ .budgets = &budgets, .root = "/home/kim/server" };

@@ -116,8 +116,11 @@ static struct seep_profile *suppressed_by(const char *rules)
 	const char *const files[] = { path };
 	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
 	struct seep_profile *profile = sample_profile_with_leaks();
+	struct seep_profile_finding *finding = seep_profile_add(profile, SEEP_ARRAY_FINDINGS);
 	struct seep_error err = { 0 };
 	const int fd = mkstemp(path);
+
+	*finding = (struct seep_profile_finding){ .here = 1, .hash = 0xf00d, .count = 2 };
 
 	assert_int_equal(write(fd, rules, strlen(rules)), strlen(rules));
 	(void)close(fd);
@@ -142,6 +145,26 @@ TEST(suppressions_apply_to_what_was_judged_before)
 	assert_int_equal(find_rule(profile, "leak:nowhere")->leaks, 0);
 	/* The recording's own. */
 	assert_int_equal(find_rule(profile, "leak:app::Index*")->leaks, 1);
+	seep_profile_free(profile);
+}
+
+TEST(suppressions_apply_to_findings_scanned_or_not)
+{
+	static const struct seep_leak_check_plan none = { .block_list_max = 1 };
+	struct seep_profile *profile = suppressed_by("hash:000000000000f00d\n");
+
+	assert_string_equal(profile->findings[0].suppressed_by, "hash:000000000000f00d");
+	assert_int_equal(find_rule(profile, "hash:000000000000f00d")->blocks, 2);
+	/* A later look takes no rule away. */
+	assert_int_equal(seep_leak_check_suppress(profile, &none, NULL), 0);
+	assert_non_null(profile->findings[0].suppressed_by);
+	seep_profile_free(profile);
+	profile = suppressed_by("misuse:nowhere\n");
+	assert_null(profile->findings[0].suppressed_by);
+	/* The program's own rules, with a scan. */
+	profile->process.suppressions = seep_profile_strdup(profile, "misuse:load_rows");
+	check(profile, 3, &none);
+	assert_string_equal(profile->findings[0].suppressed_by, "misuse:load_rows");
 	seep_profile_free(profile);
 }
 

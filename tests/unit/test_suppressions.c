@@ -8,6 +8,7 @@
 
 #include "analysis/suppressions.h"
 #include "base/xalloc.h"
+#include "ledger/finding.h"
 #include "profile/context_hash.h"
 #include "profile/verdict.h"
 #include "sample_profile.h"
@@ -143,7 +144,7 @@ TEST(each_allocation_function_is_of_one_kind)
 		char *rule = seep_xasprintf("{\na\nMemcheck:Leak\nfun:%s\nfun:f\n}", symbols[i]);
 		unsigned kinds = 0;
 
-		for (uint8_t kind = 0; kind < LEDGER_KIND_COUNT; kind++) {
+		for (uint8_t kind = 0; kind < LEDGER_KIND_FREE; kind++) {
 			struct seep_profile *p = profile_of(kind, "f@/program");
 
 			kinds += effect_of(rule, p, 0, SEEP_VERDICT_LOST) == SEEP_IS_SUPPRESSED;
@@ -190,6 +191,91 @@ TEST(a_rule_speaks_of_its_kinds_of_leak_only)
 	seep_profile_free(profile);
 }
 
+/* By app::close(), of a block from app::load_rows(). */
+static void add_finding(struct seep_profile *profile, uint8_t kind)
+{
+	struct seep_profile_finding *finding = seep_profile_add(profile, SEEP_ARRAY_FINDINGS);
+
+	add_stack_text(profile, "app::load_rows@/a < main@/a");
+	add_stack_text(profile, "app::close@/build/libdb.so < main@/a")->kind = LEDGER_KIND_FREE;
+	*finding = (struct seep_profile_finding){
+		.kind = kind, .block = 1, .here = profile->context_count, .hash = 0xf00d, .count = 3
+	};
+}
+
+TEST(a_rule_matches_findings_of_its_kinds)
+{
+	static const struct {
+		const char *rule;
+		uint8_t kind;
+		bool matches;
+	} cases[] = {
+		{ "misuse:app::close", LEDGER_FINDING_DOUBLE_FREE, true },
+		{ "misuse:app::close", LEDGER_FINDING_COUNT + 7, true },
+		{ "misuse:^libdb.so$", LEDGER_FINDING_DOUBLE_FREE, false },
+		{ "misuse:libdb.so$", LEDGER_FINDING_DOUBLE_FREE, true },
+		{ "misuse:load_rows", LEDGER_FINDING_REAR_GUARD, true }, /* of the block */
+		{ "misuse:nowhere", LEDGER_FINDING_DOUBLE_FREE, false },
+		{ "double-free:app::close", LEDGER_FINDING_DOUBLE_FREE, true },
+		{ "double-free:app::close", LEDGER_FINDING_UNKNOWN_FREE, false },
+		{ "double-free:app::close", LEDGER_FINDING_COUNT + 7, false },
+		{ "out-of-bounds:app::close", LEDGER_FINDING_OUT_OF_BOUNDS, true },
+		{ "leak:app::close", LEDGER_FINDING_DOUBLE_FREE, false },
+		{ "hash:000000000000f00d", LEDGER_FINDING_DOUBLE_FREE, true },
+		{ "hash:1111111111111111", LEDGER_FINDING_DOUBLE_FREE, false },
+		{ "{\na\nMemcheck:Free\nfun:free\nfun:app::close\n}", LEDGER_FINDING_DOUBLE_FREE,
+		  true },
+		{ "{\na\nMemcheck:Free\nfun:_ZdlPv\nfun:app::close\nfun:main\n}",
+		  LEDGER_FINDING_MISMATCHED_FREE, true },
+		{ "{\na\nMemcheck:Free\nfun:app::close\n}", LEDGER_FINDING_INTERIOR_FREE, true },
+		{ "{\na\nMemcheck:Free\nfun:malloc\nfun:app::close\n}", LEDGER_FINDING_DOUBLE_FREE,
+		  false },
+		{ "{\na\nMemcheck:Free\n...\nfun:app::load_rows\n}", LEDGER_FINDING_DOUBLE_FREE,
+		  false },
+		{ "{\na\nMemcheck:Free\nfun:app::close\n}", LEDGER_FINDING_REAR_GUARD, false },
+		{ "{\na\nMemcheck:Addr8\nfun:app::close\n}", LEDGER_FINDING_USE_AFTER_FREE, true },
+		{ "{\na\nMemcheck:Addr8\nfun:app::close\n}", LEDGER_FINDING_DOUBLE_FREE, false },
+		{ "{\na\nMemcheck:Leak\nfun:app::close\n}", LEDGER_FINDING_DOUBLE_FREE, false },
+		{ "{\na\nHelgrind:Free\nfun:app::close\n}", LEDGER_FINDING_DOUBLE_FREE, false },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct seep_suppressions *s = seep_suppressions_new();
+		struct seep_profile *profile = seep_profile_new();
+		const char *rule = cases[i].rule;
+		const struct seep_profile_finding *finding;
+
+		add_finding(profile, cases[i].kind);
+		assert_int_equal(seep_suppressions_add(s, rule, strlen(rule), "rules", NULL), 0);
+		seep_suppressions_begin(s, profile);
+		seep_suppressions_find(s, profile);
+		seep_suppressions_tell(s, profile);
+		finding = &profile->findings[0];
+		if ((finding->suppressed_by != NULL) != cases[i].matches)
+			fail_msg("%s: should %smatch", rule, cases[i].matches ? "" : "not ");
+		assert_int_equal(seep_findings_count(profile), !cases[i].matches);
+		if (cases[i].matches) {
+			assert_string_equal(finding->suppressed_by,
+					    profile->scan.suppressions[0].text);
+			assert_int_equal(profile->scan.suppressions[0].leaks, 1);
+			assert_int_equal(profile->scan.suppressions[0].blocks, 3);
+		}
+		seep_profile_free(profile);
+		seep_suppressions_free(s);
+	}
+}
+
+TEST(a_rule_for_findings_suppresses_no_leak)
+{
+	struct seep_profile *profile = sample_profile();
+
+	assert_int_equal(effect_of("misuse:main\nmismatched-free:main\n{\na\nMemcheck:Free\n...\n"
+				   "fun:main\n}\n{\na\nMemcheck:Addr4\n...\nfun:main\n}",
+				   profile, 0, SEEP_VERDICT_LOST),
+			 SEEP_NOT_SUPPRESSED);
+	seep_profile_free(profile);
+}
+
 TEST(what_cannot_be_read_is_refused_with_its_line)
 {
 	static const struct {
@@ -199,10 +285,15 @@ TEST(what_cannot_be_read_is_refused_with_its_line)
 	} cases[] = {
 		{ "leak:good\nrace:foo", 2, "leak:PATTERN" },
 		{ "leak:good\n\n# x\nfoo", 4, "leak:PATTERN" },
-		{ "leak:", 1, "every leak" },
-		{ "leak:*", 1, "every leak" },
-		{ "leak:^$", 1, "every leak" },
-		{ "leak:^**$", 1, "every leak" },
+		{ "leak:", 1, "everything" },
+		{ "leak:*", 1, "everything" },
+		{ "leak:^$", 1, "everything" },
+		{ "leak:^**$", 1, "everything" },
+		{ "misuse:*", 1, "everything" },
+		{ "double-free:", 1, "everything" },
+		{ "double-frees:a", 1, "misuse:PATTERN" },
+		{ "{\na\nMemcheck:Free\nfun:free\n...\n}", 1, "wildcards alone" },
+		{ "{\na\nMemcheck:Free\nmatch-leak-kinds: all\nfun:x\n}", 4, "fun:NAME" },
 		{ "hash:12", 1, "16 hexadecimal" },
 		{ "hash:0123456789abcdeg", 1, "16 hexadecimal" },
 		{ "hash:0123456789abcdef0", 1, "16 hexadecimal" },

@@ -75,6 +75,7 @@ test("whatever text a file has, in any place, stays text", async (session) => {
 		const bad = spoil(data);
 		if (name === "tour") {
 			bad.document.unseen = NASTY.map((text) => ({ code: text, detail: text }));
+			bad.document.findings = NASTY.map((text) => ({ kind: text, text, hash: text, count: 2, thread: text, at_ns: 1, suppressed_by: text, here_frames: [0, 1], free_frames: [2], alloc_frames: NASTY }));
 			Object.assign(bad.document.leaks[0], { evidence: NASTY[1], rule: NASTY[2], suppressed_by: NASTY[3], chain: NASTY.map((text) => ({ from: text, name: text, address: 1, offset: 2 })), flags: NASTY });
 		}
 		const page = await session.open(writeData(session.path(name), join(session.scratch, `hostile-${name}.html`), bad));

@@ -157,6 +157,21 @@ export interface Leak {
 	folded?: Fold[];
 }
 
+/** What was done wrong with a block of the heap. */
+export interface Finding {
+	kind: string;
+	/** What `kind` says in a sentence. */
+	text: string;
+	hash: string;
+	count: U64;
+	thread: string | null;
+	at_ns: U64;
+	suppressed_by: string | null;
+	alloc_frames: number[] | null;
+	free_frames: number[] | null;
+	here_frames: number[] | null;
+}
+
 export interface Scan {
 	method: "copy-on-write" | "stopped" | "waiting" | null;
 	why_not: string | null;
@@ -288,6 +303,7 @@ export interface ReportDocument {
 	frames: Frame[];
 	contexts: Context[];
 	leaks: Leak[];
+	findings: Finding[];
 	scan: Scan | null;
 	marks: Mark[];
 	timeline: Sample[];

@@ -8,6 +8,7 @@ import type { Model } from "../model";
 import { type Measure, type Tab, useSeep } from "../state";
 import { growthWords, noGrowth, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
+import { Misuse } from "./misuse";
 import { Bytes, Count, nameOf, Share, Site, Unknown, Verdict } from "./parts";
 import { useMedia, useNarrow } from "./hooks";
 import { epochSpan, Plot } from "./plot";
@@ -394,6 +395,7 @@ export function Overview({ facts, print }: { facts: Facts; print?: boolean }) {
 	return (
 		<div class="overview">
 			<div class="main">
+				<Misuse facts={facts} print={print} />
 				<Answer facts={facts} print={print} />
 				<Grows facts={facts} />
 				<Largest facts={facts} most={print ? 20 : narrow ? 5 : tall ? 16 : facts.growth.length && facts.roots.length ? 6 : 12} />
