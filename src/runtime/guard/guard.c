@@ -201,8 +201,8 @@ void rt_guard_start(const struct rt_guard_how *how)
 
 	fresh_byte = how->fresh;
 	check_every = how->check_every;
-	rt_waiting_start(how->waiting_bytes, (uint8_t)(how->freed < LEDGER_FILL_NONE ? how->freed
-										     : FREED_BYTE));
+	rt_waiting_start(how->waiting_bytes,
+			 (uint8_t)(how->freed < LEDGER_FILL_NONE ? how->freed : FREED_BYTE));
 	rt_guard_bytes = (how->guard_bytes + up) & ~up;
 	rt_guard_front_bytes = sizeof(struct rt_guarded) + rt_guard_bytes;
 	rt_next.free = guarded_free;

@@ -92,9 +92,8 @@ void rt_waiting_put(void *block)
 	oldest = rt_load(&out);
 	while (oldest < number &&
 	       (number - oldest >= place_count || rt_load(&held_bytes) > held_most_bytes))
-		if (atomic_compare_exchange_strong_explicit(&out, &oldest, oldest + 1,
-							    memory_order_relaxed,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(
+			    &out, &oldest, oldest + 1, memory_order_relaxed, memory_order_relaxed))
 			leave(exchange(oldest++, NULL));
 	leave(exchange(number, block));
 }

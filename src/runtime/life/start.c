@@ -111,10 +111,9 @@ static bool start(const void *argument)
 	rt_early_settle();
 	rt_finding_aborts = rt_options.abort_on_error;
 	if (rt_options_guards())
-		rt_guard_start(&(struct rt_guard_how){ rt_options.guard, rt_options.quarantine,
-						       rt_options.check_every,
-						       (unsigned)rt_options.fill,
-						       (unsigned)rt_options.fill_free });
+		rt_guard_start(&(struct rt_guard_how){
+			rt_options.guard, rt_options.quarantine, rt_options.check_every,
+			(unsigned)rt_options.fill, (unsigned)rt_options.fill_free });
 	else if (rt_options.fill < LEDGER_FILL_NONE || rt_options.fill_free < LEDGER_FILL_NONE)
 		rt_fill_start((unsigned)rt_options.fill, (unsigned)rt_options.fill_free);
 	return true;

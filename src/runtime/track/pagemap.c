@@ -296,7 +296,8 @@ static void each_in_page(rt_cell *leaf, uintptr_t base, size_t page, rt_block_fu
 	const size_t cells = ledger_leaf_cells(shift);
 	rt_cell *end = leaf + (page + 1) * (LEDGER_PAGE_BYTES / sizeof(*leaf));
 
-	for (rt_cell *cell = leaf + page * (LEDGER_PAGE_BYTES / sizeof(*leaf)); cell < end; cell++) {
+	for (rt_cell *cell = leaf + page * (LEDGER_PAGE_BYTES / sizeof(*leaf)); cell < end;
+	     cell++) {
 		const size_t index = (size_t)(cell - leaf);
 		const uint64_t value = rt_load(cell);
 		struct rt_block block = { cell, value, ledger_cell_size(value),
