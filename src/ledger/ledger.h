@@ -75,8 +75,7 @@ enum { LEDGER_CROWDED_BYTES = 64 << 10 };
 
 /* Of "fill" in SEEP_OPTIONS, whose bytes are less: new memory stays as it is. */
 #define LEDGER_FILL_NONE 256
-
-/* Of "guard": so that before a guarded block with a mapping of its own all lies in one page. */
+/* Of "guard": what is before a block with a mapping of its own lies in one page, or in the one before. */
 #define LEDGER_GUARD_MAX_BYTES 2048
 /* Where nobody says: of "guard", of "quarantine". */
 #define LEDGER_GUARD_BYTES 16

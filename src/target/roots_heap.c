@@ -159,6 +159,10 @@ static struct scan_range around_block(struct seep_roots_work *work, const struct
 	const struct seep_mapping *mapping;
 	uint64_t head[2], bytes;
 
+	/* In pages of its own, with headers before it. What is left of the guard behind it is no pointer. */
+	if (ledger_flags_are_guarded(block->flags) && !heap_around(work, block->address, &range))
+		return (struct scan_range){ page_down(block->address - 16),
+					    page_down(alone.end + PAGE_BYTES - 1) };
 	if ((block->flags & LEDGER_CELL_FOREIGN) || !read_header(work, block, head))
 		return range;
 	bytes = head[1] & ~(uint64_t)CHUNK_BITS;
