@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "analysis/suppressions.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"

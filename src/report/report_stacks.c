@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include "analysis/growth_text.h"
+#include "analysis/suppressions.h"
 #include "analysis/threads.h"
 #include "base/table.h"
 #include "base/units.h"

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/suppressions.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "profile/finding_name.h"
@@ -18,15 +19,6 @@ static struct seep_things_text bytes_text(uint64_t bytes)
 static struct seep_things_text away_text(int64_t bytes)
 {
 	return bytes_text(bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
-}
-
-uint32_t seep_findings_count(const struct seep_profile *profile)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < profile->finding_count; i++)
-		count += profile->findings[i].suppressed_by == NULL;
-	return count;
 }
 
 char *seep_findings_answer(const struct seep_view *view)

@@ -13,9 +13,6 @@
 char *seep_finding_text(const struct seep_profile *profile,
 			const struct seep_profile_finding *finding) SEEP_RETURNS_MEMORY;
 
-/* How many are not suppressed. */
-uint32_t seep_findings_count(const struct seep_profile *profile);
-
 /*
  * What leads where there are such: "3 heap errors: 2 mismatched-free, 1 double-free; the worst in
  * app::stop (src/app.cc:12)"; NULL: there are none. Release with free().

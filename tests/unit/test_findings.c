@@ -3,6 +3,7 @@
 #include "profile_case.h"
 
 #include "analysis/keep.h"
+#include "analysis/suppressions.h"
 #include "profile/context_hash.h"
 #include "profile/finding_name.h"
 #include "profile/ledger_live.h"

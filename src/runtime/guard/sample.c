@@ -9,7 +9,6 @@
 #include "runtime/track/sampled.h"
 #include "runtime/track/thread.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,8 +75,6 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 static void trap(int number, siginfo_t *info, void *context)
 {
-	const int error = errno;
-
 	if (info->si_code > 0 && rt_is_sampled(info->si_addr)) {
 		const uintptr_t address = (uintptr_t)info->si_addr;
 		const struct rt_finding finding = rt_sampled_judge(address);
@@ -86,7 +83,6 @@ static void trap(int number, siginfo_t *info, void *context)
 		rt_finding_note(&finding, __builtin_frame_address(0));
 	}
 	pass_on(number, info, context);
-	errno = error;
 }
 
 /* False: the handler is not ours, and cannot be. */
