@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/suppressions.h"
+#include "analysis/suppressions.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "profile/finding_name.h"
@@ -19,37 +20,6 @@ static struct seep_things_text bytes_text(uint64_t bytes)
 static struct seep_things_text away_text(int64_t bytes)
 {
 	return bytes_text(bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
-}
-
-char *seep_findings_answer(const struct seep_view *view)
-{
-	const struct seep_profile *profile = view->profile;
-	const struct seep_profile_finding *worst = NULL;
-	uint32_t by_kind[LEDGER_FINDING_COUNT] = { 0 };
-	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
-	SEEP_FREED char *site = NULL;
-
-	for (uint32_t i = profile->finding_count; i > 0; i--) {
-		const struct seep_profile_finding *finding = &profile->findings[i - 1];
-
-		if (finding->suppressed_by)
-			continue;
-		worst = finding;
-		by_kind[finding->kind < LEDGER_FINDING_COUNT ? finding->kind : 0]++;
-	}
-	if (!worst)
-		return NULL;
-	seep_strbuf_addf(&line,
-			 "%s:", seep_things_text(seep_findings_count(profile), "heap error").text);
-	for (uint8_t kind = 0; kind < LEDGER_FINDING_COUNT; kind++)
-		if (by_kind[kind])
-			seep_strbuf_addf(&line, "%s %" PRIu32 " %s",
-					 line.text[line.length - 1] == ':' ? "" : ",",
-					 by_kind[kind], seep_finding_kind_name(kind));
-	site = seep_view_site(view, seep_profile_context_at(profile, worst->here));
-	seep_strbuf_addf(&line, "; %s %s", profile->finding_count > 1 ? "the worst in" : "in",
-			 site);
-	return seep_strbuf_take(&line);
 }
 
 /* What @by did, and what it should not have done. */
@@ -103,25 +73,90 @@ static void add_access(struct seep_strbuf *text, const struct seep_profile_findi
 			distance < 0 ? "in front of" : "behind", bytes_text(f->block_bytes).text);
 }
 
+static void add_sentence(struct seep_strbuf *text, const struct seep_profile *profile,
+			 const struct seep_profile_finding *f)
+{
+	const char *freeing = seep_finding_freeing_name(f->freeing);
+	SEEP_STRBUF(by, SEEP_LINE_BYTES_MAX);
+
+	seep_strbuf_addf(&by, "%s%s", freeing ?: "a free",
+			 freeing && ledger_freeing_family(f->freeing) < LEDGER_FAMILY_NEW ? "()"
+											  : "");
+	if (f->kind < LEDGER_FINDING_REAR_GUARD)
+		add_free(text, profile, f, by.text);
+	else if (f->kind < LEDGER_FINDING_COUNT)
+		add_access(text, f);
+	else
+		seep_strbuf_adds(text, "a newer seep says what it is");
+}
+
 char *seep_finding_text(const struct seep_profile *profile,
 			const struct seep_profile_finding *finding)
 {
-	const char *freeing = seep_finding_freeing_name(finding->freeing);
 	SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
-	SEEP_STRBUF(by, SEEP_LINE_BYTES_MAX);
 
-	seep_strbuf_addf(
-		&by, "%s%s", freeing ?: "a free",
-		freeing && ledger_freeing_family(finding->freeing) < LEDGER_FAMILY_NEW ? "()" : "");
 	seep_strbuf_adds(&text, seep_finding_kind_name(finding->kind));
 	if (finding->count > 1)
 		seep_strbuf_addf(&text, ", %s", seep_things_text(finding->count, "time").text);
 	seep_strbuf_adds(&text, ": ");
-	if (finding->kind < LEDGER_FINDING_REAR_GUARD)
-		add_free(&text, profile, finding, by.text);
-	else if (finding->kind < LEDGER_FINDING_COUNT)
-		add_access(&text, finding);
-	else
-		seep_strbuf_adds(&text, "a newer seep says what it is");
+	add_sentence(&text, profile, finding);
 	return seep_strbuf_take(&text);
+}
+
+/* Where that was, or the nearest that is known of it. */
+static void add_place(struct seep_strbuf *line, const struct seep_view *view,
+		      const struct seep_profile_finding *f)
+{
+	const uint32_t place = f->here ? f->here : f->freed ? f->freed : f->block;
+	SEEP_FREED char *site = NULL;
+
+	if (!place)
+		return;
+	site = seep_view_site(view, seep_profile_context_at(view->profile, place));
+	seep_strbuf_addf(line, "%s %s",
+			 f->here    ? ", in"
+			 : f->freed ? "; freed in"
+				    : "; allocated in",
+			 site);
+}
+
+/* "2 mismatched-free, 1 double-free" */
+static void add_kinds(struct seep_strbuf *line, const struct seep_profile *profile)
+{
+	uint32_t by_kind[LEDGER_FINDING_COUNT] = { 0 };
+	const char *between = "";
+
+	for (uint32_t i = 0; i < profile->finding_count; i++) {
+		const struct seep_profile_finding *f = &profile->findings[i];
+
+		by_kind[f->kind < LEDGER_FINDING_COUNT ? f->kind : 0] += f->suppressed_by == NULL;
+	}
+	for (uint8_t kind = 0; kind < LEDGER_FINDING_COUNT; kind++) {
+		if (!by_kind[kind])
+			continue;
+		seep_strbuf_addf(line, "%s%" PRIu32 " %s", between, by_kind[kind],
+				 seep_finding_kind_name(kind));
+		between = ", ";
+	}
+}
+
+char *seep_findings_answer(const struct seep_view *view)
+{
+	const struct seep_profile *profile = view->profile;
+	const uint32_t count = seep_findings_count(profile);
+	const struct seep_profile_finding *worst = profile->findings;
+	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
+
+	if (count == 0)
+		return NULL;
+	while (worst->suppressed_by)
+		worst++;
+	seep_strbuf_addf(&line, "%s: ", seep_things_text(count, "heap error").text);
+	if (count > 1) {
+		add_kinds(&line, profile);
+		seep_strbuf_adds(&line, "; the worst: ");
+	}
+	add_sentence(&line, profile, worst);
+	add_place(&line, view, worst);
+	return seep_strbuf_take(&line);
 }

@@ -14,8 +14,8 @@ char *seep_finding_text(const struct seep_profile *profile,
 			const struct seep_profile_finding *finding) SEEP_RETURNS_MEMORY;
 
 /*
- * What leads where there are such: "3 heap errors: 2 mismatched-free, 1 double-free; the worst in
- * app::stop (src/app.cc:12)"; NULL: there are none. Release with free().
+ * What leads where there are some: "2 heap errors: 1 mismatched-free, 1 double-free; the worst: memory
+ * from new[] was freed by delete, in app::stop (src/app.cc:12)"; NULL: there are none. Release with free().
  */
 char *seep_findings_answer(const struct seep_view *view);
 
