@@ -15,13 +15,13 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
-#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/on_growth.h"
 #include "cli/output_file.h"
 #include "cli/leak_options.h"
+#include "cli/memory_options.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
@@ -34,9 +34,6 @@
 #include "target/spawn.h"
 
 enum { OPTIONS_MAX_BYTES = 4095, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 };
-
-/* Eight of each are no address, and stand out in a debugger. */
-enum { FILL_BYTE = 0xfa, FILL_FREE_BYTE = 0xdd };
 
 /* Much more often, and nothing else would be done. */
 #define SNAPSHOT_EVERY_MIN_NS 10000000ull
@@ -67,15 +64,7 @@ static struct {
 	const char *json;
 	bool no_leak_check;
 	bool trace_exit;
-	const char *fill; /* "" without a byte; NULL: not asked for */
-	bool no_fill;
-	uint64_t level;
-	const char *fill_free;
-	const char *guard;
-	const char *quarantine;
-	bool free_stacks;
-	uint64_t check_every;
-	bool abort_on_error;
+	struct seep_memory_option_values memory;
 	uint64_t growth_after_ns;
 	uint64_t growth_exitcode;
 	const char *on_growth;
@@ -123,32 +112,7 @@ static const struct seep_option options[] = {
 		    "Do not look for leaks when a process ends"),
 	SEEP_OPTION("trace-exit", 0, FLAG, NULL, asked.trace_exit,
 		    "Look for leaks, too, when a signal kills a process; not with gdb or strace"),
-	SEEP_OPTION("fill", 0, OPTIONAL, "BYTE", asked.fill,
-		    "Fill new memory with BYTE (0xfa), so that no old pointer in it hides a leak; "
-		    "the default with --error-exitcode"),
-	SEEP_OPTION("no-fill", 0, FLAG, NULL, asked.no_fill,
-		    "Leave new memory as it is, with --error-exitcode too"),
-	SEEP_OPTION("fill-free", 0, OPTIONAL, "BYTE", asked.fill_free,
-		    "Fill freed memory with BYTE (0xdd)"),
-	SEEP_OPTION(
-		"guard", 0, OPTIONAL, "N", asked.guard,
-		"Put N bytes (16) on both sides of each block that nobody may write to, and look at "
-		"them when it is freed and at the end; turns --quarantine on"),
-	SEEP_OPTION(
-		"quarantine", 0, OPTIONAL, "SIZE", asked.quarantine,
-		"Keep freed blocks until SIZE (16M) was freed after them, and look whether they were "
-		"written to; 0: do not, with --guard"),
-	SEEP_OPTION(
-		"free-stacks", 0, FLAG, NULL, asked.free_stacks,
-		"Keep where a block was freed, for as long as it is in quarantine; turns that on"),
-	SEEP_OPTION("check-every", 0, COUNT, "N", asked.check_every,
-		    "Look at the guards of all blocks at each Nth allocation; turns --guard on"),
-	SEEP_OPTION("abort-on-error", 0, FLAG, NULL, asked.abort_on_error,
-		    "Abort the program when it misuses a block"),
-	SEEP_OPTION(
-		"level", 0, COUNT, "N", asked.level,
-		"1: the default; 5: --fill --fill-free; 10: these with --guard and --quarantine",
-		.min = 1),
+	SEEP_MEMORY_OPTIONS(asked.memory),
 	SEEP_LEAK_OPTIONS(asked.leaks),
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
@@ -243,84 +207,13 @@ static void add_number(struct seep_strbuf *text, const char *key, uint64_t value
 		seep_strbuf_addf(text, ":%s=%" PRIu64, key, value);
 }
 
-/* What the options say of the memory of blocks, as numbers. */
-struct memory {
-	uint64_t fill, fill_free, guard, quarantine;
-};
-
-static int read_byte(const char *option, const char *text, uint64_t *byte, struct seep_error *err)
-{
-	char *end;
-
-	if (!text || !*text)
-		return 0;
-	*byte = strtoul(text, &end, 0);
-	if (*end || text[0] < '0' || text[0] > '9' || *byte >= LEDGER_FILL_NONE)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "--%s: '%.100s' must be a byte, 0 to 255 or 0xff", option, text);
-	return 0;
-}
-
-static int read_size(const char *option, const char *text, uint64_t most, uint64_t *bytes,
-		     struct seep_error *err)
-{
-	int rc = text && *text ? seep_parse_size(text, bytes, err) : 0;
-
-	if (rc == 0 && *bytes > most)
-		rc = seep_fail(err, SEEP_EUSAGE, "%s at most", seep_bytes_text(most).text);
-	if (rc < 0)
-		seep_error_prefix(err, "--%s", option);
-	return rc;
-}
-
-static int read_memory(struct memory *ret, struct seep_error *err)
-{
-	int rc;
-
-	*ret = (struct memory){ FILL_BYTE, FILL_FREE_BYTE, LEDGER_GUARD_BYTES,
-				LEDGER_QUARANTINE_BYTES };
-	if (asked.fill && asked.no_fill)
-		return seep_fail(err, SEEP_EUSAGE, "--fill and --no-fill exclude each other");
-	if (asked.level && asked.level != 1 && asked.level != 5 && asked.level != 10)
-		return seep_fail(err, SEEP_EUSAGE, "--level is 1, 5 or 10, not %" PRIu64,
-				 asked.level);
-	if (asked.level >= 5 && !asked.fill)
-		asked.fill = "";
-	if (asked.level >= 5 && !asked.fill_free)
-		asked.fill_free = "";
-	if (asked.level == 10 && !asked.guard)
-		asked.guard = "";
-	rc = read_byte("fill", asked.fill, &ret->fill, err);
-	if (rc == 0)
-		rc = read_byte("fill-free", asked.fill_free, &ret->fill_free, err);
-	if (rc == 0)
-		rc = read_size("guard", asked.guard, LEDGER_GUARD_MAX_BYTES, &ret->guard, err);
-	return rc < 0 ? rc
-		      : read_size("quarantine", asked.quarantine, INT64_MAX, &ret->quarantine, err);
-}
-
-static void add_memory(struct seep_strbuf *text, const struct memory *memory)
-{
-	if (asked.no_fill || asked.fill || (asked.leaks.error_exitcode && asked.mode == MODE_ALL))
-		seep_strbuf_addf(text, ":fill=%" PRIu64,
-				 asked.no_fill ? LEDGER_FILL_NONE : memory->fill);
-	if (asked.fill_free)
-		seep_strbuf_addf(text, ":fill_free=%" PRIu64, memory->fill_free);
-	if (asked.guard)
-		seep_strbuf_addf(text, ":guard=%" PRIu64, memory->guard);
-	if (asked.quarantine)
-		seep_strbuf_addf(text, ":quarantine=%" PRIu64, memory->quarantine);
-	add_number(text, "free_stacks", asked.free_stacks);
-	add_number(text, "check_every", asked.check_every);
-	add_number(text, "abort_on_error", asked.abort_on_error);
-}
-
-/* What the options of the command line say to the runtime; NULL: more than it reads. */
-static char *runtime_options(const struct memory *memory)
+/* What the options of the command line say to the runtime. */
+static int make_runtime_options(char **ret_options, struct seep_error *err)
 {
 	const size_t held = getenv("SEEP_OPTIONS") ? strlen(getenv("SEEP_OPTIONS")) : 0;
 	/* One of the two separators is cut off again. */
 	SEEP_STRBUF(text, held < OPTIONS_MAX_BYTES ? OPTIONS_MAX_BYTES - held : 0);
+	int rc;
 
 	if (asked.mode != MODE_ALL)
 		seep_strbuf_addf(&text, ":mode=%s", mode_names[asked.mode]);
@@ -334,14 +227,25 @@ static char *runtime_options(const struct memory *memory)
 		seep_strbuf_adds(&text, ":by_thread=name");
 	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
-	add_memory(&text, memory);
+	rc = seep_memory_options_add(&asked.memory,
+				     asked.leaks.error_exitcode && asked.mode == MODE_ALL &&
+					     !asked.memory.no_fill,
+				     &text, err);
+	if (rc < 0)
+		return rc;
 	/* They may be killed as soon as they have started. */
 	if (asked.trace_exit)
 		seep_strbuf_adds(&text, ":start_wait=1");
 	/* Each that matches has a recording, however little it allocates. */
 	if (asked.follow)
 		seep_strbuf_adds(&text, ":forks=1");
-	return text.overflowed ? NULL : seep_xstrdup(text.length ? text.text + 1 : "");
+	if (text.overflowed)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "the values of --module are too long: all options together have "
+				 "room for %d bytes",
+				 OPTIONS_MAX_BYTES);
+	*ret_options = seep_xstrdup(text.length ? text.text + 1 : "");
+	return 0;
 }
 
 static int check_leak_options(struct run *run, struct seep_error *err)
@@ -375,14 +279,11 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 static int check_options(struct run *run, struct seep_error *err)
 {
 	char reason[256];
-	struct memory memory;
 	int problem;
 	int rc = seep_symbol_options_read(&asked.symbols, &run->symbols, err);
 
 	if (rc == 0)
 		rc = check_leak_options(run, err);
-	if (rc == 0)
-		rc = read_memory(&memory, err);
 	if (rc < 0)
 		return rc;
 	if (asked.size_max && asked.size_max < asked.size_min)
@@ -396,14 +297,9 @@ static int check_options(struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE, "--%s needs growth to be looked for",
 				 asked.on_growth ? "on-growth" : "growth-exitcode");
 	run->plan.growth_after_ns = asked.growth_after_ns;
-	run->runtime_options = runtime_options(&memory);
-	if (!run->runtime_options)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "the values of --module are too long: all options together have "
-				 "room for %d bytes",
-				 OPTIONS_MAX_BYTES);
-	if (!asked.follow)
-		return 0;
+	rc = make_runtime_options(&run->runtime_options, err);
+	if (rc < 0 || !asked.follow)
+		return rc;
 	if (asked.no_follow)
 		return seep_fail(err, SEEP_EUSAGE, "--follow and --no-follow exclude each other");
 	problem = regcomp(&run->follow_exe, asked.follow, REG_EXTENDED | REG_NOSUB);

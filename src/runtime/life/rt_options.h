@@ -18,7 +18,7 @@ struct rt_options {
 	uint64_t by_thread;	/* 1: contexts by their thread's name */
 	uint64_t forks;		/* so many allocations, and a forked child is not small */
 	uint64_t leak_exitcode; /* of __lsan_do_leak_check(); 0: goes on */
-	uint64_t fill; /* a byte that new memory is filled with; LEDGER_FILL_NONE: it is not */
+	uint64_t fill;	    /* a byte that new memory is filled with; LEDGER_FILL_NONE: it is not */
 	uint64_t fill_free; /* the same of freed memory */
 	uint64_t guard;	    /* bytes on each side of a block */
 	uint64_t quarantine;
