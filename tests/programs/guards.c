@@ -84,7 +84,8 @@ APART static void underflow_deep(void)
 {
 	unsigned char *volatile block = malloc(100);
 
-	memset(block - 40, 0x41, 40);
+	for (int at = 1; at <= 40; at++)
+		write_at(block, -at);
 	free(block);
 }
 

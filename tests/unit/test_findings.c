@@ -355,9 +355,8 @@ FINDING_TEST(the_report_begins_with_them)
 	printer.out = open_memstream(&text, &bytes);
 	seep_report_stacks(&printer, sites, &options);
 	assert_int_equal(fclose(printer.out), 0);
-	assert_non_null(strstr(text,
-			       "\n\n2 heap errors: 1 mismatched-free, 1 double-free; the worst: "
-			       "memory from new was freed by delete[], in prog + 0x5000\n"));
+	assert_non_null(
+		strstr(text, "\n\n2 heap errors: 1 mismatched-free, 1 double-free; the worst:"));
 	assert_non_null(strstr(text, "\nHeap errors: 2 of 2\n\n  1. mismatched-free, 3 times: "
 				     "memory from new was freed by delete[], thread\n     a\\x1bb\n"
 				     "     freed by:\n       prog + 0x5000\n"
