@@ -47,6 +47,10 @@ static const struct {
 	  NULL },
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
 	  "threads had more than 1,024 names; those of later names are counted together", NULL },
+	{ LEDGER_UNSEEN_OPERATORS, "own-operators",
+	  "operator new or delete is the program's own: mismatches with malloc and free are not "
+	  "judged",
+	  NULL },
 	{ LEDGER_UNSEEN_ARGUMENTS, "arguments-cut",
 	  "the last of the program's arguments are not shown: only the first 64 KB are kept",
 	  NULL },

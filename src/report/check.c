@@ -84,10 +84,10 @@ static char *stack_text(struct seep_view *view, unsigned measure,
 	if (stack->finding) {
 		print_context(&printer, view,
 			      seep_profile_context_at(view->profile, stack->finding->freed),
-			      "freed before:");
+			      "freed before by:");
 		print_context(&printer, view,
 			      seep_profile_context_at(view->profile, stack->finding->block),
-			      "allocated:");
+			      "allocated by:");
 	}
 	(void)fclose(printer.out);
 	return text;

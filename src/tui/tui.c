@@ -96,7 +96,8 @@ static void draw_head(struct seep_tui *tui)
 	seep_live_findings(tui->live, &findings);
 	if (findings.count > 0)
 		seep_tui_put(tui, 2, (int)(strlen(text) + strlen(grown)), tui->columns,
-			     SEEP_LOOK_BAD, false, findings.items[0].text);
+			     SEEP_LOOK_BAD, false,
+			     seep_things_text(findings.count, "heap error").text);
 }
 
 static void draw(struct seep_tui *tui)

@@ -147,25 +147,18 @@ static void add_findings(struct seep_lines *lines, const struct seep_live_proces
 		seep_strbuf_adds(&text, headline);
 		add_place(&text, process, finding->here, "in");
 		add_place(&text, process, finding->block, "allocated in");
-		(void)seep_lines_add(lines, SEEP_STYLE_PLAIN, "  %s", text.text);
+		(void)seep_lines_add(lines, SEEP_STYLE_PLAIN, "%s", text.text);
 	}
 }
 
 void seep_live_findings(const struct seep_live *live, struct seep_lines *lines)
 {
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < live->count; i++)
-		if (seep_live_is_current(live, live->processes[i]))
-			count += live->processes[i]->profile->finding_count;
-	if (count == 0)
-		return;
-	(void)seep_lines_add(lines, SEEP_STYLE_BOLD, "%s",
-			     seep_things_text(count, "heap error").text);
 	for (uint32_t i = 0; i < live->count; i++) {
-		if (!seep_live_is_current(live, live->processes[i]))
+		struct seep_live_process *process = live->processes[i];
+
+		if (process->profile->finding_count == 0 || !seep_live_is_current(live, process))
 			continue;
-		seep_live_name(live, live->processes[i]);
-		add_findings(lines, live->processes[i]);
+		seep_live_name(live, process);
+		add_findings(lines, process);
 	}
 }

@@ -34,10 +34,7 @@ char *seep_live_name_text(const struct seep_live_process *process,
 /* The verdict that is to be shown, by its name; "" for none, and for what was given back. */
 const char *seep_live_verdict(const struct seep_live_line *line);
 
-/*
- * Append what the current processes did wrong with their blocks: "2 heap errors", then a line for each.
- * Nothing: they did not, as far as is known.
- */
+/* Append a line for each finding of the current processes: what was done, where, and to what. */
 void seep_live_findings(const struct seep_live *live, struct seep_lines *lines);
 
 /* Bars from the least to the most of @values into @ret, at most SEEP_SPARK_BYTES. */

@@ -58,19 +58,18 @@ TEST_WITH(begin, nothing_is_said_where_nothing_was_found, end)
 	assert_int_equal(lines.count, 0);
 }
 
-TEST_WITH(begin, findings_of_all_processes_are_counted_and_listed, end)
+TEST_WITH(begin, findings_of_all_processes_are_listed, end)
 {
 	SEEP_RELEASED(seep_lines_done) struct seep_lines lines = { 0 };
 
 	add_finding(1, 3, 5);
 	seep_live_findings(&live, &lines);
-	assert_string_equal(lines.items[0].text, "1 heap error");
+	assert_int_equal(lines.count, 1);
 	seep_lines_cut(&lines, 0);
 	add_finding(0, 0, 0);
 	seep_live_findings(&live, &lines);
-	assert_int_equal(lines.count, 3);
-	assert_string_equal(lines.items[0].text, "2 heap errors");
-	assert_null(strstr(lines.items[1].text, ", in "));
-	assert_non_null(strstr(lines.items[2].text, ", in app::load_rows  src/load.cc:131, "
+	assert_int_equal(lines.count, 2);
+	assert_null(strstr(lines.items[0].text, ", in "));
+	assert_non_null(strstr(lines.items[1].text, ", in app::load_rows  src/load.cc:131, "
 						    "allocated in visit  src/tree.c:71"));
 }

@@ -197,7 +197,8 @@ test("wrong frees and accesses come first, with their stacks; where they were ma
 	};
 	const before = contexts.count;
 
-	data.document.findings = [finding, { ...finding, text: "of a rule", suppressed_by: "misuse:x", here_frames: null, alloc_frames: [1e9, "x"] }];
+	data.document.lead.sentences.unshift("1 heap error: 1 mismatched-free");
+	data.document.findings = [{ ...finding, text: "of a rule", suppressed_by: "misuse:x", here_frames: null, alloc_frames: [1e9, "x"] }, finding];
 	contexts.kind.push(contexts.kinds.push("free") - 1);
 	contexts.stacks.push(0, 0);
 	data.view.trim.push(0, 0);
@@ -207,8 +208,9 @@ test("wrong frees and accesses come first, with their stacks; where they were ma
 	const card = page.locator(".panel .misuse");
 
 	assert.ok(await card.evaluate((one) => one.nextElementSibling.classList.contains("answer")));
-	assert.equal(await card.locator("h2").innerText(), "Wrong frees and accesses 2");
-	const first = card.locator("li", { hasText: "mismatched-free" });
+	assert.equal(await card.locator("h2").innerText(), "Wrong frees and accesses 1");
+	assert.match(await page.locator(".panel .answer h2").innerText(), /3 leaks: .* lost/);
+	const first = card.locator("ol > li").first();
 	assert.match(await first.innerText(), /^mismatched-free, 3 times: .* by <b>delete\n+thread worker · first 2\.0 s after the start · hash:00000000000000ab/);
 	await first.locator("summary").click();
 	assert.deepEqual(await first.locator("h3").allInnerTexts(), ["Where", "Allocated"]);

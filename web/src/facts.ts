@@ -63,6 +63,8 @@ export interface Facts {
 	/** How long it ran; null where not known. */
 	ranNs: number | null;
 	running: boolean;
+	/** What was done wrong with blocks; what is suppressed comes last. */
+	findings: Loose[];
 	/** What everything that shows the profile begins with: the leak scan's answer, and where to start. */
 	lead: string[];
 	/** Another tool made the profile. */
@@ -181,6 +183,8 @@ function growthOf(model: Model): GrowthRow[] {
 	return rows.sort((a, b) => b.bytes - a.bytes);
 }
 
+export const isCounted = (finding: Loose) => finding.suppressed_by == null;
+
 export function gather(model: Model): Facts {
 	const doc = object(model.doc);
 	const process = object(doc.process);
@@ -202,6 +206,8 @@ export function gather(model: Model): Facts {
 	const leaks = diff ? [] : leaksOf(model, doc);
 	const file = object(model.view).file;
 	const scan = object(doc.scan);
+	const findings = array(doc.findings).map(object);
+	const counted = findings.filter(isCounted);
 	const unseen = array(doc.unseen)
 		.map(object)
 		.map((one) => ({
@@ -219,7 +225,9 @@ export function gather(model: Model): Facts {
 		endNs,
 		ranNs: endNs > startNs ? endNs - startNs : null,
 		running: process.ended === "running",
-		lead: saidOf(object(doc.lead).sentences),
+		findings: [...counted, ...findings.filter((one) => !isCounted(one))],
+		// A sentence about these is in front of it.
+		lead: saidOf(object(doc.lead).sentences).slice(counted.length ? 1 : 0),
 		imported: !diff && unseen.some((one) => one.code === "imported"),
 		scanned: doc.scan != null && scan.why_not == null,
 		judged: process.growth_after_ns != null,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What was done wrong with blocks of the heap. It comes first, since all else may follow from it.
-import { after, type Facts, said } from "../facts";
+import { after, type Facts, isCounted, said } from "../facts";
 import { digits } from "../format";
-import { array, figure, isIndex, type Loose, object } from "../model/read";
+import { array, figure, isIndex, type Loose } from "../model/read";
 import { callers, nameOf, Stack } from "./parts";
 
 const STACKS: [key: string, title: string][] = [["here_frames", "Where"], ["free_frames", "Freed before"], ["alloc_frames", "Allocated"]];
@@ -40,12 +40,12 @@ function Finding({ finding, facts, print }: { finding: Loose; facts: Facts; prin
 }
 
 export function Misuse({ facts, print }: { facts: Facts; print?: boolean }) {
-	const findings = array(facts.doc.findings).map(object);
+	const { findings } = facts;
 
 	if (!findings.length) return null;
 	return (
 		<section class="card misuse">
-			<h2>Wrong frees and accesses <span class="badge warn">{digits(findings.length)}</span></h2>
+			<h2>Wrong frees and accesses <span class="badge warn">{digits(findings.filter(isCounted).length)}</span></h2>
 			<ol>
 				{findings.slice(0, FINDINGS_MAX).map((one, i) => <Finding key={i} finding={one} facts={facts} print={print} />)}
 			</ol>
