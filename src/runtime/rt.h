@@ -87,6 +87,7 @@ struct rt_tls {
 	bool forks_inside; /* the fork in progress is a handler's that interrupted code of ours */
 	/* What it allocates while this is not 0 is not to be reported as lost. */
 	uint16_t ignoring;
+	bool in_guards; /* another allocator makes a guarded block, and may call one of our hooks */
 	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
 	_Atomic uint64_t busy;
 	_Atomic uintptr_t

@@ -82,10 +82,10 @@ APART static void underflow_by_1(void)
 
 APART static void underflow_deep(void)
 {
-	unsigned char *volatile block = malloc(100);
+	unsigned char *block = malloc(100);
 
-	for (int at = 1; at <= 40; at++)
-		write_at(block, -at);
+	for (long at = -40; at < 0; at++)
+		write_at(block, at);
 	free(block);
 }
 

@@ -31,13 +31,14 @@ static char *take(size_t bytes, bool zeroed)
 {
 	char *whole;
 
-	for (;;) {
+	rt_tls.in_guards = !rt_global.glibc;
+	do
 		/* Another allocator's calloc may be its malloc, which is our hook. */
 		whole = zeroed && rt_global.glibc ? rt_found.calloc(1, bytes)
 						  : rt_found.malloc(bytes);
-		if (whole || !rt_waiting_give_back())
-			return whole;
-	}
+	while (!whole && rt_waiting_give_back());
+	rt_tls.in_guards = false;
+	return whole;
 }
 
 static void fill_new(char *block, const char *whole, size_t size, bool zeroed)
@@ -56,6 +57,9 @@ static void *make(size_t alignment, size_t size, bool zeroed)
 	struct rt_guarded *header;
 	char *whole, *block;
 
+	/* Between its own functions. */
+	if (RT_UNLIKELY(rt_tls.in_guards))
+		return rt_found.memalign(alignment, size);
 	/* As the next allocator says it. */
 	if (size > PTRDIFF_MAX - more)
 		return rt_found.malloc(PTRDIFF_MAX);

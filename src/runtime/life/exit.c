@@ -106,8 +106,7 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 
 	if (!is_ours())
 		return;
-	if (ended == LEDGER_ENDED_EXIT || ended == LEDGER_ENDED_EXEC)
-		rt_guard_look();
+	rt_guard_look();
 	state = rt_global.state;
 	/*
 	 * Most forks get their name, by which the recorder meets them, at their end. A server may
