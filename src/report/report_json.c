@@ -14,6 +14,7 @@
 #include "profile/verdict.h"
 #include "report/json_contexts.h"
 #include "report/report.h"
+#include "view/finding_text.h"
 
 static void write_status(struct seep_json *json, const struct seep_profile_process *process)
 {
@@ -343,8 +344,10 @@ static void write_finding(struct seep_json *json, const struct seep_json_shown *
 			  const struct seep_profile_finding *finding)
 {
 	const struct seep_profile *profile = shown->profile;
+	SEEP_FREED char *text = seep_finding_text(profile, finding);
 
 	seep_json_text(json, "kind", seep_finding_kind_name(finding->kind));
+	seep_json_text(json, "text", text);
 	seep_json_text(json, "freeing", seep_finding_freeing_name(finding->freeing));
 	seep_json_hash(json, "hash", finding->hash);
 	seep_json_u64(json, "count", finding->count);

@@ -262,7 +262,8 @@ FINDING_TEST(json_has_functions_and_frames_but_no_context_without_figures)
 	seep_keep_allocations(profile);
 	text = json_of(profile);
 	assert_non_null(
-		strstr(text, "\"kind\":\"mismatched-free\",\"freeing\":\"delete[]\",\"hash\":"));
+		strstr(text, "\"kind\":\"mismatched-free\",\"text\":\"mismatched-free: memory from "
+			     "new was freed by delete[]\",\"freeing\":\"delete[]\",\"hash\":"));
 	assert_non_null(strstr(text, "\"count\":1,\"thread\":\"worker\",\"tid\":7,\"at_ns\":50,"
 				     "\"pointer\":2147418128,\"expected\":\"delete\",\"actual\":"
 				     "\"delete[]\",\"distance\":null,"
