@@ -36,14 +36,34 @@ uint32_t rt_finding_row(const void *frame)
 	return rt_row_is_context(row) ? row : 0;
 }
 
+/* The ledger's context of a row of ours; NULL: it has none. */
+static const struct ledger_context *context_of(uint32_t row)
+{
+	const struct ledger_row *of = rt_row_is_context(row) ? rt_row(row) : NULL;
+	const uint32_t ready = of ? rt_load_acquire(&of->context_ready) : 0;
+
+	return ready > LEDGER_CONTEXT_FIRST &&
+			       ready <= rt_load(&rt_tables[LEDGER_TABLE_CONTEXTS].ready)
+		       ? &rt_global.contexts[ready - 1]
+		       : NULL;
+}
+
+/* The same for all blocks of one context, however many marks there were. */
+static uint64_t origin_of(uint32_t row)
+{
+	const struct ledger_context *context = context_of(row);
+
+	return context ? (uint64_t)(context - rt_global.contexts) << LEDGER_ROW_ID_BITS : row;
+}
+
 static uint64_t key_of(const struct rt_finding *finding, uint32_t here_row)
 {
 	uint64_t hash = core_hash_step(rt_global.seed, (uint64_t)finding->freed_row << 16 |
 							       (unsigned)finding->freeing << 8 |
 							       finding->kind);
 
-	hash = core_hash_step(hash,
-			      (uint64_t)here_row << 32 | ledger_cell_row(finding->block.value));
+	hash = core_hash_step(hash, here_row);
+	hash = core_hash_step(hash, origin_of(ledger_cell_row(finding->block.value)));
 	return core_hash_step(core_hash_step(hash, finding->expected), finding->actual);
 }
 
@@ -118,18 +138,6 @@ void rt_finding_note(const struct rt_finding *finding, const void *frame)
 		lose();
 	if (rt_finding_aborts)
 		end_program(finding->kind);
-}
-
-/* The ledger's context of a row of ours; NULL: it has none. */
-static const struct ledger_context *context_of(uint32_t row)
-{
-	const struct ledger_row *of = rt_row_is_context(row) ? rt_row(row) : NULL;
-	const uint32_t ready = of ? rt_load_acquire(&of->context_ready) : 0;
-
-	return ready > LEDGER_CONTEXT_FIRST &&
-			       ready <= rt_load(&rt_tables[LEDGER_TABLE_CONTEXTS].ready)
-		       ? &rt_global.contexts[ready - 1]
-		       : NULL;
 }
 
 bool rt_misuse_is_aligned(const struct rt_block *block, uint8_t align_log2)
