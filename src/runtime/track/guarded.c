@@ -133,14 +133,11 @@ void rt_guarded_retire(const struct rt_block *at, const void *frame)
 
 uint32_t rt_guard_freed_row(const void *block)
 {
-	const struct rt_guarded *header = rt_guarded_of(block);
-
 	/* What does not wait may be gone. */
-	return rt_guard_front_bytes && rt_is_readable((uintptr_t)header) &&
-			       rt_is_readable((uintptr_t)block - sizeof(uint64_t)) &&
-			       rt_guarded_state(block) == RT_GUARDED_WAITING
-		       ? header->freed_row
-		       : 0;
+	if (!rt_guard_front_bytes || !rt_is_readable((uintptr_t)rt_guarded_of(block)) ||
+	    !rt_is_readable((uintptr_t)block - sizeof(uint64_t)))
+		return 0;
+	return rt_guarded_state(block) == RT_GUARDED_WAITING ? rt_guarded_of(block)->freed_row : 0;
 }
 
 /* Its owner may free it at any time: only what is so twice, of the same block, is so. */
