@@ -96,6 +96,12 @@ def test_the_program_is_aborted_where_that_is_asked_for(seep):
         assert len(recordings.load(recordings.path)["findings"]) == 1
 
 
+def test_what_is_gone_is_found_before_the_program_dies_of_it(seep):
+    result, recordings = seep.run([program("guards"), "free_large_twice"], LEVEL_10)
+    assert result.status == run_plain([program("guards"), "free_large_twice"]).status == -11
+    assert [f["kind"] for f in recordings.load(recordings.path)["findings"]] == ["double-free"]
+
+
 SCRIPTS = {
     "python3": """
 import json, re, sqlite3, subprocess, threading

@@ -122,6 +122,15 @@ APART static void free_twice(void)
 	free(block);
 }
 
+/* It does not wait, and what was before it is no memory any more. */
+APART static void free_large_twice(void)
+{
+	void *volatile block = malloc(100 << 20);
+
+	free(block);
+	free(block);
+}
+
 APART static void damage_in_child(void)
 {
 	void *volatile block = malloc(100);
@@ -297,11 +306,26 @@ static const struct {
 	{                   \
 #name, name \
 	}
-	CASE(overflow_by_1),   CASE(overflow_at_7),    CASE(overflow_kept),  CASE(overflow_large),
-	CASE(overflow_new),    CASE(overflow_realloc), CASE(underflow_by_1), CASE(underflow_deep),
-	CASE(underflow_kept),  CASE(use_after_free),   CASE(use_then_more),  CASE(free_twice),
-	CASE(damage_in_child), CASE(all_right),	       CASE(refused),	     CASE(many),
-	CASE(threads),	       CASE(loses_and_holds),  CASE(look_at_freed),
+	CASE(overflow_by_1),
+	CASE(overflow_at_7),
+	CASE(overflow_kept),
+	CASE(overflow_large),
+	CASE(overflow_new),
+	CASE(overflow_realloc),
+	CASE(underflow_by_1),
+	CASE(underflow_deep),
+	CASE(underflow_kept),
+	CASE(use_after_free),
+	CASE(use_then_more),
+	CASE(free_twice),
+	CASE(free_large_twice),
+	CASE(damage_in_child),
+	CASE(all_right),
+	CASE(refused),
+	CASE(many),
+	CASE(threads),
+	CASE(loses_and_holds),
+	CASE(look_at_freed),
 };
 
 int main(int argc, char **argv)

@@ -11,8 +11,8 @@
 enum {
 	PLACES_MIN = 1 << 10,
 	PLACES_MAX = 1 << 24,
-	PLACE_BYTES = 128,  /* the least that most blocks take */
-	LARGEST_SHARE = 16, /* of all that may wait; a larger block would be costly to fill */
+	PLACE_BYTES = 128, /* the least that most blocks take */
+	LARGEST_SHARE = 4, /* of all that may wait; a larger block would be costly to fill */
 };
 
 /* Places by number: those from out to in are taken, but for some that others are about to change. */

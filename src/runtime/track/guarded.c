@@ -141,6 +141,10 @@ uint32_t rt_guard_freed_row(const void *block)
 {
 	if (rt_is_sampled(block))
 		return rt_sampled_freed_row(block);
+	/* What does not wait may be gone. */
+	if (!rt_guard_front_bytes || !rt_is_readable((uintptr_t)rt_guarded_of(block)) ||
+	    !rt_is_readable((uintptr_t)block - sizeof(uint64_t)))
+		return 0;
 	return rt_guarded_state(block) == RT_GUARDED_WAITING ? rt_guarded_of(block)->freed_row : 0;
 }
 
