@@ -77,7 +77,18 @@ static void middle_of_freed(void)
 	char *made = block(645);
 
 	release(made);
-	release_again(made + 16);
+	release_again(made + 32);
+}
+
+/* What glibc looks at is as it should be. */
+static void middle_like_a_block(void)
+{
+	size_t *words = block(646);
+
+	words[2] = 0;
+	words[3] = 65;
+	words[11] = 65;
+	release(words + 4);
 }
 
 static void of_stack(void)
@@ -355,6 +366,22 @@ static void freed_for_another_and_again(void)
 	release_again(next);
 }
 
+/* Its place is inside another block by now. */
+static void freed_and_covered(void)
+{
+	char *made[8], *next;
+	size_t i;
+
+	for (i = 0; i < 8; i++)
+		made[i] = block(2000);
+	leak_keep[0] = block(2000);
+	for (i = 0; i < 8; i++)
+		release(made[i]);
+	next = leak_keep[1] = block(2016 * 6);
+	EXPECT(next == made[0]);
+	release_again(made[2]);
+}
+
 /* As freed_for_another, where freed blocks wait: nobody else had got the address. */
 static void freed_while_waiting(void)
 {
@@ -391,6 +418,7 @@ static void handle_release(int number)
 	(void)number;
 	release(handled);
 	release_again(handled);
+	HERE(handle_release);
 }
 
 static void in_handler(void)
@@ -403,6 +431,7 @@ static void in_handler(void)
 static void release_handled(void)
 {
 	release_again(handled);
+	HERE(release_handled);
 }
 
 static void at_exit(void)
@@ -864,6 +893,7 @@ static const struct leak_case cases[] = {
 	  "interior-free realloc size=644 offset=16 alloc=block here=resize", "",
 	  resized_in_the_middle },
 	{ "middle_of_freed", "I3", "unknown-free free here=release_again", "", middle_of_freed },
+	{ "middle_like_a_block", "I3", MIDDLE "size=646 offset=32", "missed", middle_like_a_block },
 	{ "of_stack", "I3", UNKNOWN, "", of_stack },
 	{ "of_global", "I3", UNKNOWN, "", of_global },
 	{ "of_thread_local", "I3", UNKNOWN, "", of_thread_local },
@@ -915,6 +945,8 @@ static const struct leak_case cases[] = {
 	{ "freed_for_another", "I4", "none", "reuses", freed_for_another },
 	{ "freed_for_another_and_again", "I4", TWICE "size=711", "reuses",
 	  freed_for_another_and_again },
+	{ "freed_and_covered", "I4", "double-free|interior-free free here=release_again", "reuses",
+	  freed_and_covered },
 	{ "freed_while_waiting", "I4", TWICE "size=712", "quarantine", freed_while_waiting },
 	{ "twice_after_many_others", "I4",
 	  "double-free free size=713 alloc=churn freed=release here=release_again", "reuses",
@@ -1000,7 +1032,7 @@ static const struct leak_case cases[] = {
 
 	{ "of_mapping", "I8", UNKNOWN, "", of_mapping },
 	{ "of_own_pool", "I8", UNKNOWN, "", of_own_pool },
-	{ "of_other_libc", "I8", "unknown-free free here=release", "", of_other_libc },
+	{ "of_other_libc", "I8", UNKNOWN, "missed", of_other_libc },
 	{ "of_private_malloc", "I8", "none", "", of_private_malloc },
 	{ "right_functions", "I9", "none", "", right_functions },
 	{ "right_many_times", "I9", "none", "", right_many_times },

@@ -78,6 +78,11 @@ static void before_kill()
 	kill(getpid(), SIGKILL);
 }
 
+static void while_running()
+{
+	to_free(by_new());
+}
+
 static void before_exit()
 {
 	to_free(by_new());
@@ -234,13 +239,19 @@ static void array_deleted_twice()
 static void owned_twice()
 {
 	auto *made = make_one<closed>();
-	std::unique_ptr<closed> one(made), two(made);
+	{
+		std::unique_ptr<closed> one(made), two(made);
+	}
+	HERE(owned_twice);
 }
 
 static void shared_apart()
 {
 	auto *made = make_one<closed>();
-	std::shared_ptr<closed> one(made), two(made);
+	{
+		std::shared_ptr<closed> one(made), two(made);
+	}
+	HERE(shared_apart);
 }
 
 static void copied_by_bytes()
@@ -250,6 +261,7 @@ static void copied_by_bytes()
 
 	memcpy(copy, opaque(&text), sizeof(text));
 	reinterpret_cast<std::string *>(opaque(copy))->~basic_string();
+	HERE(copied_by_bytes);
 }
 
 struct holder {
@@ -271,7 +283,10 @@ static void copied_holder()
 
 static void array_by_unique_ptr()
 {
-	std::unique_ptr<long> one(make_three<long>());
+	{
+		std::unique_ptr<long> one(make_three<long>());
+	}
+	HERE(array_by_unique_ptr);
 }
 
 static void middle_of_vector()
@@ -535,6 +550,8 @@ static const leak_case cases[] = {
 	  "fast", many_times },
 	{ "before_kill", "I1", "mismatched-free delete alloc=by_malloc here=to_delete", "",
 	  before_kill },
+	{ "while_running", "I1", "mismatched-free free alloc=by_new here=to_free", "live",
+	  while_running },
 	{ "before_exit", "I1", "mismatched-free free alloc=by_new here=to_free", "", before_exit },
 	{ "array_of_long", "I1",
 	  "mismatched-free delete size=24 offset=0 expected=delete[] actual=delete "

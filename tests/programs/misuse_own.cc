@@ -68,6 +68,7 @@ static void own_twice()
 
 	release(made);
 	delete static_cast<long *>(opaque(made));
+	HERE(own_twice);
 }
 
 /* A pointer behind the word in front. */
