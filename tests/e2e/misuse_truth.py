@@ -36,6 +36,8 @@ def settings_of(case):
     # With all but the first, freed blocks wait.
     if case.has("reuses") or case.has("no-quarantine"):
         return ["usual"]
+    if case.has("no-guard"):
+        return ["usual", "stacks"]
     return [name for name in SETTINGS if name != "quarantine"]
 
 

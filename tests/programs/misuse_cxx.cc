@@ -595,7 +595,7 @@ static const leak_case cases[] = {
 	{ "one_as_array_of_closed", "I3",
 	  "mismatched-free delete[] size=40 offset=-8 expected=delete actual=delete[] "
 	  "alloc=make_one here=drop_array",
-	  "", one_as_array_of_closed },
+	  "no-guard", one_as_array_of_closed },
 	{ "by_second_base", "I3",
 	  "interior-free delete size=32 offset=16 alloc=make_one here=drop_one", "",
 	  by_second_base },
