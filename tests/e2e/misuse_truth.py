@@ -20,6 +20,7 @@ SETTINGS = {
     "guard": ("--guard",),
     "quarantine": ("--quarantine",),
     "level": ("--level=10",),
+    "sample": ("--guarded-sample=1",),
 }
 STACKS = {"here": "here_frames", "alloc": "alloc_frames", "freed": "free_frames"}
 
@@ -30,10 +31,12 @@ def misuse_cases():
 
 def settings_of(case):
     """Those under which it is what it wants, the usual one for it first."""
+    if case.has("sample"):
+        return ["sample"]
     for word in ("guard", "quarantine"):
         if case.has(word):
             return [word, "level"]
-    # With all but the first, freed blocks wait.
+    # With all but the first, freed blocks wait; the place of a sampled block, too.
     if case.has("reuses") or case.has("no-quarantine"):
         return ["usual"]
     if case.has("no-guard"):
