@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread -ldl
 /* Wrong frees and accesses by C's functions, and right uses of all of them. */
-#include "misuse.h"
+#include "misuse_case.h"
 
 #include <dlfcn.h>
 #include <malloc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 // build: -std=c++17 -fsized-deallocation -pthread
 /* Wrong frees by C++'s operators, each family's blocks by each other's, and right uses of them. */
-#include "misuse.h"
+#include "misuse_case.h"
 
 #include <malloc.h>
 #include <map>

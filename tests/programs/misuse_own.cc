@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 // build: -std=c++17
 /* A program with global operators of its own, which all of its blocks come from. */
-#include "misuse.h"
+#include "misuse_case.h"
 
 #include <map>
 #include <new>

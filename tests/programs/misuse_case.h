@@ -13,8 +13,8 @@
  * Of a case without wants of its own for it, "freed" is told only where the stacks of frees are kept.
  * What the words in the last column mean: test_misuse.py.
  */
-#ifndef MISUSE_H
-#define MISUSE_H
+#ifndef MISUSE_CASE_H
+#define MISUSE_CASE_H
 
 #include "leak.h"
 
