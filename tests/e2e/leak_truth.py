@@ -98,9 +98,9 @@ def variants():
 
 
 @functools.cache
-def all_cases():
+def all_cases(programs="leak_*"):
     found = []
-    for source in sorted((SOURCE / "tests" / "programs").glob("leak_*.c*")):
+    for source in sorted((SOURCE / "tests" / "programs").glob(programs + ".c*")):
         path = LEAK_DIR / variants()[0] / source.stem
         listed = subprocess.run([path, "--list"], stdout=subprocess.PIPE, check=True).stdout
         for line in listed.decode().splitlines():

@@ -198,13 +198,14 @@ def compare(case, said, plain):
     return verdict, text
 
 
-def build_lsan(source, folder):
-    """The leak programs with LeakSanitizer, by level."""
-    programs = source / "tests" / "programs"
+def build_sanitized(source, folder, programs, *sanitizer):
+    """Programs of these patterns with the compiler's options for a sanitizer, by level."""
+    sources = source / "tests" / "programs"
+    newest_header = max(p.stat().st_mtime for p in sources.glob("*.h"))
     for level in LEVELS:
-        out = folder / f"lsan-{level}"
+        out = folder / level
         out.mkdir(parents=True, exist_ok=True)
-        for path in [*programs.glob("leak_*.c*"), *programs.glob("lib_leak_*.c*")]:
+        for path in [p for pattern in programs for p in sources.glob(pattern)]:
             head = path.read_text().split("\n")[:5]
             flags = [w for line in head if "// build:" in line for w in line.split("build:")[1].split()]
             name = path.stem
@@ -213,12 +214,13 @@ def build_lsan(source, folder):
                 name += ".so"
             driver = "g++" if path.suffix == ".cc" else "gcc"
             if (out / name).exists() and (out / name).stat().st_mtime > max(
-                path.stat().st_mtime, (programs / "leak.h").stat().st_mtime
+                path.stat().st_mtime, newest_header
             ):
                 continue
             subprocess.run(
                 [driver, "-" + level, "-g", "-w", "-fno-omit-frame-pointer", "-D_GNU_SOURCE",
-                 f"-I{source}/include", "-o", out / name, path, *flags, "-fsanitize=leak"],
+                 f"-I{source}/include", "-o", out / name, path, *flags,
+                 *sanitizer],
                 check=False,
             )
 
@@ -238,7 +240,7 @@ def one(case, level, lsan_dir):
             elif tool == "seep":
                 scores[tool] = under_seep(case, variant, folder)
             elif tool == "lsan":
-                path = lsan_dir / f"lsan-{level}" / case.program
+                path = lsan_dir / level / case.program
                 scores[tool] = compare(case, under_lsan(path, case, folder), plain)
             else:
                 said = under_valgrind(leak_truth.LEAK_DIR / variant / case.program, case, folder)
@@ -270,12 +272,17 @@ def table(rows):
             totals[tool].update(verdict for verdict, _ in scores)
             words.append(cell(scores))
         lines.append("| " + " | ".join(words) + " |")
-    lines += ["", "Totals, of both levels:", "", "| | right | missed | false | not applicable |",
-              "|---|---|---|---|---|"]
+    return "\n".join(lines + totals_of(totals, NAMES)) + "\n"
+
+
+def totals_of(totals, names):
+    """Lines with the counts of verdicts by tool."""
+    lines = ["", "Totals, of both levels:", "", "| | right | missed | false | not applicable |",
+             "|---|---|---|---|---|"]
     for tool, counts in totals.items():
         figures = (str(counts[v]) for v in ("right", "missed", "false", "n/a"))
-        lines.append(f"| {NAMES[tool]} | " + " | ".join(figures) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append(f"| {names[tool]} | " + " | ".join(figures) + " |")
+    return lines
 
 
 def order(case):
@@ -289,7 +296,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name contains this; print them")
     options = parser.parse_args()
     lsan_dir = pathlib.Path(tempfile.gettempdir()) / "leak-table-lsan"
-    build_lsan(leak_truth.SOURCE, lsan_dir)
+    build_sanitized(leak_truth.SOURCE, lsan_dir, ["leak_*.c*", "lib_leak_*.c*"], "-fsanitize=leak")
     cases = sorted((c for c in leak_truth.all_cases() if options.only in str(c)), key=order)
     rows = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
