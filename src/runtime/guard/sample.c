@@ -210,6 +210,7 @@ static void sampled_free(void *block)
 
 static void *sampled_realloc(void *block, size_t size)
 {
+	const struct rt_sampled *slot = rt_sampled_at((uintptr_t)block);
 	void *after;
 
 	if (!block)
@@ -217,8 +218,9 @@ static void *sampled_realloc(void *block, size_t size)
 	if (RT_LIKELY(!rt_is_sampled(block)))
 		return beneath.realloc(block, size);
 	after = size ? beneath.malloc(size) : NULL;
-	if (after)
-		memcpy(after, block, core_smaller(size, rt_sampled_at((uintptr_t)block)->size));
+	/* What was freed before has no contents, and that has been noted. */
+	if (after && rt_load(&slot->state) == RT_SAMPLED_LIVE)
+		memcpy(after, block, core_smaller(size, slot->size));
 	if (after || !size)
 		sampled_free(block);
 	return after;
