@@ -188,13 +188,14 @@ static void *sampled_calloc(size_t count, size_t size)
 
 static void sampled_free(void *block)
 {
-	struct rt_sampled *slot = rt_sampled_at((uintptr_t)block);
+	struct rt_sampled *slot;
 	uint32_t live = RT_SAMPLED_LIVE;
 
 	if (RT_LIKELY(!rt_is_sampled(block))) {
 		beneath.free(block);
 		return;
 	}
+	slot = rt_sampled_at((uintptr_t)block);
 	/* What is wrong has been noted, and nobody else has to do with it. */
 	if ((uintptr_t)block != slot->block ||
 	    !atomic_compare_exchange_strong_explicit(&slot->state, &live, RT_SAMPLED_TAKEN,
@@ -210,13 +211,14 @@ static void sampled_free(void *block)
 
 static void *sampled_realloc(void *block, size_t size)
 {
-	const struct rt_sampled *slot = rt_sampled_at((uintptr_t)block);
+	const struct rt_sampled *slot;
 	void *after;
 
 	if (!block)
 		return sampled_malloc(size);
 	if (RT_LIKELY(!rt_is_sampled(block)))
 		return beneath.realloc(block, size);
+	slot = rt_sampled_at((uintptr_t)block);
 	after = size ? beneath.malloc(size) : NULL;
 	/* What was freed before has no contents, and that has been noted. */
 	if (after && rt_load(&slot->state) == RT_SAMPLED_LIVE)
