@@ -137,15 +137,20 @@ void rt_guarded_retire(const struct rt_block *at, const void *frame)
 	header->freed_row = rt_finding_row(frame);
 }
 
-uint32_t rt_guard_freed_row(const void *block)
+bool rt_guarded_waits(const void *block, uint32_t *ret_freed_row)
 {
+	const struct rt_guarded *header = rt_guarded_of(block);
+
+	*ret_freed_row = 0;
 	if (rt_is_sampled(block))
-		return rt_sampled_freed_row(block);
+		return rt_sampled_is_freed(block, ret_freed_row);
 	/* What does not wait may be gone. */
-	if (!rt_guard_front_bytes || !rt_is_readable((uintptr_t)rt_guarded_of(block)) ||
-	    !rt_is_readable((uintptr_t)block - sizeof(uint64_t)))
-		return 0;
-	return rt_guarded_state(block) == RT_GUARDED_WAITING ? rt_guarded_of(block)->freed_row : 0;
+	if (!rt_guard_front_bytes || !rt_is_readable((uintptr_t)header) ||
+	    !rt_is_readable((uintptr_t)block - sizeof(uint64_t)) ||
+	    rt_guarded_state(block) != RT_GUARDED_WAITING)
+		return false;
+	*ret_freed_row = header->freed_row;
+	return true;
 }
 
 /* Its owner may free it at any time: only what is so twice, of the same block, is so. */

@@ -75,8 +75,8 @@ size_t rt_guarded_first_other(const uint8_t *bytes, size_t count, uint8_t byte);
  */
 RT_COLD void rt_guarded_retire(const struct rt_block *at, const void *frame);
 
-/* Where the block was freed that begins there, and still waits; 0: not known. */
-uint32_t rt_guard_freed_row(const void *block);
+/* Was the block that begins there freed, and is nobody else's yet? *@ret_freed_row: where; 0: not known. */
+RT_COLD bool rt_guarded_waits(const void *block, uint32_t *ret_freed_row);
 
 /*
  * Look at the guards of all live blocks, whatever other threads do meanwhile, and note what has

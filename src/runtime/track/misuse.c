@@ -216,14 +216,17 @@ static bool find_near(struct rt_finding *finding, struct rt_free how)
 /* No live block begins there. Of another allocator's not everything comes to our hooks. */
 static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 {
-	if (!rt_global.glibc || !rt_mine.control)
+	const bool waits = rt_guarded_waits((void *)finding->pointer, &finding->freed_row);
+
+	if (!(rt_global.glibc || waits) || !rt_mine.control)
 		return false;
 	finding->block = rt_block_freed(finding->pointer);
 	if (finding->block.value) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
-		finding->freed_row = rt_guard_freed_row((void *)finding->pointer);
 		return true;
 	}
+	if (!rt_global.glibc)
+		return false;
 	/* With a filter nearly all are of blocks that were not recorded. Without a call nobody can look. */
 	if (rt_load(&rt_mine.control->filtered_once) || rt_load(&rt_is_strict))
 		return false;

@@ -389,7 +389,7 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 		rt_unknown_free(thread);
 		return;
 	}
-	if (is_guarded(&at))
+	if (is_guarded(&at) && how.freeing)
 		rt_guarded_retire(&at, frame);
 	row = ledger_cell_row(at.value);
 	rt_cell_free(at.cell);

@@ -41,13 +41,12 @@ void rt_sampled_retire(const struct rt_block *at, const void *frame)
 	slot->freed_row = rt_finding_row(frame);
 }
 
-uint32_t rt_sampled_freed_row(const void *block)
+bool rt_sampled_is_freed(const void *block, uint32_t *ret_freed_row)
 {
 	const struct rt_sampled *slot = rt_sampled_at((uintptr_t)block);
 
-	return slot->block == (uintptr_t)block && rt_load(&slot->state) == RT_SAMPLED_FREED
-		       ? slot->freed_row
-		       : 0;
+	*ret_freed_row = slot->freed_row;
+	return slot->block == (uintptr_t)block && rt_load(&slot->state) == RT_SAMPLED_FREED;
 }
 
 static bool is_live(const struct rt_sampled *slot)

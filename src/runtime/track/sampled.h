@@ -61,8 +61,8 @@ static inline struct rt_sampled *rt_sampled_at(uintptr_t address)
  */
 RT_COLD void rt_sampled_retire(const struct rt_block *at, const void *frame);
 
-/* Where the block was freed that was there last; 0: not known. */
-RT_COLD uint32_t rt_sampled_freed_row(const void *block);
+/* Was the last block there, which began at @block, freed? */
+RT_COLD bool rt_sampled_is_freed(const void *block, uint32_t *ret_freed_row);
 
 /* What it means that the program came to @address, which nobody may touch now. */
 RT_COLD struct rt_finding rt_sampled_judge(uintptr_t address);
