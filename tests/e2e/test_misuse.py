@@ -16,7 +16,7 @@ import subprocess
 
 import pytest
 
-from harness import LIMIT_S, SEEP, run_plain
+from harness import LIMIT_S, SEEP, program, run_plain
 from leak_run import ready
 from leak_truth import LEAK_DIR, variants
 from misuse_truth import SETTINGS, is_function, misuse_cases, read, run_case, settings_of
@@ -157,3 +157,60 @@ def test_no_frame_of_the_library_is_in_a_stack(seep):
         frames = [report["frames"][i] for i in finding[key]]
         assert is_function(frames[-3], "main") or is_function(frames[-1], "_start"), frames
         assert not any("libseep" in (f["module"] or "") for f in frames)
+
+
+def storm(seep, *words, status=0):
+    result, recordings = seep.run([program("free_storm"), *words], ["--no-leak-check"])
+    assert result.status == status, result.stderr
+    return int(result.stdout), recordings.main()
+
+
+@pytest.mark.parametrize("end", [[], ["kill"]])
+def test_of_many_findings_none_is_lost(seep, end):
+    """10,000 and more a second, by several threads; the same when the program is killed."""
+    frees, report = storm(seep, "4", "30000", "10", *end, status=-9 if end else 0)
+    assert sum(f["count"] for f in report["findings"]) == frees
+    assert len(report["findings"]) > 1000
+    assert {f["kind"] for f in report["findings"]} == {"size-mismatch"}
+
+
+def test_findings_that_have_no_room_are_counted(seep):
+    frees, report = storm(seep, "2", "60000", "18")
+    lost = [u["detail"] for u in report["unseen"] if u["code"] == "findings-full"]
+    assert len(lost) == 1
+    missing = int(lost[0].split()[0].replace(",", ""))
+    assert missing > 0 and sum(f["count"] for f in report["findings"]) + missing == frees
+
+
+def test_an_error_in_a_stripped_program_has_its_names(seep):
+    """From the file with debug information that it names."""
+    source = LEAK_DIR / "gcc-O2" / "misuse_c"
+    path = seep.directory / "misuse_c"
+    debug = seep.directory / "misuse_c.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", source, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", source, path], check=True)
+    for name, options in (
+        ("twice", []),
+        ("behind_by_1", ["--guard"]),
+        ("in_front_by_1", ["--guard"]),
+        ("written_after", ["--quarantine"]),
+    ):
+        result, recordings = seep.run([path, name], options)
+        report = recordings.main()
+        (finding,) = report["findings"]
+        named = [report["frames"][i] for i in finding["alloc_frames"]]
+        assert any(f["function"] and f["file"] and f["line"] for f in named), (name, result)
+
+
+def test_a_debugger_can_stop_at_an_allocation(seep):
+    words = [program("free_storm"), "break"]
+    recordings = seep.record(words)
+    raw = seep.command("report", "--raw", recordings.path).stdout.decode()
+    (line,) = [text for text in raw.splitlines() if "in 5 calls, freed" in text]
+    stack = line.split("break ")[1][:16]
+    for nth, status in (("", -5), (":5", -5), (":6", 0)):
+        result, _ = seep.run(words, [f"--break={stack}{nth}"])
+        assert result.status == status, result
+    for text in ("zz", stack[:15], f"{stack}:", f"{stack}:x"):
+        refused = seep.command("run", f"--break={text}", "--", "/bin/true")
+        assert refused.status == 2 and b"--break" in refused.stderr

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE_BYTES = LEDGER_PAGE_BYTES };
+enum { PAGE_BYTES = LEDGER_PAGE_BYTES, LOOKS = 16 };
 
 static _Atomic uint32_t next_slot;
 static _Atomic uint64_t draws;
@@ -104,10 +104,10 @@ static bool set_trap(void)
 	return sigaction(SIGSEGV, &now, NULL) == 0;
 }
 
-/* NULL: all have a block. Those that were freed last come last. */
+/* NULL: some have a block, and perhaps all. Those that were freed last come last. */
 static struct rt_sampled *take_slot(void)
 {
-	for (unsigned i = 0; i < RT_SAMPLED_MAX; i++) {
+	for (unsigned i = 0; i < LOOKS; i++) {
 		struct rt_sampled *slot =
 			&rt_sampled[atomic_fetch_add_explicit(&next_slot, 1, memory_order_relaxed) %
 				    RT_SAMPLED_MAX];
@@ -148,7 +148,7 @@ static void *sample(size_t size)
 	rt_store_release(&slot->state, RT_SAMPLED_LIVE);
 	/* The quick way would look in front of it. */
 	if (rt_tls.thread)
-		rt_last_row_void(rt_tls.thread);
+		rt_last_row_pause(rt_tls.thread);
 	return (void *)slot->block;
 }
 

@@ -32,6 +32,11 @@ uint32_t rt_finding_row(const void *frame)
 		return 0;
 	/* Of one epoch, whatever marks there are: nothing is counted there. */
 	row = rt_place_row(thread, rt_alloc(LEDGER_KIND_FREE, 0, 0).key, 0, frame);
+	/* The walk that is kept is to be an allocation's: those come again and again. */
+	if (thread->walk.leaf == (uintptr_t)frame + sizeof(uintptr_t)) {
+		rt_walk_reset(&thread->walk);
+		rt_last_row_void(thread);
+	}
 	rt_leave(thread);
 	return rt_row_is_context(row) ? row : 0;
 }

@@ -309,6 +309,8 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 		return block;
 	}
 	thread = rt_thread_self();
+	if (RT_UNLIKELY(rt_is_sampled(block)) && thread)
+		rt_last_row_resume(thread);
 	if (RT_UNLIKELY(!rt_load(&rt_usable_met)))
 		rt_usable_meet((uintptr_t)block, size, alloc.flags);
 	control = thread ? rt_enter(thread, frame) : NULL;

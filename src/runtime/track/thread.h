@@ -123,6 +123,20 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 	thread->last_row.quick = UINT64_MAX;
 }
 
+/* Not for the next allocation that would be counted at once, until that is resumed. */
+#define RT_QUICK_PAUSED (UINT64_C(1) << 60)
+
+static inline void rt_last_row_pause(struct rt_thread *thread)
+{
+	thread->last_row.quick |= RT_QUICK_PAUSED;
+}
+
+static inline void rt_last_row_resume(struct rt_thread *thread)
+{
+	if (thread->last_row.quick != UINT64_MAX)
+		thread->last_row.quick &= ~RT_QUICK_PAUSED;
+}
+
 /* Once, before the first thread has a state: where they are to be found. False: no memory. */
 bool rt_threads_start(void);
 
