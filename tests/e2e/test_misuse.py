@@ -170,12 +170,12 @@ def test_of_many_findings_none_is_lost(seep, end):
     """10,000 and more a second, by several threads; the same when the program is killed."""
     frees, report = storm(seep, "4", "30000", "10", *end, status=-9 if end else 0)
     assert sum(f["count"] for f in report["findings"]) == frees
-    assert len(report["findings"]) > 1000
+    assert len(report["findings"]) > 500
     assert {f["kind"] for f in report["findings"]} == {"size-mismatch"}
 
 
 def test_findings_that_have_no_room_are_counted(seep):
-    frees, report = storm(seep, "2", "60000", "18")
+    frees, report = storm(seep, "2", "60000", "30")
     lost = [u["detail"] for u in report["unseen"] if u["code"] == "findings-full"]
     assert len(lost) == 1
     missing = int(lost[0].split()[0].replace(",", ""))
