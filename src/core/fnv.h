@@ -26,4 +26,12 @@ static inline uint64_t core_fnv_bytes(uint64_t hash, const void *bytes, size_t c
 	return hash;
 }
 
+/* As eight bytes, the lowest first. */
+static inline uint64_t core_fnv_number(uint64_t hash, uint64_t number)
+{
+	for (int shift = 0; shift < 64; shift += 8)
+		hash = core_fnv_byte(hash, (uint8_t)(number >> shift));
+	return hash;
+}
+
 #endif

@@ -17,7 +17,7 @@ static inline uint64_t core_stack_hash_begin(uint8_t kind)
 static inline uint64_t core_stack_hash_frame(uint64_t hash, const char *name, size_t bytes,
 					     uint64_t address)
 {
-	return core_fnv_bytes(core_fnv_bytes(hash, name, bytes), &address, sizeof(address));
+	return core_fnv_number(core_fnv_bytes(hash, name, bytes), address);
 }
 
 #endif

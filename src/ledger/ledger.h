@@ -440,7 +440,7 @@ struct ledger_cache {
 };
 
 /*
- * What was done wrong with a block. The same by the same rows is one, with the first one's figures. Of
+ * What was done wrong with a block. The same by the same two call stacks is one, with the first one's figures. Of
  * one that was not published yet when the process was killed, nothing is there.
  */
 struct ledger_finding {

@@ -5,19 +5,13 @@
 #include "base/xalloc.h"
 #include "core/fnv.h"
 #include "core/stack_hash.h"
+#include "profile/findings.h"
 #include "profile/profile.h"
 
 #include <ctype.h>
 #include <string.h>
 
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8 };
-
-static uint64_t fnv_number(uint64_t hash, uint64_t number)
-{
-	for (int shift = 0; shift < 64; shift += 8)
-		hash = core_fnv_byte(hash, (uint8_t)(number >> shift));
-	return hash;
-}
 
 size_t seep_name_line_bytes(const char *name, const char *at)
 {
@@ -51,11 +45,11 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 		return core_fnv_byte(CORE_FNV_BASIS, 'A');
 	module = &profile->modules[frame->module - 1];
 	if (module->build_id_bytes > 0)
-		return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'B'),
-						 module->build_id, module->build_id_bytes),
-				  frame->address);
+		return core_fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'B'),
+						      module->build_id, module->build_id_bytes),
+				       frame->address);
 	path = module->path ? seep_path_base(module->path) : "";
-	return fnv_number(
+	return core_fnv_number(
 		core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'P'), path, strlen(path) + 1),
 		frame->address);
 }
@@ -74,21 +68,10 @@ static uint64_t hash_context(const struct seep_profile *profile,
 
 		if (frames[frame] == 0)
 			frames[frame] = hash_frame(profile, &profile->frames[frame]);
-		hash = fnv_number(core_fnv_byte(hash, context->stack[i].period), frames[frame]);
+		hash = core_fnv_number(core_fnv_byte(hash, context->stack[i].period),
+				       frames[frame]);
 	}
 	return hash;
-}
-
-static uint64_t hash_finding(const struct seep_profile *profile,
-			     const struct seep_profile_finding *finding)
-{
-	const struct seep_profile_context *block = seep_profile_context_at(profile, finding->block);
-	const struct seep_profile_context *here = seep_profile_context_at(profile, finding->here);
-	uint64_t hash = core_fnv_byte(CORE_FNV_BASIS, finding->kind);
-
-	hash = core_fnv_byte(hash, finding->freeing);
-	hash = fnv_number(hash, block ? block->hash : 0);
-	return fnv_number(hash, here ? here->hash : 0);
 }
 
 void seep_profile_hash_contexts(struct seep_profile *profile)
@@ -103,8 +86,7 @@ void seep_profile_hash_contexts(struct seep_profile *profile)
 		if (profile->leaks[i].context)
 			profile->leaks[i].hash =
 				profile->contexts[profile->leaks[i].context - 1].hash;
-	for (uint32_t i = 0; i < profile->finding_count; i++)
-		profile->findings[i].hash = hash_finding(profile, &profile->findings[i]);
+	seep_findings_merge(profile);
 }
 
 uint64_t seep_profile_stack_hash(const struct seep_profile *profile,

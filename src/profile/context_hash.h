@@ -33,9 +33,8 @@ struct seep_profile_context;
 size_t seep_name_line_bytes(const char *name, const char *at);
 
 /*
- * Set the hash of every context whose hash is 0, that of every leak to its context's, and that of
- * every finding, over kind, freeing and the hashes of the contexts of block and here. Loading a
- * ledger and looking up names leave it at 0, since a name that is found later changes it: call this
+ * Set the hash of every context whose hash is 0, and that of every leak to its context's; merge
+ * findings (profile/findings.h). Loading a ledger and looking up names leave it at 0, since a name that is found later changes it: call this
  * when all names are there.
  */
 void seep_profile_hash_contexts(struct seep_profile *profile);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Findings are copied before the tables that they refer to are looked at, so that what they name
- * was published by then. The runtime tells them apart by rows, of which each mark makes new ones:
- * those of the same contexts are one here.
+ * was published by then.
  */
-#include "base/search.h"
-#include "core/bits.h"
 #include "profile/ledger_figure.h"
 #include "profile/ledger_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_possible(const struct ledger_finding *finding)
@@ -89,52 +85,9 @@ static void add_finding(struct seep_profile *profile, const struct ledger_findin
 		to->thread = seep_profile_strndup(profile, from->thread, sizeof(from->thread));
 }
 
-static int by_identity(const void *left, const void *right)
-{
-	const struct seep_profile_finding *a = left, *b = right;
-
-	return seep_search_order(a->kind, b->kind) ?: seep_search_order(a->freeing, b->freeing)
-		?: seep_search_order(a->block, b->block) ?: seep_search_order(a->freed, b->freed)
-		?: seep_search_order(a->here, b->here)
-		?: seep_search_order(a->expected, b->expected)
-		?: seep_search_order(a->actual, b->actual);
-}
-
-static int by_identity_and_time(const void *left, const void *right)
-{
-	const struct seep_profile_finding *a = left, *b = right;
-
-	return by_identity(a, b) ?: seep_search_order(a->at_ns, b->at_ns);
-}
-
-static int worst_first(const void *left, const void *right)
-{
-	const struct seep_profile_finding *a = left, *b = right;
-
-	return seep_search_order(b->count, a->count) ?: by_identity_and_time(a, b);
-}
-
 void seep_ledger_load_findings(struct seep_ledger_load *load)
 {
-	struct seep_profile *profile = load->profile;
-	uint32_t kept = 0;
-
-	profile->finding_count = 0;
+	load->profile->finding_count = 0;
 	for (uint64_t i = 0; i < load->finding_count; i++)
-		add_finding(profile, &load->findings[i]);
-	if (profile->finding_count < 2)
-		return;
-	qsort(profile->findings, profile->finding_count, sizeof(*profile->findings),
-	      by_identity_and_time);
-	for (uint32_t i = 1; i < profile->finding_count; i++) {
-		struct seep_profile_finding *last = &profile->findings[kept];
-
-		if (by_identity(last, &profile->findings[i]) == 0)
-			last->count = core_smaller(last->count + profile->findings[i].count,
-						   INT64_MAX);
-		else
-			profile->findings[++kept] = profile->findings[i];
-	}
-	profile->finding_count = kept + 1;
-	qsort(profile->findings, profile->finding_count, sizeof(*profile->findings), worst_first);
+		add_finding(load->profile, &load->findings[i]);
 }

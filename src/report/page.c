@@ -170,11 +170,12 @@ static void write_apart(struct seep_json *json, const struct seep_sites *sites,
 static void write_trim(struct seep_json *json, const struct seep_sites *sites,
 		       const struct seep_profile_context *context)
 {
-	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
-							    context->stack_count);
+	struct seep_stack_part part = { 0 };
 
+	if (context)
+		part = seep_sites_trim(sites, context->stack, context->stack_count);
 	seep_json_int(json, NULL, part.first);
-	seep_json_int(json, NULL, context->stack_count - part.end);
+	seep_json_int(json, NULL, context ? context->stack_count - part.end : 0);
 }
 
 static void write_lines(struct seep_json *json, const char *key, const struct seep_lines *lines)
@@ -254,6 +255,10 @@ void seep_page_report(FILE *out, struct seep_profile *profile, const struct seep
 	write_apart(page.json, sites, &shown, seep_view_measure(profile, options->by));
 	for (uint32_t i = 0; seep_json_each(page.json, "trim", i, shown.context_count); i++)
 		write_trim(page.json, sites, &profile->contexts[shown.contexts[i]]);
+	for (uint32_t i = 0; seep_json_each(page.json, "finding_trim", i, profile->finding_count);
+	     i++)
+		write_trim(page.json, sites,
+			   seep_profile_context_at(profile, profile->findings[i].here));
 	write_functions(page.json, &side, 1);
 	write_origins(page.json, &side, 1);
 	seep_json_close(page.json);

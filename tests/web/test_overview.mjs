@@ -208,7 +208,7 @@ test("wrong frees and accesses come first, with their stacks; where they were ma
 	const card = page.locator(".panel .misuse");
 
 	assert.ok(await card.evaluate((one) => one.nextElementSibling.classList.contains("answer")));
-	assert.equal(await card.locator("h2").innerText(), "Wrong frees and accesses 1");
+	assert.equal(await card.locator("h2").innerText(), "Heap errors 1");
 	assert.match(await page.locator(".panel .answer h2").innerText(), /3 leaks: .* lost/);
 	const first = card.locator("ol > li").first();
 	assert.match(await first.innerText(), /^mismatched-free, 3 times: .* by <b>delete\n+thread worker · first 2\.0 s after the start · hash:00000000000000ab/);

@@ -19,6 +19,8 @@ export interface View {
 	apart: Record<string, string>;
 	/** Two numbers per context: the part [first, end) of its frames that is worth reading. */
 	trim: number[];
+	/** The same per finding, of where it was made. */
+	finding_trim?: number[];
 	/** The same per change of the leaks of a diff. */
 	leak_trim?: number[];
 	/** By frame the number of its function. */

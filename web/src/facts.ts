@@ -206,7 +206,8 @@ export function gather(model: Model): Facts {
 	const leaks = diff ? [] : leaksOf(model, doc);
 	const file = object(model.view).file;
 	const scan = object(doc.scan);
-	const findings = array(doc.findings).map(object);
+	const trim = array(object(model.view).finding_trim);
+	const findings = array(doc.findings).map((one, i): Loose => ({ ...object(one), trim: [trim[2 * i], trim[2 * i + 1]] }));
 	const counted = findings.filter(isCounted);
 	const unseen = array(doc.unseen)
 		.map(object)

@@ -63,13 +63,11 @@ static uint64_t origin_of(uint32_t row)
 
 static uint64_t key_of(const struct rt_finding *finding, uint32_t here_row)
 {
-	uint64_t hash = core_hash_step(rt_global.seed, (uint64_t)finding->freed_row << 16 |
-							       (unsigned)finding->freeing << 8 |
-							       finding->kind);
+	const uint64_t what = (uint64_t)here_row << 16 | (unsigned)finding->freeing << 8 |
+			      finding->kind;
 
-	hash = core_hash_step(hash, here_row);
-	hash = core_hash_step(hash, origin_of(ledger_cell_row(finding->block.value)));
-	return core_hash_step(core_hash_step(hash, finding->expected), finding->actual);
+	return core_hash_step(core_hash_step(rt_global.seed, what),
+			      origin_of(ledger_cell_row(finding->block.value)));
 }
 
 static void fill(struct ledger_finding *to, const struct rt_finding *from, uint32_t here_row)

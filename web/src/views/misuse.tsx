@@ -3,7 +3,7 @@
 import { after, type Facts, isCounted, said } from "../facts";
 import { digits } from "../format";
 import { array, figure, isIndex, type Loose } from "../model/read";
-import { callers, nameOf, Stack } from "./parts";
+import { Site, Stack } from "./parts";
 
 const STACKS: [key: string, title: string][] = [["here_frames", "Where"], ["free_frames", "Freed before"], ["alloc_frames", "Allocated"]];
 const FINDINGS_MAX = 1000;
@@ -13,7 +13,9 @@ function Finding({ finding, facts, print }: { finding: Loose; facts: Facts; prin
 	const thread = said(finding.thread);
 	const { model } = facts;
 	const frames = (key: string) => array(finding[key]).filter((frame): frame is number => isIndex(frame, model.frames.count));
-	const here = frames("here_frames");
+	const [inner, outer] = array(finding.trim).map(figure);
+	const whole = frames("here_frames");
+	const here = whole.slice(inner, whole.length - outer);
 
 	return (
 		<li>
@@ -27,7 +29,7 @@ function Finding({ finding, facts, print }: { finding: Loose; facts: Facts; prin
 				].filter(Boolean).join(" · ")}
 			</p>
 			<details open={print}>
-				<summary>{here.length ? <><b>{nameOf(model, here[0])}</b> <span class="muted">{callers(model, here)}</span></> : "Stacks"}</summary>
+				<summary>{here.length ? <Site frames={here} /> : "Stacks"}</summary>
 				{STACKS.filter(([key]) => frames(key).length > 0).map(([key, title]) => (
 					<>
 						<h3>{title}</h3>
@@ -45,7 +47,7 @@ export function Misuse({ facts, print }: { facts: Facts; print?: boolean }) {
 	if (!findings.length) return null;
 	return (
 		<section class="card misuse">
-			<h2>Wrong frees and accesses <span class="badge warn">{digits(findings.filter(isCounted).length)}</span></h2>
+			<h2>Heap errors <span class="badge warn">{digits(findings.filter(isCounted).length)}</span></h2>
 			<ol>
 				{findings.slice(0, FINDINGS_MAX).map((one, i) => <Finding key={i} finding={one} facts={facts} print={print} />)}
 			</ol>

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/findings.h"
+
+#include <stdlib.h>
+
+#include "base/search.h"
+#include "core/bits.h"
+#include "core/fnv.h"
+#include "profile/profile.h"
+
+static uint64_t hash_of(const struct seep_profile *profile,
+			const struct seep_profile_finding *finding)
+{
+	const struct seep_profile_context *block = seep_profile_context_at(profile, finding->block);
+	const struct seep_profile_context *here = seep_profile_context_at(profile, finding->here);
+	uint64_t hash = core_fnv_byte(CORE_FNV_BASIS, finding->kind);
+
+	hash = core_fnv_byte(hash, finding->freeing);
+	hash = core_fnv_number(hash, block ? block->hash : 0);
+	return core_fnv_number(hash, here ? here->hash : 0);
+}
+
+static int by_hash_and_time(const void *left, const void *right)
+{
+	const struct seep_profile_finding *a = left, *b = right;
+
+	return seep_search_order(a->hash, b->hash) ?: seep_search_order(a->at_ns, b->at_ns);
+}
+
+static int worst_first(const void *left, const void *right)
+{
+	const struct seep_profile_finding *a = left, *b = right;
+
+	return seep_search_order(b->count, a->count) ?: seep_search_order(a->at_ns, b->at_ns)
+		?: seep_search_order(a->hash, b->hash);
+}
+
+void seep_findings_merge(struct seep_profile *profile)
+{
+	struct seep_profile_finding *all = profile->findings;
+	const uint32_t count = profile->finding_count;
+	uint32_t kept = 0;
+
+	if (count == 0)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		all[i].hash = hash_of(profile, &all[i]);
+	qsort(all, count, sizeof(*all), by_hash_and_time);
+	for (uint32_t i = 1; i < count; i++)
+		if (all[i].hash == all[kept].hash)
+			all[kept].count = core_smaller(all[kept].count + all[i].count, INT64_MAX);
+		else
+			all[++kept] = all[i];
+	profile->finding_count = kept + 1;
+	qsort(all, kept + 1, sizeof(*all), worst_first);
+}
