@@ -6,7 +6,7 @@ What the words in the last column of `PROGRAM --list` mean: `guard`, `quarantine
 that option can it be known; `no-quarantine`, where freed blocks wait other things are wrong with it; `reuses`, it is
 of memory that the next block gets, so that freed blocks may not wait; `no-guard`, the program takes the bytes
 in front of a block for a number of objects, and would not end; `c23`, the function is there only
-in libseep.so; `missed`, nothing that seep looks at can tell (docs/limits.md).
+in libseep.so; `missed`, nothing that seep looks at can tell (docs/heap-errors.md).
 """
 
 import concurrent.futures
