@@ -89,16 +89,20 @@ RT_INLINE uint64_t note_size(struct ledger_large *large, uintptr_t address, uint
 	return (address & (LEDGER_LARGE_BYTES - 1)) >> LEDGER_BLOCK_ALIGN_SHIFT;
 }
 
-struct rt_block rt_large_at(uintptr_t address)
+RT_INLINE struct rt_block large_in(enum ledger_cell_state state, uintptr_t address)
 {
 	rt_cell *leaf = rt_leaf_find(address);
 	struct ledger_large *large = leaf ? large_of(leaf, address, rt_global.granule_shift) : NULL;
 	uint64_t value = large ? rt_load(&large->cell) : 0;
 
-	if (ledger_cell_state(value) != LEDGER_CELL_LIVE ||
-	    ledger_large_begin(value, address) != address)
+	if (ledger_cell_state(value) != state || ledger_large_begin(value, address) != address)
 		return (struct rt_block){ 0 };
 	return (struct rt_block){ &large->cell, value, rt_load(&large->size), address };
+}
+
+struct rt_block rt_large_at(uintptr_t address)
+{
+	return large_in(LEDGER_CELL_LIVE, address);
 }
 
 rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field)
@@ -252,21 +256,13 @@ struct rt_block rt_block_around(uintptr_t address)
 
 struct rt_block rt_block_freed(uintptr_t address)
 {
-	unsigned shift = rt_global.granule_shift;
-	rt_cell *leaf = rt_leaf_find(address);
-	rt_cell *small = rt_cell_real(address, shift);
+	rt_cell *small = rt_cell_real(address, rt_global.granule_shift);
 	uint64_t value = small ? rt_load(small) : 0;
-	struct ledger_large *large;
 
 	if (ledger_cell_state(value) == LEDGER_CELL_FREED &&
 	    ledger_cell_begin(value, address) == address)
 		return (struct rt_block){ small, value, ledger_cell_size(value), address };
-	large = leaf ? large_of(leaf, address, shift) : NULL;
-	value = large ? rt_load(&large->cell) : 0;
-	if (ledger_cell_state(value) == LEDGER_CELL_FREED &&
-	    ledger_large_begin(value, address) == address)
-		return (struct rt_block){ &large->cell, value, rt_load(&large->size), address };
-	return (struct rt_block){ 0 };
+	return large_in(LEDGER_CELL_FREED, address);
 }
 
 bool rt_block_mark(const struct rt_block *block, uint32_t marks)
