@@ -289,25 +289,23 @@ static void each_in_page(rt_cell *leaf, uintptr_t base, size_t page, rt_block_fu
 			 void *user)
 {
 	const unsigned shift = rt_global.granule_shift;
-	const size_t cells = ledger_leaf_cells(shift);
-	rt_cell *end = leaf + (page + 1) * (LEDGER_PAGE_BYTES / sizeof(*leaf));
+	const size_t cells = ledger_leaf_cells(shift), count = LEDGER_PAGE_BYTES / sizeof(*leaf);
+	const size_t first = page * count;
+	const bool is_small = first < cells;
 
-	for (rt_cell *cell = leaf + page * (LEDGER_PAGE_BYTES / sizeof(*leaf)); cell < end;
-	     cell++) {
-		const size_t index = (size_t)(cell - leaf);
-		const uint64_t value = rt_load(cell);
-		struct rt_block block = { cell, value, ledger_cell_size(value),
-					  ledger_cell_begin(value, base + (index << shift)) };
+	/* Of struct ledger_large, the size stands behind the cell. */
+	for (size_t i = first; i < first + count; i += is_small ? 1 : 2) {
+		const uint64_t value = rt_load(&leaf[i]);
+		struct rt_block block = { .cell = &leaf[i], .value = value };
 
-		if (index >= cells) {
-			/* Of struct ledger_large; the size stands behind the cell. */
-			block.size = rt_load(cell + 1);
-			block.address = ledger_large_begin(
-				value, base + ((index - cells) / 2 << LEDGER_LARGE_SHIFT));
-		}
-		if (ledger_cell_state(value) == LEDGER_CELL_LIVE)
-			each(&block, user);
-		cell += index >= cells;
+		if (ledger_cell_state(value) != LEDGER_CELL_LIVE)
+			continue;
+		block.size = is_small ? ledger_cell_size(value) : rt_load(&leaf[i + 1]);
+		block.address = is_small
+					? ledger_cell_begin(value, base + (i << shift))
+					: ledger_large_begin(value, base + ((i - cells) / 2
+									    << LEDGER_LARGE_SHIFT));
+		each(&block, user);
 	}
 }
 
