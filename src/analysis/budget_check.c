@@ -163,7 +163,7 @@ static void count_leaks(struct checker *c)
 	for (uint32_t i = 0; i < c->profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &c->profile->leaks[i];
 		struct seep_budget_stack stack = {
-			.context = seep_profile_leak_context(c->profile, leak),
+			.context = seep_profile_context_at(c->profile, leak->context),
 			.leak = leak,
 			.value = leak->bytes,
 			.blocks = leak->blocks,

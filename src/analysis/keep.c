@@ -60,34 +60,12 @@ static unsigned judge_stack(const struct seep_sites *sites,
 	return verdict;
 }
 
-/* @was: by place, the former index of the context there, of all contexts. */
-static void renumber(struct seep_profile *profile, const uint32_t *was, uint32_t count)
-{
-	/* index + 1 */
-	SEEP_FREED uint32_t *place_of = seep_xcalloc((size_t)count + 1, sizeof(*place_of));
-
-	for (uint32_t i = 0; i < count; i++)
-		place_of[was[i] + 1] = i + 1;
-	seep_profile_renumber(profile, place_of);
-}
-
-struct conditions {
-	const struct seep_sites *sites;
-	const struct seep_keep_globs *modules, *threads;
-	unsigned char *of_module; /* [0]: frames of no module */
-};
-
-static bool is_wanted(const struct seep_profile_context *context, const struct conditions *on)
-{
-	return is_kept(on->modules, judge_stack(on->sites, context, on->of_module)) &&
-	       is_kept(on->threads, judge(on->threads, context->thread ? context->thread : ""));
-}
-
-/* @on NULL: those that allocate. */
-static void keep(struct seep_profile *profile, const struct conditions *on)
+/* @wanted: by index of a context, of those that were not left out before. */
+static void keep(struct seep_profile *profile, const bool *wanted)
 {
 	const uint32_t count = profile->context_count + profile->left_out_count;
 	SEEP_FREED uint32_t *was = seep_xcalloc(count, sizeof(*was));
+	SEEP_FREED uint32_t *place_of = seep_xcalloc((size_t)count + 1, sizeof(*place_of));
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -95,14 +73,16 @@ static void keep(struct seep_profile *profile, const struct conditions *on)
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context context = profile->contexts[i];
 
-		if (on ? !is_wanted(&context, on) : context.kind == LEDGER_KIND_FREE)
+		if (!wanted[i])
 			continue;
 		profile->contexts[i] = profile->contexts[kept];
 		profile->contexts[kept] = context;
 		was[i] = was[kept];
 		was[kept++] = i;
 	}
-	renumber(profile, was, count);
+	for (uint32_t i = 0; i < count; i++)
+		place_of[was[i] + 1] = i + 1;
+	seep_profile_renumber(profile, place_of);
 	profile->left_out_count += profile->context_count - kept;
 	profile->context_count = kept;
 }
@@ -110,20 +90,32 @@ static void keep(struct seep_profile *profile, const struct conditions *on)
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
 {
+	/* [0]: frames of no module. */
 	SEEP_FREED unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
-	const struct conditions on = { sites, modules, threads, of_module };
+	SEEP_FREED bool *wanted = seep_xcalloc(profile->context_count, sizeof(*wanted));
 
 	of_module[0] = (unsigned char)judge(modules, "");
 	for (uint32_t i = 0; i < profile->module_count; i++)
 		of_module[i + 1] = (unsigned char)judge(
 			modules,
 			profile->modules[i].path ? seep_path_base(profile->modules[i].path) : "");
-	keep(profile, &on);
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+		const char *thread = context->thread ? context->thread : "";
+
+		wanted[i] = is_kept(modules, judge_stack(sites, context, of_module)) &&
+			    is_kept(threads, judge(threads, thread));
+	}
+	keep(profile, wanted);
 }
 
 void seep_keep_allocations(struct seep_profile *profile)
 {
-	keep(profile, NULL);
+	SEEP_FREED bool *wanted = seep_xcalloc(profile->context_count, sizeof(*wanted));
+
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		wanted[i] = profile->contexts[i].kind != LEDGER_KIND_FREE;
+	keep(profile, wanted);
 }
 
 enum { CANDIDATES = 5 };

@@ -41,7 +41,7 @@ void seep_leak_sums_init(struct seep_leak_sums *sums, const struct seep_profile 
 		struct seep_leak_sum *sum;
 		uint64_t blocks, bytes;
 
-		if (!root || leak->hash == 0 || !seep_profile_leak_context(profile, leak))
+		if (!root || leak->hash == 0 || !seep_profile_context_at(profile, leak->context))
 			continue;
 		sum = sum_of(sums, leak->hash);
 		blocks = root->blocks;

@@ -372,6 +372,7 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 		.allocs_per_s = per_second(totals->allocs, before->allocs, process->span_ns),
 		.frees_per_s = per_second(totals->frees, before->frees, process->span_ns),
 		.threads = process->threads,
+		.findings = process->profile->finding_count,
 		.grown = process->grown,
 	};
 }

@@ -166,7 +166,7 @@ struct seep_live_process *seep_live_first(const struct seep_live *live);
 void seep_live_reset(struct seep_live *live, bool again);
 
 /* Sums of the current ones. */
-enum { SEEP_LIVE_SUMS = 8 };
+enum { SEEP_LIVE_SUMS = 9 };
 struct seep_live_totals {
 	uint32_t processes;
 	union {
@@ -179,6 +179,7 @@ struct seep_live_totals {
 			uint64_t allocs_per_s;
 			uint64_t frees_per_s;
 			uint64_t threads;
+			uint64_t findings;
 		};
 		uint64_t sums[SEEP_LIVE_SUMS];
 	};

@@ -261,7 +261,8 @@ static bool add_frame(struct seep_strbuf *block, const struct seep_profile *prof
 char *seep_suppressions_generate(const struct seep_profile *profile,
 				 const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = seep_profile_leak_context(profile, leak);
+	const struct seep_profile_context *context = seep_profile_context_at(profile,
+									     leak->context);
 	SEEP_STRBUF(block, GENERATED_MAX_BYTES);
 	unsigned lines = 1;
 	bool says = false;

@@ -427,7 +427,7 @@ static void publish(struct judge *j)
 		draft->leak.verdict = draft->fate.verdict;
 		draft->leak.flags = draft->fate.is_reported ? SEEP_LEAK_REPORTED : 0;
 		draft->leak.context = draft->fate.context;
-		context = seep_profile_leak_context(profile, &draft->leak);
+		context = seep_profile_context_at(profile, draft->leak.context);
 		if (context)
 			draft->leak.hash = context->hash;
 		if (context && seep_leak_is_startup(profile, context))

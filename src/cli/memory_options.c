@@ -11,11 +11,13 @@
 /* Eight of each are no address, and stand out in a debugger. */
 enum { FILL_BYTE = 0xfa, FILL_FREE_BYTE = 0xdd };
 
+enum { LEVEL_5 = 1, LEVEL_10 }; /* of the choices */
+
 /* One that may have a value. */
 struct setting {
 	const char *option, *key;
 	const char *text;
-	uint64_t level; /* from this one on it is asked for; 0: by no level */
+	bool is_implied; /* by another option */
 	uint64_t usual;
 	uint64_t most;
 };
@@ -47,7 +49,9 @@ static int add_setting(const struct setting *setting, struct seep_strbuf *text,
 	uint64_t value = setting->usual;
 	int rc = 0;
 
-	if (*setting->text)
+	if (!setting->text && !setting->is_implied)
+		return 0;
+	if (setting->text && *setting->text)
 		rc = setting->most < LEDGER_FILL_NONE
 			     ? read_byte(setting->text, &value, err)
 			     : read_size(setting->text, setting->most, &value, err);
@@ -60,30 +64,21 @@ static int add_setting(const struct setting *setting, struct seep_strbuf *text,
 int seep_memory_options_add(const struct seep_memory_option_values *values, bool fills,
 			    struct seep_strbuf *text, struct seep_error *err)
 {
+	const bool at_5 = values->level >= LEVEL_5, at_10 = values->level >= LEVEL_10;
 	const struct setting settings[] = {
-		{ "fill", "fill", values->fill, 5, FILL_BYTE, UINT8_MAX },
-		{ "fill-free", "fill_free", values->fill_free, 5, FILL_FREE_BYTE, UINT8_MAX },
-		{ "guard", "guard", values->guard, 10, LEDGER_GUARD_BYTES, LEDGER_GUARD_MAX_BYTES },
-		{ "quarantine", "quarantine", values->quarantine, 0, LEDGER_QUARANTINE_BYTES,
+		{ "fill", "fill", values->fill, fills || at_5, FILL_BYTE, UINT8_MAX },
+		{ "fill-free", "fill_free", values->fill_free, at_5, FILL_FREE_BYTE, UINT8_MAX },
+		{ "guard", "guard", values->guard, at_10, LEDGER_GUARD_BYTES,
+		  LEDGER_GUARD_MAX_BYTES },
+		{ "quarantine", "quarantine", values->quarantine, false, LEDGER_QUARANTINE_BYTES,
 		  INT64_MAX },
 	};
+	int rc = 0;
 
 	if (values->fill && values->no_fill)
 		return seep_fail(err, SEEP_EUSAGE, "--fill and --no-fill exclude each other");
-	if (values->level > 1 && values->level != 5 && values->level != 10)
-		return seep_fail(err, SEEP_EUSAGE, "--level is 1, 5 or 10, not %" PRIu64,
-				 values->level);
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		struct setting setting = settings[i];
-		int rc;
-
-		if (!setting.text &&
-		    ((setting.level && values->level >= setting.level) || (i == 0 && fills)))
-			setting.text = "";
-		rc = setting.text ? add_setting(&setting, text, err) : 0;
-		if (rc < 0)
-			return rc;
-	}
+	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
+		rc = add_setting(&settings[i], text, err);
 	if (values->no_fill)
 		seep_strbuf_addf(text, ":fill=%d", LEDGER_FILL_NONE);
 	if (values->check_every)
@@ -92,5 +87,5 @@ int seep_memory_options_add(const struct seep_memory_option_values *values, bool
 		seep_strbuf_addf(text, ":guarded_sample=%" PRIu64, values->guarded_sample);
 	seep_strbuf_adds(text, values->free_stacks ? ":free_stacks=1" : "");
 	seep_strbuf_adds(text, values->abort_on_error ? ":abort_on_error=1" : "");
-	return 0;
+	return rc;
 }

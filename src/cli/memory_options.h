@@ -9,7 +9,7 @@
 
 /* Texts: "" without a value; NULL: not asked for. */
 struct seep_memory_option_values {
-	uint64_t level;
+	int level; /* index of the choice */
 	const char *fill, *fill_free, *guard, *quarantine;
 	bool no_fill;
 	bool free_stacks;
@@ -44,9 +44,9 @@ struct seep_memory_option_values {
 			    .max = UINT32_MAX / 4),                                               \
 		SEEP_OPTION("abort-on-error", 0, FLAG, NULL, (values).abort_on_error,             \
 			    "Abort the program when it misuses a block"),                         \
-		SEEP_OPTION("level", 0, COUNT, "N", (values).level,                               \
+		SEEP_OPTION("level", 0, CHOICE, "N", (values).level,                              \
 			    "1: none of these; 5: --fill --fill-free; 10: with --guard, too",     \
-			    .min = 1)
+			    .choices = (const char *const[]){ "1", "5", "10", NULL })
 
 /**
  * seep_memory_options_add - append what they say to the library, as ":key=value"

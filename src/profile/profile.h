@@ -468,13 +468,6 @@ static inline const struct seep_profile_context *seep_profile_context_at(
 		       : NULL;
 }
 
-/* The context of a leak; NULL: it is not here. */
-static inline const struct seep_profile_context *seep_profile_leak_context(
-	const struct seep_profile *profile, const struct seep_profile_leak *leak)
-{
-	return seep_profile_context_at(profile, leak->context);
-}
-
 /* Contexts have moved: @places has by index + 1 of each, and of none, what it is now. */
 void seep_profile_renumber(struct seep_profile *profile, const uint32_t *places);
 

@@ -52,20 +52,6 @@ static uint64_t hash_of(const struct seep_budget_stack *stack)
 	return stack->context ? stack->context->hash : 0;
 }
 
-/* Allocated by another process, or where no walk was possible: none. */
-static void print_context(const struct seep_printer *printer, struct seep_view *view,
-			  const struct seep_profile_context *context, const char *title)
-{
-	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines = { 0 };
-
-	if (!context)
-		return;
-	if (title)
-		fprintf(printer->out, "%*s%s\n", FRAME_INDENT, "", title);
-	seep_stack_lines_fold(&lines, view, context);
-	seep_report_print_stack(printer, view, &lines, title ? FRAME_INDENT + 2 : FRAME_INDENT);
-}
-
 static char *stack_text(struct seep_view *view, unsigned measure,
 			const struct seep_budget_stack *stack)
 {
@@ -80,15 +66,9 @@ static char *stack_text(struct seep_view *view, unsigned measure,
 	if (hash_of(stack) != 0)
 		fprintf(printer.out, ", hash:%016" PRIx64, hash_of(stack));
 	fputc('\n', printer.out);
-	print_context(&printer, view, stack->context, NULL);
-	if (stack->finding) {
-		print_context(&printer, view,
-			      seep_profile_context_at(view->profile, stack->finding->freed),
-			      "freed before by:");
-		print_context(&printer, view,
-			      seep_profile_context_at(view->profile, stack->finding->block),
-			      "allocated by:");
-	}
+	seep_report_print_context(&printer, view, FRAME_INDENT, NULL, stack->context);
+	if (stack->finding)
+		seep_report_print_origin(&printer, view, FRAME_INDENT, stack->finding);
 	(void)fclose(printer.out);
 	return text;
 }

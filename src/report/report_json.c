@@ -237,8 +237,8 @@ static void write_origin(struct seep_json *json, const struct seep_json_shown *s
 static void write_leak(struct seep_json *json, const struct seep_json_shown *shown,
 		       const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = seep_profile_leak_context(shown->profile,
-									       leak);
+	const struct seep_profile_context *context = seep_profile_context_at(shown->profile,
+									     leak->context);
 
 	seep_json_text(json, "verdict", seep_verdict_name(leak->verdict));
 	write_flags(json, leak->flags);

@@ -82,18 +82,27 @@ void seep_report_print_item(const struct seep_printer *printer, const struct see
 	seep_report_print_stack(printer, view, lines, SEEP_REPORT_INDENT);
 }
 
-/* One of a finding's call stacks; nothing where that is not known. */
-static void print_finding_stack(const struct seep_printer *printer, struct seep_view *view,
-				const char *what, uint32_t place)
+void seep_report_print_context(const struct seep_printer *printer, struct seep_view *view,
+			       size_t indent, const char *title,
+			       const struct seep_profile_context *context)
 {
-	const struct seep_profile_context *context = seep_profile_context_at(view->profile, place);
 	SEEP_RELEASED(seep_stack_lines_done) struct seep_stack_lines lines = { 0 };
 
 	if (!context)
 		return;
+	if (title)
+		fprintf(printer->out, "%*s%s:\n", (int)indent, "", title);
 	seep_stack_lines_fold(&lines, view, context);
-	fprintf(printer->out, "%*s%s:\n", SEEP_REPORT_INDENT, "", what);
-	seep_report_print_stack(printer, view, &lines, SEEP_REPORT_INDENT + 2);
+	seep_report_print_stack(printer, view, &lines, indent + (title ? 2 : 0));
+}
+
+void seep_report_print_origin(const struct seep_printer *printer, struct seep_view *view,
+			      size_t indent, const struct seep_profile_finding *finding)
+{
+	seep_report_print_context(printer, view, indent, "freed before by",
+				  seep_profile_context_at(view->profile, finding->freed));
+	seep_report_print_context(printer, view, indent, "allocated by",
+				  seep_profile_context_at(view->profile, finding->block));
 }
 
 void seep_report_print_findings(const struct seep_printer *printer, struct seep_view *view)
@@ -118,10 +127,10 @@ void seep_report_print_findings(const struct seep_printer *printer, struct seep_
 		fprintf(printer->out, "\n%3" PRIu32 ". ", ++number);
 		seep_text_fold(printer, SEEP_STYLE_BOLD, SEEP_REPORT_INDENT, SEEP_REPORT_INDENT,
 			       line);
-		print_finding_stack(printer, view, finding->freeing ? "freed by" : "found by",
-				    finding->here);
-		print_finding_stack(printer, view, "allocated by", finding->block);
-		print_finding_stack(printer, view, "freed before by", finding->freed);
+		seep_report_print_context(printer, view, SEEP_REPORT_INDENT,
+					  finding->freeing ? "freed by" : "found by",
+					  seep_profile_context_at(view->profile, finding->here));
+		seep_report_print_origin(printer, view, SEEP_REPORT_INDENT, finding);
 	}
 	if (all > 0)
 		fputc('\n', printer->out);

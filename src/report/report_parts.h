@@ -29,6 +29,15 @@ enum { SEEP_REPORT_INDENT = 5 };
 void seep_report_print_item(const struct seep_printer *printer, const struct seep_view *view,
 			    const struct seep_stack_lines *lines, uint32_t number);
 
+/* The stack of @context under @title, which may be NULL. @context NULL: it is not here, nor is the title. */
+void seep_report_print_context(const struct seep_printer *printer, struct seep_view *view,
+			       size_t indent, const char *title,
+			       const struct seep_profile_context *context);
+
+/* Where the block of @finding was freed before, and where it was allocated. */
+void seep_report_print_origin(const struct seep_printer *printer, struct seep_view *view,
+			      size_t indent, const struct seep_profile_finding *finding);
+
 /* Heap errors that are not suppressed, worst first, each with its call stacks; nothing: none. */
 void seep_report_print_findings(const struct seep_printer *printer, struct seep_view *view);
 

@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "report/report_parts.h"
 #include "view/alike.h"
-#include "view/finding_text.h"
 #include "view/frame_text.h"
 #include "view/growth_view.h"
 #include "view/leaks_view.h"
@@ -25,7 +24,8 @@ static const struct seep_next_command next_leaks = { " --by lost", "each leak, a
 
 static struct seep_row row_of_leak(struct seep_view *view, const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
+	const struct seep_profile_context *context = seep_profile_context_at(view->profile,
+									     leak->context);
 	const struct seep_profile_stack_entry *stack = context ? context->stack : NULL;
 	const uint32_t count = context ? seep_fold(&view->folder, &stack, context->stack_count) : 0;
 

@@ -18,7 +18,6 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "tui/tui_draw.h"
-#include "view/live_view.h"
 
 /* A signal between two looks at options->stopped is noticed so late. */
 enum { POLL_MAX_MS = 250, ESCAPE_MS = 25, COLUMNS_MIN = 20, ROWS_MIN = 8 };
@@ -67,7 +66,6 @@ static void draw_head(struct seep_tui *tui)
 	const struct seep_live_process *process = seep_live_first(tui->live);
 	const char *exe = process ? process->profile->process.exe : NULL;
 	SEEP_FREED char *text = NULL, *grown = NULL;
-	SEEP_RELEASED(seep_lines_done) struct seep_lines findings = { 0 };
 	char since[64] = "";
 
 	if (tui->live->since_ns)
@@ -93,11 +91,10 @@ static void draw_head(struct seep_tui *tui)
 			       seep_growth_rate_text(sum.grown.bytes_per_hour).text);
 	if (sum.grown.contexts > 0)
 		seep_tui_put(tui, 2, (int)strlen(text), tui->columns, SEEP_LOOK_BAD, false, grown);
-	seep_live_findings(tui->live, &findings);
-	if (findings.count > 0)
+	if (sum.findings > 0)
 		seep_tui_put(tui, 2, (int)(strlen(text) + strlen(grown)), tui->columns,
 			     SEEP_LOOK_BAD, false,
-			     seep_things_text(findings.count, "heap error").text);
+			     seep_things_text(sum.findings, "heap error").text);
 }
 
 static void draw(struct seep_tui *tui)

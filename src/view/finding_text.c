@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "analysis/suppressions.h"
-#include "analysis/suppressions.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "profile/finding_name.h"
@@ -112,7 +111,7 @@ static void add_place(struct seep_strbuf *line, const struct seep_view *view,
 
 	if (!place)
 		return;
-	site = seep_view_site(view, seep_profile_context_at(view->profile, place));
+	site = seep_site_text(view->sites, seep_profile_context_at(view->profile, place));
 	seep_strbuf_addf(line, "%s %s",
 			 f->here    ? ", in"
 			 : f->freed ? "; freed in"

@@ -130,7 +130,8 @@ char *seep_leaks_advice(const struct seep_profile *profile)
 
 static char *figures_of(const struct seep_view *view, const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
+	const struct seep_profile_context *context = seep_profile_context_at(view->profile,
+									     leak->context);
 	const struct seep_verdict_sum own = { .blocks = leak->blocks, .bytes = leak->bytes };
 	const struct seep_verdict_sum with = { .blocks = leak->with_blocks,
 					       .bytes = leak->with_bytes };
@@ -153,18 +154,17 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 	return seep_escape_dup(line.text);
 }
 
-char *seep_view_site(const struct seep_view *view, const struct seep_profile_context *context)
+char *seep_site_text(const struct seep_sites *sites, const struct seep_profile_context *context)
 {
-	const struct seep_profile_frame *frame = context ? seep_sites_blamed(view->sites, context)
-							 : NULL;
+	const struct seep_profile_frame *frame = context ? seep_sites_blamed(sites, context) : NULL;
 	SEEP_STRBUF(site, SEEP_LINE_BYTES_MAX);
 	SEEP_FREED char *name = NULL, *place = NULL, *type = NULL;
 
 	if (!frame)
 		return seep_xstrdup("an unknown place");
-	name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
-	place = seep_frame_place(view->profile, frame, true);
-	type = seep_row_type(view->sites, context);
+	name = seep_frame_name(sites->profile, frame, SEEP_NAME_BRIEF);
+	place = seep_frame_place(sites->profile, frame, true);
+	type = seep_row_type(sites, context);
 	/* Words that cannot be folded. */
 	seep_text_fit(&site, name, NAME_COLUMNS_MAX, false);
 	seep_strbuf_adds(&site, type);
@@ -189,8 +189,9 @@ static void add_with(struct builder *b, struct seep_leak_view *item, uint32_t in
 	if (!b->view->options->full && count > WITH_SHOWN + 1)
 		count = WITH_SHOWN;
 	for (; count > 0; count--, at = b->next_with[at - 1]) {
-		SEEP_FREED char *site = seep_view_site(
-			b->view, seep_profile_leak_context(b->view->profile, &leaks[at - 1]));
+		SEEP_FREED char *site = seep_site_text(
+			b->view->sites,
+			seep_profile_context_at(b->view->profile, leaks[at - 1].context));
 
 		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "with %s: %s in %s from %s",
 				     item->leak->blocks == 1 ? "it" : "them",
@@ -289,8 +290,8 @@ static void add_identity(const struct seep_view *view, struct seep_leak_view *it
 
 static void add_stack(struct builder *b, struct seep_leak_view *item)
 {
-	const struct seep_profile_context *context = seep_profile_leak_context(b->view->profile,
-									       item->leak);
+	const struct seep_profile_context *context = seep_profile_context_at(b->view->profile,
+									     item->leak->context);
 
 	if (context)
 		seep_stack_lines_fold(&item->stack, b->view, context);

@@ -42,7 +42,7 @@ char *seep_leaks_answer(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
 char *seep_leaks_advice(const struct seep_profile *profile);
 
 /* Where @context is: "app::read_file (src/load.cc:44)"; NULL: at an unknown place. */
-char *seep_view_site(const struct seep_view *view,
+char *seep_site_text(const struct seep_sites *sites,
 		     const struct seep_profile_context *context) SEEP_RETURNS_MEMORY;
 
 /* What fared alike, together. */

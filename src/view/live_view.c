@@ -8,6 +8,7 @@
 #include "view/alike.h"
 #include "view/finding_text.h"
 #include "view/frame_text.h"
+#include "view/leaks_view.h"
 
 enum { SPARK_LEVELS = 8 };
 
@@ -122,19 +123,15 @@ void seep_live_table_free(struct seep_live_texts *table, uint32_t count)
 	free(table);
 }
 
-/* Where the function to blame in a context is: ", in close_db  db.c:12". */
+/* ", in close_db (db.c:12)", if that is known. */
 static void add_place(struct seep_strbuf *text, const struct seep_live_process *process,
 		      uint32_t place, const char *words)
 {
-	const struct seep_profile *profile = process->profile;
-	const struct seep_profile_context *context = seep_profile_context_at(profile, place);
-	const struct seep_profile_frame *frame =
-		context ? seep_sites_blamed(process->sites, context) : NULL;
-	SEEP_FREED char *name = frame ? seep_frame_name(profile, frame, SEEP_NAME_BRIEF) : NULL;
-	SEEP_FREED char *where = frame ? seep_frame_place(profile, frame, true) : NULL;
+	SEEP_FREED char *site = seep_site_text(process->sites,
+					       seep_profile_context_at(process->profile, place));
 
-	if (frame)
-		seep_strbuf_addf(text, ", %s %s  %s", words, name, where);
+	if (place)
+		seep_strbuf_addf(text, ", %s %s", words, site);
 }
 
 static void add_findings(struct seep_lines *lines, const struct seep_live_process *process)

@@ -163,8 +163,8 @@ def test_freed_memory_is_filled(seep):
 @pytest.mark.fast
 def test_what_makes_no_sense_is_refused(seep):
     for option, message in [
-        ("--level=7", "--level is 1, 5 or 10, not 7"),
-        ("--level=0", "--level: '0' is too small"),
+        ("--level=7", "--level: '7' must be one of 1, 5, 10"),
+        ("--level=0", "--level: '0' must be one of 1, 5, 10"),
         ("--guard=4K", "--guard: '4K' is too much; the maximum is 2.0 KB"),
         ("--guard=x", "--guard: 'x' is not a size"),
         ("--quarantine=x", "--quarantine: 'x' is not a size"),

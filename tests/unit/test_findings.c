@@ -364,7 +364,8 @@ FINDING_TEST(the_report_begins_with_them)
 				     "memory from new was freed by delete[], thread\n     a\\x1bb\n"
 				     "     freed by:\n       prog + 0x5000\n"
 				     "     allocated by:\n       prog + 0x3000\n"));
-	assert_non_null(strstr(text, "     freed before by:\n       prog + 0x5000\n\n"));
+	assert_non_null(strstr(text, "     freed before by:\n       prog + 0x5000\n"
+				     "     allocated by:\n       prog + 0x3000\n"));
 	free(text);
 	profile->findings[0].suppressed_by = seep_profile_strdup(profile, "free:*");
 	assert_int_equal(seep_findings_count(profile), 1);

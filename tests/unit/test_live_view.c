@@ -70,6 +70,7 @@ TEST_WITH(begin, findings_of_all_processes_are_listed, end)
 	seep_live_findings(&live, &lines);
 	assert_int_equal(lines.count, 2);
 	assert_null(strstr(lines.items[0].text, ", in "));
-	assert_non_null(strstr(lines.items[1].text, ", in app::load_rows  src/load.cc:131, "
-						    "allocated in visit  src/tree.c:71"));
+	assert_non_null(strstr(lines.items[1].text,
+			       ", in app::load_rows, of app::Row (src/load.cc:131), "
+			       "allocated in visit (src/tree.c:71)"));
 }

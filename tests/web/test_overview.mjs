@@ -187,23 +187,16 @@ test("a leak of the overview leads to its evidence, and on to the flame graph", 
 	assert.match(await page.locator(".in-focus").innerText(), /^lose_one/);
 });
 
-test("wrong frees and accesses come first, with their stacks; where they were made allocates nothing", async (session) => {
+test("wrong frees and accesses come first, with their stacks", async (session) => {
 	const data = readData(session.path("tour"));
-	const { contexts } = data.document;
 	const [here, block] = contextsOf(data).filter(({ frames }) => frames.length > 2);
 	const finding = {
 		kind: "mismatched-free", text: "mismatched-free, 3 times: memory from new[] was freed by <b>delete", hash: "00000000000000ab", count: 3,
 		thread: "worker", at_ns: data.document.process.start_ns + 2e9, suppressed_by: null, here_frames: here.frames, free_frames: null, alloc_frames: block.frames,
 	};
-	const before = contexts.count;
 
 	data.document.lead.sentences.unshift("1 heap error: 1 mismatched-free");
 	data.document.findings = [{ ...finding, text: "of a rule", suppressed_by: "misuse:x", here_frames: null, alloc_frames: [1e9, "x"] }, finding];
-	contexts.kind.push(contexts.kinds.push("free") - 1);
-	contexts.stacks.push(0, 0);
-	data.view.trim.push(0, 0);
-	contexts.count++;
-	for (const column of Object.values(contexts)) if (Array.isArray(column) && column.length === before) column.push(0);
 	const page = await session.open(writeData(session.path("tour"), join(session.scratch, "misuse.html"), data));
 	const card = page.locator(".panel .misuse");
 
@@ -216,6 +209,5 @@ test("wrong frees and accesses come first, with their stacks; where they were ma
 	assert.deepEqual(await first.locator("h3").allInnerTexts(), ["Where", "Allocated"]);
 	assert.equal(await first.locator(".stack").count(), 2);
 	assert.match(await card.innerText(), /suppressed by misuse:x/);
-	assert.equal(await page.getByRole("tab", { name: "Stacks" }).locator(".badge").innerText(), digits(before));
 	if (process.env.SEEP_PICTURES) await session.picture(`${process.env.SEEP_PICTURES}/misuse.png`);
 });

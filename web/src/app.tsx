@@ -39,7 +39,7 @@ function reportViews(facts: Facts, model: Model): View[] {
 		{ tab: "overview", name: "Overview", show: () => <Overview facts={facts} /> },
 		{ tab: "flame", name: "Flame graph", filters: "all", show: () => <FlameView /> },
 		{ tab: "timeline", name: "Timeline", filters: "kept", show: () => <Timeline facts={facts} /> },
-		{ tab: "stacks", name: "Stacks", badge: model.contexts.allocating, filters: "all", show: () => <Stacks facts={facts} /> },
+		{ tab: "stacks", name: "Stacks", badge: model.contexts.count, filters: "all", show: () => <Stacks facts={facts} /> },
 		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
 		{ tab: "leaks", name: "Leaks", badge: facts.scanned || facts.roots.length ? facts.roots.length : undefined, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
 		{ tab: "growth", name: "Growth", badge: facts.judged || facts.growth.length ? facts.growth.length : undefined, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },

@@ -49,6 +49,7 @@ static void fill_new(char *block, const char *whole, size_t size, bool zeroed)
 		rt_fill_with(block, 0, size, (uint8_t)fresh_byte);
 }
 
+/* What is less than RT_GUARD_ALIGNMENT comes of itself: all in front of the block is a multiple of that. */
 static void *make(size_t alignment, size_t size, bool zeroed)
 {
 	const size_t rear_bytes = rt_guarded_rear_bytes(size);
@@ -150,20 +151,15 @@ static bool is_alignment(size_t alignment)
 	return alignment && !(alignment & (alignment - 1)) && alignment <= ALIGNMENT_MAX;
 }
 
-static void *aligned(size_t alignment, size_t size)
-{
-	return make(core_larger(alignment, RT_GUARD_ALIGNMENT), size, false);
-}
-
 static void *guarded_memalign(size_t alignment, size_t size)
 {
-	return is_alignment(alignment) ? aligned(alignment, size)
+	return is_alignment(alignment) ? make(alignment, size, false)
 				       : rt_found.memalign(alignment, size);
 }
 
 static void *guarded_aligned_alloc(size_t alignment, size_t size)
 {
-	return is_alignment(alignment) ? aligned(alignment, size)
+	return is_alignment(alignment) ? make(alignment, size, false)
 				       : rt_found.aligned_alloc(alignment, size);
 }
 
@@ -173,7 +169,7 @@ static int guarded_posix_memalign(void **ret_block, size_t alignment, size_t siz
 
 	if (!is_alignment(alignment) || alignment < sizeof(void *))
 		return rt_found.posix_memalign(ret_block, alignment, size);
-	block = aligned(alignment, size);
+	block = make(alignment, size, false);
 	if (!block)
 		return ENOMEM;
 	*ret_block = block;

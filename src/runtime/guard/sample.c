@@ -13,20 +13,30 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE_BYTES = LEDGER_PAGE_BYTES, LOOKS = 16 };
+enum { PAGE_BYTES = LEDGER_PAGE_BYTES, LOOKS = 16, LINES_MAX = 16 };
 
 static _Atomic uint32_t next_slot;
 static _Atomic uint64_t draws;
 static uint64_t mean; /* allocations from one sample to the next */
 static struct rt_next beneath;
 
-/* Who handled SIGSEGV before us. Another one is written to the other place first. */
+/* What the program set for SIGSEGV. Another one is written to the other place first. */
 static struct sigaction theirs[2];
 static _Atomic uint32_t theirs_now;
+static _Atomic bool is_trapped;
+static _Atomic uint32_t lines; /* that were said */
 
 static bool change_access(const struct rt_sampled *slot, int access)
 {
 	return rt_syscall3(SYS_mprotect, (long)rt_sampled_page(slot), PAGE_BYTES, access) == 0;
+}
+
+static void set_theirs(const struct sigaction *action)
+{
+	const uint32_t other = !rt_load(&theirs_now);
+
+	theirs[other] = *action;
+	rt_store_release(&theirs_now, other);
 }
 
 static void say(const struct rt_finding *finding)
@@ -50,25 +60,26 @@ static void say(const struct rt_finding *finding)
 	       rt_decimal(finding->block.size, size_text), " bytes");
 }
 
-/* As if this had not been here. What was sent comes again, and what is a fault happens again. */
+/*
+ * As if this had not been here. What was sent comes again, and what is a fault happens again. A handler
+ * that calls the one before it is given none: that is never ours.
+ */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction action = theirs[rt_load_acquire(&theirs_now)];
 	const bool is_sent = info->si_code <= 0;
-	struct sigaction usual = { 0 };
+	const struct sigaction usual = { 0 };
 
-	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+	if (action.sa_handler != SIG_DFL) {
 		if (action.sa_flags & SA_RESETHAND)
-			theirs[rt_load(&theirs_now)].sa_handler = SIG_DFL;
+			set_theirs(&usual);
 		if (action.sa_flags & SA_SIGINFO)
 			action.sa_sigaction(number, info, context);
 		else
 			action.sa_handler(number);
 		return;
 	}
-	if (is_sent && action.sa_handler == SIG_IGN)
-		return;
-	(void)sigaction(number, &usual, NULL);
+	(void)rt_found.sigaction(number, &usual, NULL);
 	if (is_sent)
 		(void)rt_syscall3(SYS_tgkill, rt_getpid(), rt_gettid(), number);
 }
@@ -79,29 +90,71 @@ static void trap(int number, siginfo_t *info, void *context)
 		const uintptr_t address = (uintptr_t)info->si_addr;
 		const struct rt_finding finding = rt_sampled_judge(address);
 
-		say(&finding);
+		/* Whoever goes on after it may come here again and again. */
+		if (atomic_fetch_add_explicit(&lines, 1, memory_order_relaxed) < LINES_MAX)
+			say(&finding);
 		rt_finding_note(&finding, __builtin_frame_address(0));
 	}
 	pass_on(number, info, context);
 }
 
-/* False: the handler is not ours, and cannot be. */
+/* Ours, with all else as the program wants it. Of a program that ignores the signal nothing is trapped. */
+static int install(const struct sigaction *wanted)
+{
+	struct sigaction ours = *wanted;
+
+	if (wanted->sa_handler == SIG_IGN)
+		return rt_found.sigaction(SIGSEGV, wanted, NULL);
+	ours.sa_sigaction = trap;
+	ours.sa_flags = (ours.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
+	return rt_found.sigaction(SIGSEGV, &ours, NULL);
+}
+
+/* Once. A program that sets a handler past our hooks has its faults from then on. */
 static bool set_trap(void)
 {
 	struct sigaction now;
-	uint32_t other;
+	bool is_set = rt_load_acquire(&is_trapped);
 
-	if (sigaction(SIGSEGV, NULL, &now) != 0)
-		return false;
-	if (now.sa_sigaction == trap)
+	if (is_set)
 		return true;
-	other = !rt_load(&theirs_now);
-	theirs[other] = now;
-	rt_store_release(&theirs_now, other);
-	now.sa_sigaction = trap;
-	/* What theirs is to be called with is set by the kernel. */
-	now.sa_flags = (now.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;
-	return sigaction(SIGSEGV, &now, NULL) == 0;
+	if (rt_found.sigaction(SIGSEGV, NULL, &now) != 0 || now.sa_handler == SIG_IGN ||
+	    !atomic_compare_exchange_strong_explicit(&is_trapped, &is_set, true,
+						     memory_order_acq_rel, memory_order_relaxed))
+		return is_set;
+	set_theirs(&now);
+	return install(&now) == 0;
+}
+
+bool rt_sample_handles(int number)
+{
+	/* A vfork child has our memory, and handlers of its own. */
+	return number == SIGSEGV && rt_load_acquire(&is_trapped) && rt_getpid() == rt_header.pid;
+}
+
+int rt_sample_sigaction(const void *action, void *ret_before)
+{
+	const struct sigaction before = theirs[rt_load_acquire(&theirs_now)];
+	struct sigaction wanted;
+
+	if (action) {
+		memcpy(&wanted, action, sizeof(wanted));
+		set_theirs(&wanted);
+		if (install(&wanted) != 0)
+			return -1;
+	}
+	if (ret_before)
+		memcpy(ret_before, &before, sizeof(before));
+	return 0;
+}
+
+void *rt_sample_signal(void *handler)
+{
+	struct sigaction wanted = { .sa_flags = SA_RESTART }, before;
+
+	wanted.sa_handler = (void (*)(int))(uintptr_t)handler;
+	return rt_sample_sigaction(&wanted, &before) == 0 ? (void *)(uintptr_t)before.sa_handler
+							  : (void *)(uintptr_t)SIG_ERR;
 }
 
 /* NULL: some have a block, and perhaps all. Those that were freed last come last. */
@@ -181,7 +234,12 @@ static void *sampled_malloc(size_t size)
 
 static void *sampled_calloc(size_t count, size_t size)
 {
-	void *block = RT_UNLIKELY(is_due()) ? sample(count * size) : NULL;
+	size_t bytes;
+	void *block = NULL;
+
+	/* The next one sets errno. */
+	if (RT_UNLIKELY(is_due()) && !__builtin_mul_overflow(count, size, &bytes))
+		block = sample(bytes);
 
 	return RT_LIKELY(!block) ? beneath.calloc(count, size) : block;
 }
@@ -196,7 +254,12 @@ static void sampled_free(void *block)
 		return;
 	}
 	slot = rt_sampled_at((uintptr_t)block);
-	/* What is wrong has been noted, and nobody else has to do with it. */
+	/* No block of anybody's: the next one is to say so, as it would have. */
+	if ((uintptr_t)block != slot->block && rt_load(&slot->state) == RT_SAMPLED_LIVE) {
+		beneath.free(block);
+		return;
+	}
+	/* Freed before: that has been noted, and nobody else has to do with it. */
 	if ((uintptr_t)block != slot->block ||
 	    !atomic_compare_exchange_strong_explicit(&slot->state, &live, RT_SAMPLED_TAKEN,
 						     memory_order_acquire, memory_order_relaxed))
@@ -219,6 +282,8 @@ static void *sampled_realloc(void *block, size_t size)
 	if (RT_LIKELY(!rt_is_sampled(block)))
 		return beneath.realloc(block, size);
 	slot = rt_sampled_at((uintptr_t)block);
+	if ((uintptr_t)block != slot->block && rt_load(&slot->state) == RT_SAMPLED_LIVE)
+		return beneath.realloc(block, size);
 	after = size ? beneath.malloc(size) : NULL;
 	/* What was freed before has no contents, and that has been noted. */
 	if (after && rt_load(&slot->state) == RT_SAMPLED_LIVE)

@@ -27,8 +27,12 @@ void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void
 		     uint64_t before)
 {
 	alloc.flags = rt_flags_foreign(alloc.flags);
-	if (is_counted() && rt_record_is_new(block, before))
+	if (!is_counted())
+		return;
+	if (rt_record_is_new(block, before))
 		(void)rt_record_slow(block, size, alloc, frame);
+	else if (block && !rt_operators_foreign)
+		rt_block_become((uintptr_t)block, ledger_kind_family(rt_key_kind(alloc.key)));
 }
 
 void rt_forget_slow(void *block, struct rt_free how, const void *frame)

@@ -10,7 +10,10 @@
  *
  * Another user or root directory, a sandbox, or a limit: before that, a forked child gets
  * its ledger, and that its name. Afterwards it might not, or would be killed for trying.
+ *
+ * The handler of SIGSEGV: with guarded samples it is ours, and the program's is called from there.
  */
+#include "runtime/guard/sample.h"
 #include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
@@ -92,4 +95,18 @@ RT_EXPORT void *sbrk(intptr_t change)
 	if (before != (void *)-1)
 		rt_facts_brk((uintptr_t)before, (uintptr_t)before + (uintptr_t)change);
 	return before;
+}
+
+RT_EXPORT int sigaction(int number, const void *action, void *ret_before)
+{
+	rt_next_find();
+	return rt_sample_handles(number) ? rt_sample_sigaction(action, ret_before)
+					 : rt_next.sigaction(number, action, ret_before);
+}
+
+RT_EXPORT void *signal(int number, void *handler)
+{
+	rt_next_find();
+	return rt_sample_handles(number) ? rt_sample_signal(handler)
+					 : rt_next.signal(number, handler);
 }

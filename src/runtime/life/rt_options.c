@@ -158,17 +158,6 @@ static bool parse(const char *text)
 	return true;
 }
 
-/* One of them brings the others, where nobody says otherwise. */
-static void settle_guards(bool is_quarantine_given)
-{
-	if (rt_options.check_every && !rt_options.guard)
-		rt_options.guard = LEDGER_GUARD_BYTES;
-	if (!is_quarantine_given)
-		rt_options.quarantine = rt_options.guard || rt_options.free_stacks
-						? LEDGER_QUARANTINE_BYTES
-						: 0;
-}
-
 bool rt_options_read(const char *text)
 {
 	static RT_LARGE char kept[TEXT_MAX];
@@ -196,7 +185,13 @@ bool rt_options_read(const char *text)
 		rt_options.size_max = UINT64_MAX;
 	if (rt_options.ledger_max)
 		rt_options.ledger_max = core_larger(rt_options.ledger_max, LEDGER_MAX_LEAST_BYTES);
-	settle_guards(rt_options.quarantine != UINT64_MAX);
+	/* One of these brings the others, where nobody says otherwise. */
+	if (rt_options.check_every && !rt_options.guard)
+		rt_options.guard = LEDGER_GUARD_BYTES;
+	if (rt_options.quarantine == UINT64_MAX)
+		rt_options.quarantine = rt_options.guard || rt_options.free_stacks
+						? LEDGER_QUARANTINE_BYTES
+						: 0;
 	if (!rt_options.help)
 		return true;
 	rt_say("seep: SEEP_OPTIONS=key=value:key=value, with these keys:");

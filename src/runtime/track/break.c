@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/break.h"
 
-#include "core/stack_hash.h"
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/modules.h"
 
 #include <signal.h>
 
@@ -39,14 +37,6 @@ void rt_break_start(const char *text)
 		rt_break = wanted;
 	else if (text)
 		rt_say("seep: SEEP_BREAK: bad value: ", text, "; it is HASH or HASH:N");
-}
-
-uint64_t rt_break_hash_frame(uint64_t hash, uintptr_t pc, uint64_t address)
-{
-	const char *name;
-	const size_t bytes = rt_module_name(pc, &name);
-
-	return core_stack_hash_frame(hash, name, bytes, address);
 }
 
 void rt_break_count(void)

@@ -19,9 +19,6 @@ extern RT_HIDDEN struct rt_break rt_break;
 /* @text may be NULL. What is wrong is said on standard error, and nothing is wanted then. */
 RT_COLD void rt_break_start(const char *text);
 
-/* The hash so far with the frame at @address of the object around @pc, from the outermost inwards. */
-RT_COLD uint64_t rt_break_hash_frame(uint64_t hash, uintptr_t pc, uint64_t address);
-
 /* The Nth? Raises SIGTRAP. Not in bookkeeping. */
 RT_COLD void rt_break_count(void);
 

@@ -21,9 +21,8 @@ enum { RT_GUARD_BYTE = 0xfd, RT_GUARD_ALIGNMENT = 16 };
 
 struct rt_guarded {
 	_Atomic uint64_t tag;
-	uint64_t size; /* usable bytes, which are those requested */
-	uint32_t
-		distance; /* of the next allocator's block before ours, / 16; 0: not known any more */
+	uint64_t size;	    /* usable bytes, which are those requested */
+	uint32_t distance;  /* / 16, from the next allocator's block; 0: not known any more */
 	uint32_t freed_row; /* 0: not known */
 	uint64_t cell;	    /* as it was, once the block was freed; 0: it was not recorded */
 };

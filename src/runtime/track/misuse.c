@@ -87,7 +87,9 @@ static void fill(struct ledger_finding *to, const struct rt_finding *from, uint3
 		to->block_bytes = from->block.size;
 		to->offset = (int64_t)(from->pointer - from->block.address);
 	}
-	(void)rt_syscall3(SYS_prctl, PR_GET_NAME, (long)to->thread, 0);
+	/* A sandbox may kill for it. */
+	if (!rt_load(&rt_guard_is_blind))
+		(void)rt_syscall3(SYS_prctl, PR_GET_NAME, (long)to->thread, 0);
 	rt_store(&to->count, 1);
 	rt_store_release(&to->ready, 1);
 }
@@ -232,6 +234,10 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 		return false;
 	/* With a filter nearly all are of blocks that were not recorded. Without a call nobody can look. */
 	if (rt_load(&rt_mine.control->filtered_once) || rt_load(&rt_is_strict))
+		return false;
+	/* Also one that there was no memory to record. */
+	if (rt_is_sampled((void *)finding->pointer) &&
+	    rt_sampled_at(finding->pointer)->block == finding->pointer)
 		return false;
 	return find_near(finding, how);
 }

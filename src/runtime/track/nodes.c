@@ -209,10 +209,13 @@ static uint64_t hash_stack(const struct folded *frames, uint32_t count, uint8_t 
 
 	for (uint32_t i = 0; i < count; i++) {
 		const uintptr_t pc = frames[i].ra - !frames[i].exact;
+		const char *name;
+		const size_t bytes = rt_module_name(pc, &name);
 		uint64_t bias = 0;
 
 		(void)rt_module_index(pc, &bias);
-		hash = rt_break_hash_frame(hash, pc, (frames[i].ra - bias) & ADDRESS_MASK);
+		hash = core_stack_hash_frame(hash, name, bytes,
+					     (frames[i].ra - bias) & ADDRESS_MASK);
 	}
 	return hash;
 }

@@ -89,16 +89,20 @@ RT_INLINE uint64_t note_size(struct ledger_large *large, uintptr_t address, uint
 	return (address & (LEDGER_LARGE_BYTES - 1)) >> LEDGER_BLOCK_ALIGN_SHIFT;
 }
 
-struct rt_block rt_large_at(uintptr_t address)
+RT_INLINE struct rt_block large_in(enum ledger_cell_state state, uintptr_t address)
 {
 	rt_cell *leaf = rt_leaf_find(address);
 	struct ledger_large *large = leaf ? large_of(leaf, address, rt_global.granule_shift) : NULL;
 	uint64_t value = large ? rt_load(&large->cell) : 0;
 
-	if (ledger_cell_state(value) != LEDGER_CELL_LIVE ||
-	    ledger_large_begin(value, address) != address)
+	if (ledger_cell_state(value) != state || ledger_large_begin(value, address) != address)
 		return (struct rt_block){ 0 };
 	return (struct rt_block){ &large->cell, value, rt_load(&large->size), address };
+}
+
+struct rt_block rt_large_at(uintptr_t address)
+{
+	return large_in(LEDGER_CELL_LIVE, address);
 }
 
 rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field)
@@ -252,21 +256,13 @@ struct rt_block rt_block_around(uintptr_t address)
 
 struct rt_block rt_block_freed(uintptr_t address)
 {
-	unsigned shift = rt_global.granule_shift;
-	rt_cell *leaf = rt_leaf_find(address);
-	rt_cell *small = rt_cell_real(address, shift);
+	rt_cell *small = rt_cell_real(address, rt_global.granule_shift);
 	uint64_t value = small ? rt_load(small) : 0;
-	struct ledger_large *large;
 
 	if (ledger_cell_state(value) == LEDGER_CELL_FREED &&
 	    ledger_cell_begin(value, address) == address)
 		return (struct rt_block){ small, value, ledger_cell_size(value), address };
-	large = leaf ? large_of(leaf, address, shift) : NULL;
-	value = large ? rt_load(&large->cell) : 0;
-	if (ledger_cell_state(value) == LEDGER_CELL_FREED &&
-	    ledger_large_begin(value, address) == address)
-		return (struct rt_block){ &large->cell, value, rt_load(&large->size), address };
-	return (struct rt_block){ 0 };
+	return large_in(LEDGER_CELL_FREED, address);
 }
 
 bool rt_block_mark(const struct rt_block *block, uint32_t marks)
@@ -276,6 +272,19 @@ bool rt_block_mark(const struct rt_block *block, uint32_t marks)
 	return atomic_compare_exchange_strong_explicit(
 		block->cell, &value, value | (uint64_t)marks << LEDGER_CELL_MARKS_SHIFT,
 		memory_order_relaxed, memory_order_relaxed);
+}
+
+void rt_block_become(uintptr_t address, enum ledger_family family)
+{
+	const struct rt_block block = rt_block_at(address, rt_global.granule_shift);
+	const uint64_t families = (uint64_t)LEDGER_CELL_FAMILY << LEDGER_CELL_FLAGS_SHIFT;
+	uint64_t value = block.value;
+
+	if (value)
+		(void)atomic_compare_exchange_strong_explicit(
+			block.cell, &value,
+			(value & ~families) | (uint64_t)family << LEDGER_CELL_FLAGS_SHIFT,
+			memory_order_relaxed, memory_order_relaxed);
 }
 
 void rt_block_unknow(uintptr_t address)
@@ -293,25 +302,23 @@ static void each_in_page(rt_cell *leaf, uintptr_t base, size_t page, rt_block_fu
 			 void *user)
 {
 	const unsigned shift = rt_global.granule_shift;
-	const size_t cells = ledger_leaf_cells(shift);
-	rt_cell *end = leaf + (page + 1) * (LEDGER_PAGE_BYTES / sizeof(*leaf));
+	const size_t cells = ledger_leaf_cells(shift), count = LEDGER_PAGE_BYTES / sizeof(*leaf);
+	const size_t first = page * count;
+	const bool is_small = first < cells;
 
-	for (rt_cell *cell = leaf + page * (LEDGER_PAGE_BYTES / sizeof(*leaf)); cell < end;
-	     cell++) {
-		const size_t index = (size_t)(cell - leaf);
-		const uint64_t value = rt_load(cell);
-		struct rt_block block = { cell, value, ledger_cell_size(value),
-					  ledger_cell_begin(value, base + (index << shift)) };
+	/* Of struct ledger_large, the size stands behind the cell. */
+	for (size_t i = first; i < first + count; i += is_small ? 1 : 2) {
+		const uint64_t value = rt_load(&leaf[i]);
+		struct rt_block block = { .cell = &leaf[i], .value = value };
 
-		if (index >= cells) {
-			/* Of struct ledger_large; the size stands behind the cell. */
-			block.size = rt_load(cell + 1);
-			block.address = ledger_large_begin(
-				value, base + ((index - cells) / 2 << LEDGER_LARGE_SHIFT));
-		}
-		if (ledger_cell_state(value) == LEDGER_CELL_LIVE)
-			each(&block, user);
-		cell += index >= cells;
+		if (ledger_cell_state(value) != LEDGER_CELL_LIVE)
+			continue;
+		block.size = is_small ? ledger_cell_size(value) : rt_load(&leaf[i + 1]);
+		block.address = is_small
+					? ledger_cell_begin(value, base + (i << shift))
+					: ledger_large_begin(value, base + ((i - cells) / 2
+									    << LEDGER_LARGE_SHIFT));
+		each(&block, user);
 	}
 }
 

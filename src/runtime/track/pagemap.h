@@ -142,6 +142,12 @@ RT_COLD struct rt_block rt_block_freed(uintptr_t address);
 /* Add to a live block's enum ledger_cell_marks. False: it is not the same any more. */
 RT_COLD bool rt_block_mark(const struct rt_block *block, uint32_t marks);
 
+/*
+ * The block that begins at @address, if one is noted there, was the malloc of the C++ library's operator:
+ * it is of that one's family.
+ */
+RT_COLD void rt_block_become(uintptr_t address, enum ledger_family family);
+
 /* Forget the block noted as beginning at @address, small or large, also a freed one. */
 RT_COLD void rt_block_unknow(uintptr_t address);
 

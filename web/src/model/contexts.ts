@@ -59,8 +59,6 @@ class Names {
 
 export class Contexts {
 	readonly count: number;
-	/** Without those where a finding was made, which allocate nothing. */
-	readonly allocating: number;
 	readonly stacks: Stacks;
 	/** By context how many of its innermost and outermost frames are not worth reading. */
 	readonly inner: Int32Array;
@@ -112,7 +110,6 @@ export class Contexts {
 			this.#readFolds(array(columns.folds), damage);
 			this.#readLeaks(array(document.leaks), damage);
 		}
-		this.allocating = this.threadOf.filter((_, i) => this.kind(i) !== "free").length;
 	}
 
 	#readOthers(list: unknown[], damage: Damage): (Loose | undefined)[] {

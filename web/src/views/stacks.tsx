@@ -70,7 +70,7 @@ export function Stacks({ facts }: { facts: Facts }) {
 
 	return (
 		<>
-			<Summary rows={rows.length} of={model.contexts.allocating} value={sum} total={total} what="call stack" />
+			<Summary rows={rows.length} of={model.contexts.count} value={sum} total={total} what="call stack" />
 			<Table
 				label="Call stacks"
 				columns={columns}
