@@ -13,6 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifndef SA_RESTORER
+#define SA_RESTORER 0x04000000
+#endif
+
 enum { PAGE_BYTES = LEDGER_PAGE_BYTES, LOOKS = 16, LINES_MAX = 16 };
 
 static _Atomic uint32_t next_slot;
@@ -139,6 +143,8 @@ int rt_sample_sigaction(const void *action, void *ret_before)
 
 	if (action) {
 		memcpy(&wanted, action, sizeof(wanted));
+		/* The C library says it of each. */
+		wanted.sa_flags |= SA_RESTORER;
 		set_theirs(&wanted);
 		if (install(&wanted) != 0)
 			return -1;
