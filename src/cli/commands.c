@@ -16,6 +16,7 @@ const struct seep_command seep_commands[] = {
 	{ "report",     cmd_report,     "[options] FILE|PID|NAME",  "Show where the memory went", &cmd_report_options, seep_open_hint },
 	{ "open",       cmd_open,       "[options] FILE",           "Show a recording in a browser", &cmd_open_options, seep_open_hint },
 	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options, seep_ledger_hint },
+	{ "check-heap", cmd_check_heap, "[options] PID|NAME",       "Show what is damaged in a process started with guards", &cmd_check_heap_options, seep_ledger_hint },
 	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options, NULL },
 	{ "mark",       cmd_mark,       "[options] PID|NAME|LEDGER MARK", "Name this moment, to see later what was allocated since", &cmd_mark_options, seep_ledger_hint },
 	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME|LEDGER", "Make a recording of a process that goes on running", &cmd_snapshot_options, seep_ledger_hint },

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What whoever scans a process's memory for pointers has to know of it, in its own private memory:
+ * What whoever looks through a process's memory has to know of it, in its own private memory:
  * header.blocks.facts of its ledger is the address. Written by libseep.so; a reader believes
  * nothing.
  */
 #ifndef SEEP_LEDGER_LEDGER_FACTS_H
 #define SEEP_LEDGER_LEDGER_FACTS_H
+
+#include "ledger/ledger_guarded.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -48,6 +50,7 @@ struct ledger_facts {
 	struct ledger_range own[LEDGER_OWN_MAX];
 	struct ledger_range taken[LEDGER_TAKEN_MAX];
 	struct ledger_range regions[LEDGER_REGIONS_MAX];
+	struct ledger_guards guards;
 };
 
 #endif

@@ -4,6 +4,7 @@
  * was published by then.
  */
 #include "profile/ledger_figure.h"
+#include "profile/ledger_load.h"
 #include "profile/ledger_parts.h"
 
 #include <string.h>
@@ -20,13 +21,16 @@ static bool is_possible(const struct ledger_finding *finding)
 
 void seep_ledger_copy_findings(struct seep_ledger_load *load)
 {
-	const uint64_t count = load->view.count[LEDGER_TABLE_FINDINGS];
+	const uint64_t count = load->found ? load->found->count
+					   : load->view.count[LEDGER_TABLE_FINDINGS];
 
 	load->findings = seep_ledger_grow(load->findings, &load->finding_room, count,
 					  sizeof(*load->findings));
 	load->finding_count = 0;
 	for (uint64_t i = 0; i < count; i++) {
-		const struct ledger_finding *from = ledger_view_finding(&load->view, i);
+		const struct ledger_finding *from = load->found
+							    ? &load->found->items[i]
+							    : ledger_view_finding(&load->view, i);
 		struct ledger_finding *to = &load->findings[load->finding_count];
 
 		if (!from || !LEDGER_GET(from->ready))

@@ -131,13 +131,15 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 
 /* @ledger: mapped there, and it runs; NULL: a copy, or memory. */
 static int load_from(const void *map, size_t bytes, bool live, const struct seep_ledger *ledger,
-		     struct seep_profile **ret_profile, struct seep_error *err)
+		     const struct seep_ledger_found *found, struct seep_profile **ret_profile,
+		     struct seep_error *err)
 {
 	struct seep_ledger_load load;
 	int r = seep_ledger_load_begin(&load, map, bytes, live, err);
 
 	if (r < 0)
 		return r;
+	load.found = found;
 	if (ledger)
 		seep_ledger_load_bound(&load, ledger);
 	seep_ledger_load_figures(&load);
@@ -150,7 +152,7 @@ static int load_from(const void *map, size_t bytes, bool live, const struct seep
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 				    struct seep_profile **ret_profile, struct seep_error *err)
 {
-	return load_from(map, bytes, live, NULL, ret_profile, err);
+	return load_from(map, bytes, live, NULL, NULL, ret_profile, err);
 }
 
 /*
@@ -240,15 +242,15 @@ static int load_dead(struct seep_ledger *ledger, struct seep_profile **ret_profi
 	return r;
 }
 
-static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret_profile,
-		     struct seep_error *err)
+int seep_profile_load_found(const struct seep_ledger *ledger, const struct seep_ledger_found *found,
+			    struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct seep_shared_map map;
 	int r = seep_ledger_map(ledger, &map, err);
 
 	if (r < 0)
 		return r;
-	r = load_from(map.at, ledger->bytes, true, ledger, ret_profile, err);
+	r = load_from(map.at, ledger->bytes, true, ledger, found, ret_profile, err);
 	if (seep_shared_map_is_cut(&map)) {
 		if (r == 0)
 			seep_profile_free(*ret_profile);
@@ -279,7 +281,7 @@ int seep_profile_load_ledger(const char *path, bool dead, struct seep_profile **
 	if (r < 0)
 		return r;
 	if (!dead && is_live(&ledger))
-		r = load_live(&ledger, &profile, err);
+		r = seep_profile_load_found(&ledger, NULL, &profile, err);
 	if (r == 0 && !(profile && is_live(&ledger))) {
 		seep_profile_free(profile);
 		r = load_dead(&ledger, &profile, err);

@@ -12,7 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ledger_finding;
 struct ledger_header;
+struct seep_ledger;
+
+/* What was found out from outside; rows are the ledger's. */
+struct seep_ledger_found {
+	struct ledger_finding *items;
+	size_t count;
+};
 
 /* Whether @head, the first @bytes of a file, begins a ledger (of any version). */
 bool seep_profile_is_ledger(const void *head, size_t bytes);
@@ -40,6 +48,15 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
 SEEP_NODISCARD int seep_profile_load_ledger(const char *path, bool dead,
 					    struct seep_profile **ret_profile,
 					    struct seep_error *err);
+
+/*
+ * The same of a process that runs, whose ledger is open, with what was @found in place of its own
+ * findings. Errors as above.
+ */
+SEEP_NODISCARD int seep_profile_load_found(const struct seep_ledger *ledger,
+					   const struct seep_ledger_found *found,
+					   struct seep_profile **ret_profile,
+					   struct seep_error *err);
 
 /**
  * seep_profile_load_ledger_memory - the same from a ledger that is mapped or read already

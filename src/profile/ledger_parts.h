@@ -118,8 +118,9 @@ struct seep_ledger_load {
 	uint64_t folded_count;
 	uint32_t *modules; /* by module: index in profile->modules + 1; 0 = not published yet */
 	uint64_t module_count;
-	struct seep_idtable module_ids;	 /* of profile->modules */
-	struct ledger_finding *findings; /* copies; see seep_ledger_copy_findings() */
+	struct seep_idtable module_ids;	       /* of profile->modules */
+	struct ledger_finding *findings;       /* copies; see seep_ledger_copy_findings() */
+	const struct seep_ledger_found *found; /* in place of the table; NULL: the table */
 	uint64_t finding_count;
 	uint64_t finding_room;
 };

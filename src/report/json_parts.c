@@ -57,7 +57,7 @@ static void choose_frames(struct seep_json_shown *shown)
 		count_uses(uses, &profile->contexts[shown->contexts[i]]);
 	for (uint32_t i = 0; i < shown->leak_count; i++)
 		count_uses_at(shown, uses, profile->leaks[shown->leaks[i]].context);
-	for (uint32_t i = 0; i < profile->finding_count && shown->leaks; i++) {
+	for (uint32_t i = 0; i < profile->finding_count && shown->has_findings; i++) {
 		count_uses_at(shown, uses, profile->findings[i].block);
 		count_uses_at(shown, uses, profile->findings[i].freed);
 		count_uses_at(shown, uses, profile->findings[i].here);
@@ -81,12 +81,19 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 	*shown = (struct seep_json_shown){
 		.profile = profile,
 		.contexts = seep_xcalloc(count, sizeof(uint32_t)),
+		.has_findings = true,
 	};
 	shown->context_count = seep_rank_contexts(profile, by, options->top ? options->top : count,
 						  shown->contexts);
 	choose_leaks(shown, options->leak_kinds
 				    ? options->leak_kinds
 				    : SEEP_VERDICTS_ALL & ~(1u << SEEP_VERDICT_REACHABLE));
+	choose_frames(shown);
+}
+
+void seep_json_shown_findings(struct seep_json_shown *shown, const struct seep_profile *profile)
+{
+	*shown = (struct seep_json_shown){ .profile = profile, .has_findings = true };
 	choose_frames(shown);
 }
 

@@ -14,6 +14,7 @@ struct seep_json_shown {
 	uint32_t context_count;
 	uint32_t *leaks; /* those shown, in their order */
 	uint32_t leak_count;
+	bool has_findings;
 	uint32_t *leak_places; /* by leak of the profile: its place among these + 1; 0: none */
 	uint32_t *frames;      /* of all, most used first: the smallest numbers for them */
 	uint32_t *frame_places;
@@ -26,6 +27,8 @@ struct seep_json_shown {
 
 void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  const struct seep_view_options *options);
+/* The same with findings alone. */
+void seep_json_shown_findings(struct seep_json_shown *shown, const struct seep_profile *profile);
 /* The same with these contexts, which become the shown one's, without leaks or findings. */
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  uint32_t *contexts, uint32_t count);

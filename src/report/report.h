@@ -71,6 +71,17 @@ void seep_report_raw(FILE *out, const struct seep_profile *profile,
 void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings);
 
+/* What a look at all guards saw. */
+struct seep_heap_counts {
+	uint64_t live_blocks; /* that were looked at */
+	uint64_t waiting_blocks;
+	uint64_t look_ns; /* how long that took */
+};
+
+/* @profile's findings alone, as docs/json.md says under "seep check-heap --json". */
+void seep_report_heap_json(FILE *out, const struct seep_profile *profile,
+			   const struct seep_heap_counts *counts, bool strings);
+
 /* What is shown of a diff, and what it is called. */
 struct seep_diff_view {
 	const struct seep_diff *diff;

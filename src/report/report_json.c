@@ -446,3 +446,20 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 	seep_json_profile(json, NULL, &shown, sites, options);
 	seep_json_finish(json);
 }
+
+void seep_report_heap_json(FILE *out, const struct seep_profile *profile,
+			   const struct seep_heap_counts *counts, bool strings)
+{
+	struct seep_json *json = seep_json_new(out, strings);
+	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
+
+	seep_json_shown_findings(&shown, profile);
+	seep_json_open_document(json, NULL);
+	write_process(json, profile);
+	seep_json_u64(json, "live_blocks", counts->live_blocks);
+	seep_json_u64(json, "waiting_blocks", counts->waiting_blocks);
+	seep_json_u64(json, "look_ns", counts->look_ns);
+	seep_json_frames(json, &shown, 1);
+	write_findings(json, &shown);
+	seep_json_finish(json);
+}

@@ -9,31 +9,39 @@
 
 enum { KEPT_BYTES = 64 << 20, LISTS = 2 /* a scan's array, and the lists of both */ };
 
-static int read_once(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
-		     struct seep_error *err)
+int seep_block_list_scan(pid_t pid, const struct ledger_header *header, struct seep_memory *memory,
+			 unsigned lists, struct scan *ret, struct seep_error *err)
 {
+	const struct scan_memory reading = seep_memory_for_scan(memory);
 	struct scan_options options = { 0 };
-	struct seep_memory *memory;
-	struct scan_memory reading;
-	struct scan scan;
-	int rc = seep_memory_open(pid, KEPT_BYTES, &memory, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	seep_memory_bound(pid, &options);
-	options.memory_max_bytes /= LISTS;
-	reading = seep_memory_for_scan(memory);
-	rc = scan_read_blocks(&scan, &reading, &options, &header->blocks);
-	if (rc == 0) {
-		ret->items = seep_xmemdup(scan.blocks, scan.block_count * sizeof(*scan.blocks));
-		ret->count = scan.block_count;
-	}
-	seep_memory_close(memory);
+	options.memory_max_bytes /= lists;
+	rc = scan_read_blocks(ret, &reading, &options, &header->blocks);
 	if (rc == -SCAN_ENOMEM || rc == -SCAN_EROOM)
 		return seep_fail(err, SEEP_ESYS, "no memory for the list of live blocks");
 	return rc < 0 ? seep_fail(err, SEEP_ECORRUPT,
 				  "the process's list of live blocks cannot be read")
 		      : 0;
+}
+
+static int read_once(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
+		     struct seep_error *err)
+{
+	struct seep_memory *memory;
+	struct scan scan;
+	int rc = seep_memory_open(pid, KEPT_BYTES, &memory, err);
+
+	if (rc < 0)
+		return rc;
+	rc = seep_block_list_scan(pid, header, memory, LISTS, &scan, err);
+	if (rc == 0) {
+		ret->items = seep_xmemdup(scan.blocks, scan.block_count * sizeof(*scan.blocks));
+		ret->count = scan.block_count;
+	}
+	seep_memory_close(memory);
+	return rc;
 }
 
 static bool same(const struct scan_block *a, const struct scan_block *b)

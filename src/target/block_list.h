@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct ledger_header;
+struct seep_memory;
 
 struct seep_block_list {
 	struct scan_block *items; /* by address; address, size and row */
@@ -26,6 +27,14 @@ struct seep_block_list {
  */
 SEEP_NODISCARD int seep_block_list_read(pid_t pid, const struct ledger_header *header,
 					struct seep_block_list *ret, struct seep_error *err);
+
+/*
+ * One reading of it: the scan's blocks, which live as long as @memory. @lists: arrays of as much
+ * memory that the caller needs. Errors as above.
+ */
+SEEP_NODISCARD int seep_block_list_scan(pid_t pid, const struct ledger_header *header,
+					struct seep_memory *memory, unsigned lists,
+					struct scan *ret, struct seep_error *err);
 
 /* Zeroed is a no-op. */
 void seep_block_list_done(struct seep_block_list *blocks);

@@ -2,7 +2,7 @@
 // build: -pthread
 /*
  * What guards and quarantine are to find, or not. `PROGRAM CASE` does it, in a function of the case's
- * name.
+ * name; `PROGRAM CASE wait` says so then, and waits for its input to end.
  */
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -254,6 +254,63 @@ APART static void threads(void)
 	EXPECT(pthread_join(thread[0], NULL) == 0);
 }
 
+static void *play_on(void *unused)
+{
+	for (;;)
+		play(unused);
+	return NULL;
+}
+
+/* Until the process ends. */
+APART static void busy(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		EXPECT(pthread_create(&thread, NULL, play_on, NULL) == 0);
+}
+
+APART static void busy_and_wrong(void)
+{
+	overflow_kept();
+	busy();
+}
+
+/* It has a damaged block of its parent's, and one of its own. */
+APART static void child_waits(void)
+{
+	int ready[2];
+	char byte;
+
+	overflow_kept();
+	EXPECT(pipe(ready) == 0);
+	if (fork() == 0) {
+		kept[1] = malloc(200);
+		write_at(kept[1], 200);
+		EXPECT(write(ready[1], "", 1) == 1);
+		_exit(getchar() == EOF ? 0 : 1);
+	}
+	EXPECT(read(ready[0], &byte, 1) == 1);
+}
+
+APART static void everything(void)
+{
+	for (int i = 0; i < 3; i++) {
+		unsigned char *block = malloc(100);
+
+		kept[i] = block;
+		write_at(block, 100 + i);
+	}
+	kept[3] = calloc(10, 10);
+	write_at(kept[3], -1);
+	kept[4] = malloc(100);
+	for (long at = -40; at < 0; at++)
+		write_at(kept[4], at);
+	kept[5] = malloc(1000000);
+	write_at(kept[5], 1000000);
+	use_after_free();
+}
+
 struct item {
 	struct item *next;
 	char rest[92];
@@ -324,6 +381,10 @@ static const struct {
 	CASE(refused),
 	CASE(many),
 	CASE(threads),
+	CASE(busy),
+	CASE(busy_and_wrong),
+	CASE(child_waits),
+	CASE(everything),
 	CASE(loses_and_holds),
 	CASE(look_at_freed),
 };
@@ -333,6 +394,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (argc > 1 && strcmp(cases[i].name, argv[1]) == 0) {
 			cases[i].does();
+			if (argc > 2) {
+				puts("ready");
+				EXPECT(fflush(stdout) == 0 && getchar() == EOF);
+			}
 			return 0;
 		}
 	return 99;

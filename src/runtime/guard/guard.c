@@ -4,6 +4,7 @@
 #include "runtime/guard/fill.h"
 #include "runtime/guard/waiting.h"
 #include "runtime/next/next.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/track/guarded.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 enum { PAGE_BYTES = LEDGER_PAGE_BYTES, ALIGNMENT_MAX = 1 << 30 };
 
-/* Beside RT_GUARD_BYTE, and 0xfa, which "seep run --fill" takes. */
+/* Beside LEDGER_GUARD_FILL, and 0xfa, which "seep run --fill" takes. */
 enum { FREED_BYTE = 0xdd };
 
 static unsigned fresh_byte;
@@ -49,13 +50,13 @@ static void fill_new(char *block, const char *whole, size_t size, bool zeroed)
 		rt_fill_with(block, 0, size, (uint8_t)fresh_byte);
 }
 
-/* What is less than RT_GUARD_ALIGNMENT comes of itself: all in front of the block is a multiple of that. */
+/* What is less than LEDGER_GUARD_ALIGNMENT comes of itself: all in front of the block is a multiple of that. */
 static void *make(size_t alignment, size_t size, bool zeroed)
 {
-	const size_t rear_bytes = rt_guarded_rear_bytes(size);
+	const size_t rear_bytes = ledger_guarded_rear_bytes(rt_guard_bytes, size);
 	const size_t more = rt_guard_front_bytes + rear_bytes +
-			    (alignment > RT_GUARD_ALIGNMENT ? alignment : 0);
-	struct rt_guarded *header;
+			    (alignment > LEDGER_GUARD_ALIGNMENT ? alignment : 0);
+	struct ledger_guarded *header;
 	char *whole, *block;
 
 	/* Between its own functions. */
@@ -74,20 +75,21 @@ static void *make(size_t alignment, size_t size, bool zeroed)
 	block = (char *)(((uintptr_t)whole + rt_guard_front_bytes + alignment - 1) &
 			 -(uintptr_t)alignment);
 	header = rt_guarded_of(block);
-	*header = (struct rt_guarded){
+	*header = (struct ledger_guarded){
 		.size = size,
-		.distance = (uint32_t)((size_t)(block - whole) / RT_GUARD_ALIGNMENT),
+		.distance = (uint32_t)((size_t)(block - whole) / LEDGER_GUARD_ALIGNMENT),
 	};
-	memset(header + 1, RT_GUARD_BYTE, rt_guard_bytes);
-	memset(block + size, RT_GUARD_BYTE, rear_bytes);
+	memset(header + 1, LEDGER_GUARD_FILL, rt_guard_bytes);
+	memset(block + size, LEDGER_GUARD_FILL, rear_bytes);
 	fill_new(block, whole, size, zeroed);
-	rt_store_release(&header->tag, rt_guarded_tag(block, header, RT_GUARDED_LIVE));
+	rt_store_release(&header->tag, ledger_guarded_tag(rt_global.seed, (uintptr_t)block, header,
+							  LEDGER_GUARDED_LIVE));
 	return block;
 }
 
 static void *guarded_malloc(size_t size)
 {
-	return make(RT_GUARD_ALIGNMENT, size, false);
+	return make(LEDGER_GUARD_ALIGNMENT, size, false);
 }
 
 static void *guarded_calloc(size_t count, size_t size)
@@ -97,7 +99,7 @@ static void *guarded_calloc(size_t count, size_t size)
 	/* The next one sets errno. */
 	if (__builtin_mul_overflow(count, size, &bytes))
 		return rt_found.calloc(count, size);
-	return make(RT_GUARD_ALIGNMENT, bytes, true);
+	return make(LEDGER_GUARD_ALIGNMENT, bytes, true);
 }
 
 /*
@@ -106,18 +108,21 @@ static void *guarded_calloc(size_t count, size_t size)
  */
 static void retire(void *block)
 {
-	struct rt_guarded *header = rt_guarded_of(block);
-	uint64_t live = rt_guarded_tag(block, header, RT_GUARDED_LIVE);
+	struct ledger_guarded *header = rt_guarded_of(block);
+	uint64_t live = ledger_guarded_tag(rt_global.seed, (uintptr_t)block, header,
+					   LEDGER_GUARDED_LIVE);
 
-	if (atomic_compare_exchange_strong_explicit(
-		    &header->tag, &live, rt_guarded_tag(block, header, RT_GUARDED_WAITING),
-		    memory_order_acq_rel, memory_order_relaxed))
+	if (atomic_compare_exchange_strong_explicit(&header->tag, &live,
+						    ledger_guarded_tag(rt_global.seed,
+								       (uintptr_t)block, header,
+								       LEDGER_GUARDED_WAITING),
+						    memory_order_acq_rel, memory_order_relaxed))
 		rt_waiting_put(block);
 }
 
 static void guarded_free(void *block)
 {
-	if (rt_guarded_state(block) == RT_GUARDED_NONE)
+	if (rt_guarded_state(block) == LEDGER_GUARDED_NONE)
 		rt_found.free(block);
 	else
 		retire(block);
@@ -130,7 +135,7 @@ static void *guarded_realloc(void *block, size_t size)
 
 	if (!block)
 		return guarded_malloc(size);
-	if (rt_guarded_state(block) == RT_GUARDED_NONE)
+	if (rt_guarded_state(block) == LEDGER_GUARDED_NONE)
 		return rt_found.realloc(block, size);
 	/* As glibc does. */
 	if (size == 0) {
@@ -190,21 +195,23 @@ static void *guarded_pvalloc(size_t size)
 
 static size_t guarded_malloc_usable_size(void *block)
 {
-	return rt_guarded_state(block) == RT_GUARDED_NONE ? rt_found.malloc_usable_size(block)
-							  : rt_guarded_of(block)->size;
+	return rt_guarded_state(block) == LEDGER_GUARDED_NONE ? rt_found.malloc_usable_size(block)
+							      : rt_guarded_of(block)->size;
 }
 
 /* First what takes blocks: another thread may call the others at once. */
 void rt_guard_start(const struct rt_guard_how *how)
 {
-	const size_t up = RT_GUARD_ALIGNMENT - 1;
+	const size_t up = LEDGER_GUARD_ALIGNMENT - 1;
 
 	fresh_byte = how->fresh;
 	check_every = how->check_every;
 	rt_waiting_start(how->waiting_bytes,
 			 (uint8_t)(how->freed < LEDGER_FILL_NONE ? how->freed : FREED_BYTE));
 	rt_guard_bytes = (how->guard_bytes + up) & ~up;
-	rt_guard_front_bytes = sizeof(struct rt_guarded) + rt_guard_bytes;
+	rt_guard_front_bytes = sizeof(struct ledger_guarded) + rt_guard_bytes;
+	rt_facts.guards.seed = rt_global.seed;
+	rt_facts.guards.front_bytes = (uint32_t)rt_guard_front_bytes;
 	rt_next.free = guarded_free;
 	rt_next.free_sized = NULL;
 	rt_next.free_aligned_sized = NULL;

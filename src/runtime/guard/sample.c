@@ -202,7 +202,7 @@ static void *sample(size_t size)
 		rt_store_release(&slot->state, RT_SAMPLED_FREED);
 		return NULL;
 	}
-	memset((void *)page, RT_GUARD_BYTE, PAGE_BYTES);
+	memset((void *)page, LEDGER_GUARD_FILL, PAGE_BYTES);
 	memset((void *)slot->block, 0, size);
 	rt_store_release(&slot->state, RT_SAMPLED_LIVE);
 	/* The quick way would look in front of it. */
@@ -317,6 +317,8 @@ void rt_sample_start(uint64_t every)
 	beneath = rt_next;
 	rt_region_start = (uintptr_t)region;
 	rt_region_bytes = RT_REGION_BYTES;
+	rt_facts.guards.sampled_begin = rt_region_start;
+	rt_facts.guards.sampled_end = rt_region_start + rt_region_bytes;
 	rt_next.malloc = sampled_malloc;
 	rt_next.calloc = sampled_calloc;
 	rt_next.realloc = sampled_realloc;

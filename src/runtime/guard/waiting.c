@@ -2,6 +2,7 @@
 #include "runtime/guard/waiting.h"
 
 #include "runtime/next/next.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/guarded.h"
 #include "runtime/track/misuse.h"
@@ -10,7 +11,6 @@
 
 enum {
 	PLACES_MIN = 1 << 10,
-	PLACES_MAX = 1 << 24,
 	PLACE_BYTES = 128, /* the least that most blocks take */
 	LARGEST_SHARE = 4, /* of all that may wait; a larger block would be costly to fill */
 };
@@ -23,14 +23,15 @@ static _Atomic uint64_t held_bytes;
 static uint64_t held_most_bytes;
 static uint8_t fill_byte;
 
-static uint64_t bytes_of(const struct rt_guarded *header)
+static uint64_t bytes_of(const struct ledger_guarded *header)
 {
-	return rt_guard_front_bytes + header->size + rt_guarded_rear_bytes(header->size);
+	return rt_guard_front_bytes + header->size +
+	       ledger_guarded_rear_bytes(rt_guard_bytes, header->size);
 }
 
-static void give_back(struct rt_guarded *header, void *block)
+static void give_back(struct ledger_guarded *header, void *block)
 {
-	void *whole = (char *)block - (size_t)header->distance * RT_GUARD_ALIGNMENT;
+	void *whole = (char *)block - (size_t)header->distance * LEDGER_GUARD_ALIGNMENT;
 
 	/* Else who frees it once more would meet a header that is nobody's. */
 	rt_store(&header->tag, 0);
@@ -41,9 +42,9 @@ static void give_back(struct rt_guarded *header, void *block)
 /* False: its header was written over, and nobody knows where it begins and ends. */
 static bool check(void *block)
 {
-	struct rt_guarded *header = rt_guarded_of(block);
-	const bool is_whole = rt_guarded_state(block) == RT_GUARDED_WAITING;
-	const size_t at = is_whole ? rt_guarded_first_other(block, header->size, fill_byte) : 0;
+	struct ledger_guarded *header = rt_guarded_of(block);
+	const bool is_whole = rt_guarded_state(block) == LEDGER_GUARDED_WAITING;
+	const size_t at = is_whole ? ledger_guarded_first_other(block, header->size, fill_byte) : 0;
 	struct rt_finding finding = {
 		.kind = LEDGER_FINDING_USE_AFTER_FREE,
 		.pointer = is_whole ? (uintptr_t)block + at : (uintptr_t)header,
@@ -77,7 +78,7 @@ static void *exchange(uint64_t number, void *block)
 /* A handler that interrupts this, or another thread, may take what is in a place, but only once. */
 void rt_waiting_put(void *block)
 {
-	struct rt_guarded *header = rt_guarded_of(block);
+	struct ledger_guarded *header = rt_guarded_of(block);
 	const uint64_t bytes = bytes_of(header);
 	uint64_t number, oldest;
 
@@ -129,8 +130,11 @@ void rt_waiting_start(uint64_t most_bytes, uint8_t byte)
 {
 	fill_byte = byte;
 	place_count = PLACES_MIN;
-	while (place_count < PLACES_MAX && place_count * PLACE_BYTES < most_bytes)
+	while (place_count < LEDGER_WAITING_MAX && place_count * PLACE_BYTES < most_bytes)
 		place_count *= 2;
 	places = most_bytes ? rt_mmap(place_count * sizeof(*places)) : NULL;
 	held_most_bytes = places ? most_bytes : 0;
+	rt_facts.guards.waiting = (uintptr_t)places;
+	rt_facts.guards.waiting_count = places ? place_count : 0;
+	rt_facts.guards.waiting_byte = byte;
 }

@@ -11,7 +11,7 @@
 /* At most @most_bytes wait, headers and guards included; 0: none does. @byte is what they hold. */
 RT_COLD void rt_waiting_start(uint64_t most_bytes, uint8_t byte);
 
-/* @block, in the state RT_GUARDED_WAITING, is ours: it is given back to the next allocator sooner or later. */
+/* @block, in the state LEDGER_GUARDED_WAITING, is ours: it is given back to the next allocator sooner or later. */
 void rt_waiting_put(void *block);
 
 /* Where there is no memory: gives back all that waits. False: nothing did. */

@@ -21,43 +21,26 @@ struct view {
 	uint8_t data[VIEW_BYTES];
 };
 
-uint64_t rt_guarded_tag(const void *block, const struct rt_guarded *header,
-			enum rt_guarded_state state)
+static bool is_tag(const void *block, const struct ledger_guarded *header,
+		   enum ledger_guarded_state state)
 {
-	uint64_t hash = core_hash_step(rt_global.seed, (uintptr_t)block);
-
-	return core_hash_step(core_hash_step(hash, header->size), header->distance) + state;
+	return rt_load(&header->tag) ==
+	       ledger_guarded_tag(rt_global.seed, (uintptr_t)block, header, state);
 }
 
-static bool is_tag(const void *block, const struct rt_guarded *header, enum rt_guarded_state state)
-{
-	return rt_load(&header->tag) == rt_guarded_tag(block, header, state);
-}
-
-enum rt_guarded_state rt_guarded_state(const void *block)
+enum ledger_guarded_state rt_guarded_state(const void *block)
 {
 	const uintptr_t address = (uintptr_t)block, at = address - rt_guard_front_bytes;
-	const struct rt_guarded *header = rt_guarded_of(block);
+	const struct ledger_guarded *header = rt_guarded_of(block);
 
 	if (!rt_guard_front_bytes || !block || address & RT_BLOCK_MASK)
-		return RT_GUARDED_NONE;
+		return LEDGER_GUARDED_NONE;
 	/* In front of what is not ours there need be nothing. A call that is refused tells nothing. */
 	if ((at ^ address) / LEDGER_PAGE_BYTES && !rt_load(&rt_is_strict) && !rt_is_readable(at))
-		return RT_GUARDED_NONE;
-	return is_tag(block, header, RT_GUARDED_LIVE)	   ? RT_GUARDED_LIVE
-	       : is_tag(block, header, RT_GUARDED_WAITING) ? RT_GUARDED_WAITING
-							   : RT_GUARDED_NONE;
-}
-
-size_t rt_guarded_first_other(const uint8_t *bytes, size_t count, uint8_t byte)
-{
-	size_t at = 0;
-
-	if (count && bytes[0] == byte && memcmp(bytes, bytes + 1, count - 1) == 0)
-		return count;
-	while (at < count && bytes[at] == byte)
-		at++;
-	return at;
+		return LEDGER_GUARDED_NONE;
+	return is_tag(block, header, LEDGER_GUARDED_LIVE)      ? LEDGER_GUARDED_LIVE
+	       : is_tag(block, header, LEDGER_GUARDED_WAITING) ? LEDGER_GUARDED_WAITING
+							       : LEDGER_GUARDED_NONE;
 }
 
 /* @bytes at @address, NULL: they cannot be read. Without a view as they are. */
@@ -84,20 +67,20 @@ static uintptr_t damage_of(const struct rt_block *block, struct view *view)
 {
 	const uintptr_t begin = block->address - rt_guard_front_bytes;
 	const uint8_t *bytes = look_at(view, begin, rt_guard_front_bytes);
-	struct rt_guarded header;
+	struct ledger_guarded header;
 	size_t at, count;
 
 	if (!bytes)
 		return 0;
 	memcpy((void *)&header, bytes, sizeof(header));
-	at = rt_guarded_first_other(bytes + sizeof(header), rt_guard_bytes, RT_GUARD_BYTE);
+	at = ledger_guarded_first_other(bytes + sizeof(header), rt_guard_bytes, LEDGER_GUARD_FILL);
 	if (at < rt_guard_bytes)
 		return begin + sizeof(header) + at;
-	if (!is_tag((const void *)block->address, &header, RT_GUARDED_LIVE))
+	if (!is_tag((const void *)block->address, &header, LEDGER_GUARDED_LIVE))
 		return 0;
-	count = rt_guarded_rear_bytes(header.size);
+	count = ledger_guarded_rear_bytes(rt_guard_bytes, header.size);
 	bytes = look_at(view, block->address + header.size, count);
-	at = bytes ? rt_guarded_first_other(bytes, count, RT_GUARD_BYTE) : count;
+	at = bytes ? ledger_guarded_first_other(bytes, count, LEDGER_GUARD_FILL) : count;
 	return at < count ? block->address + header.size + at : 0;
 }
 
@@ -116,7 +99,7 @@ static void note(const struct rt_block *block, uintptr_t at, const void *frame)
 void rt_guarded_retire(const struct rt_block *at, const void *frame)
 {
 	void *block = (void *)at->address;
-	struct rt_guarded *header = rt_guarded_of(block);
+	struct ledger_guarded *header = rt_guarded_of(block);
 	uintptr_t damage;
 
 	if (rt_is_sampled(block)) {
@@ -124,12 +107,13 @@ void rt_guarded_retire(const struct rt_block *at, const void *frame)
 		return;
 	}
 	damage = damage_of(at, NULL);
-	if (!is_tag(block, header, RT_GUARDED_LIVE)) {
+	if (!is_tag(block, header, LEDGER_GUARDED_LIVE)) {
 		damage = damage ? damage : (uintptr_t)header;
 		/* Where it begins nobody knows any more: it is not to be given back. */
 		header->size = at->size;
 		header->distance = 0;
-		rt_store(&header->tag, rt_guarded_tag(block, header, RT_GUARDED_LIVE));
+		rt_store(&header->tag, ledger_guarded_tag(rt_global.seed, (uintptr_t)block, header,
+							  LEDGER_GUARDED_LIVE));
 	}
 	if (damage)
 		note(at, damage, frame);
@@ -139,7 +123,7 @@ void rt_guarded_retire(const struct rt_block *at, const void *frame)
 
 bool rt_guarded_waits(const void *block, uint32_t *ret_freed_row)
 {
-	const struct rt_guarded *header = rt_guarded_of(block);
+	const struct ledger_guarded *header = rt_guarded_of(block);
 
 	*ret_freed_row = 0;
 	if (rt_is_sampled(block))
@@ -147,7 +131,7 @@ bool rt_guarded_waits(const void *block, uint32_t *ret_freed_row)
 	/* What does not wait may be gone. */
 	if (!rt_guard_front_bytes || !rt_is_readable((uintptr_t)header) ||
 	    !rt_is_readable((uintptr_t)block - sizeof(uint64_t)) ||
-	    rt_guarded_state(block) != RT_GUARDED_WAITING)
+	    rt_guarded_state(block) != LEDGER_GUARDED_WAITING)
 		return false;
 	*ret_freed_row = header->freed_row;
 	return true;

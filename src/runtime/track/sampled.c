@@ -10,7 +10,7 @@ RT_LARGE struct rt_sampled rt_sampled[RT_SAMPLED_MAX];
 
 static uintptr_t first_changed(uintptr_t at, uintptr_t end)
 {
-	return at + rt_guarded_first_other((const uint8_t *)at, end - at, RT_GUARD_BYTE);
+	return at + ledger_guarded_first_other((const uint8_t *)at, end - at, LEDGER_GUARD_FILL);
 }
 
 /* The first byte beside the block, in its page, that was written; 0: none. */
