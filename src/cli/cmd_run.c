@@ -288,7 +288,8 @@ static int set_stop(const char *text, struct seep_error *err)
 	const char *number = text + digits + (text[digits] == ':');
 	const size_t rest = strspn(number, "0123456789");
 
-	if (digits != 16 || number[rest] || (text[digits] && (rest == 0 || rest > 18)))
+	if (digits != 16 || number[rest] ||
+	    (text[digits] && (rest > 18 || strspn(number, "0") == rest)))
 		return seep_fail(
 			err, SEEP_EUSAGE,
 			"--break: '%.100s' must be HASH or HASH:N; \"seep report --raw\" says "

@@ -448,7 +448,11 @@ struct ledger_finding {
 	uint8_t kind;		/* enum ledger_finding_kind */
 	uint8_t freeing;	/* enum ledger_freeing: what was called */
 	uint8_t family;		/* enum ledger_family, of the block */
-	uint8_t spare;
+	/*
+	 * 1: right, if some module allocates past the hooks. Of a mismatch, and of a double free
+	 * whose memory looks as if it had been given out since.
+	 */
+	uint8_t doubtful;
 	/* Ids, 0: not known. Of the last two the context's kind is LEDGER_KIND_FREE. */
 	uint32_t block_row; /* where the block was allocated */
 	uint32_t freed_row; /* where it was freed before */

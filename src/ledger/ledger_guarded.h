@@ -3,7 +3,7 @@
  * Blocks between guards. In front of the program's block stands one of the library's:
  *
  *	the next allocator's | header | front guard | the program's block | rear guard |
- *	                     16       guard_bytes                           guard_bytes, and up to 15
+ *	                     32       guard_bytes                           guard_bytes, and up to 15
  *
  * The header is believed only if its tag says so, which is made of all that matters in it, of its
  * address and of a secret: no other memory passes for one, nor does a copy of one, or one that was

@@ -35,12 +35,34 @@ static int worst_first(const void *left, const void *right)
 		?: seep_search_order(a->hash, b->hash);
 }
 
-void seep_findings_merge(struct seep_profile *profile)
+/* Where somebody allocates past the hooks, they may have been right. */
+static uint32_t without_doubtful(struct seep_profile *profile)
 {
-	struct seep_profile_finding *all = profile->findings;
+	const bool is_bypassed = seep_profile_says(profile, SEEP_UNSEEN_ELSEWHERE) ||
+				 seep_profile_says(profile, SEEP_UNSEEN_PRIVATE);
 	const uint32_t count = profile->finding_count;
 	uint32_t kept = 0;
 
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_bypassed || !profile->findings[i].doubtful)
+			profile->findings[kept++] = profile->findings[i];
+	profile->finding_count = kept;
+	if (kept < count)
+		seep_profile_add_unseen(
+			profile, "findings-doubtful",
+			"%u wrong frees are left out: some calls bypass seep, and with "
+			"those they may have been right",
+			count - kept);
+	return kept;
+}
+
+void seep_findings_merge(struct seep_profile *profile)
+{
+	struct seep_profile_finding *all = profile->findings;
+	uint32_t count = profile->finding_count;
+	uint32_t kept = 0;
+
+	count = without_doubtful(profile);
 	if (count == 0)
 		return;
 	for (uint32_t i = 0; i < count; i++)

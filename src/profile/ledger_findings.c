@@ -84,6 +84,7 @@ static void add_finding(struct seep_profile *profile, const struct ledger_findin
 		.expected = from->expected,
 		.actual = from->actual,
 		.count = from->count,
+		.doubtful = from->doubtful != 0,
 	};
 	if (from->thread[0])
 		to->thread = seep_profile_strndup(profile, from->thread, sizeof(from->thread));

@@ -47,7 +47,7 @@ static const struct {
 	  NULL },
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
 	  "threads had more than 1,024 names; those of later names are counted together", NULL },
-	{ LEDGER_UNSEEN_OPERATORS, "own-operators",
+	{ LEDGER_UNSEEN_OPERATORS, "mismatches-off",
 	  "operator new or delete is the program's own: mismatches with malloc and free are not "
 	  "judged",
 	  NULL },

@@ -201,6 +201,7 @@ struct seep_profile_finding {
 	uint64_t expected; /* of a mismatch: size or alignment of the block */
 	uint64_t actual;   /* that were said of it */
 	uint64_t count;
+	bool doubtful;	     /* as the ledger says it; not in recordings */
 	char *suppressed_by; /* the suppression; NULL none */
 };
 
@@ -498,6 +499,10 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 #define SEEP_UNSEEN_ONE_MOMENT "one-moment"
 #define SEEP_UNSEEN_NO_FREES "no-frees"
 #define SEEP_UNSEEN_NO_LIVE "no-live"
+
+/* Some calls of malloc and its relatives do not come to the hooks: by where they lead, by their name. */
+#define SEEP_UNSEEN_ELSEWHERE "bound-elsewhere"
+#define SEEP_UNSEEN_PRIVATE "private-allocator"
 
 /* The ledger contradicts itself: its figures are shown, and nothing is concluded from them. */
 #define SEEP_UNSEEN_DAMAGED "ledger-damaged"

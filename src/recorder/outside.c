@@ -86,10 +86,10 @@ static const struct {
 	[PROGRAMS_OPERATORS] = { "own-operators", "operator new and delete are those of ",
 				 ", also for ",
 				 "; the blocks that they allocate by malloc are counted" },
-	[ELSEWHERE] = { "bound-elsewhere", "calls of ", " bypass seep, such as those to ",
+	[ELSEWHERE] = { SEEP_UNSEEN_ELSEWHERE, "calls of ", " bypass seep, such as those to ",
 			" (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not "
 			"counted, and blocks of others that they free stay live" },
-	[BY_OTHER_NAMES] = { "private-allocator", "",
+	[BY_OTHER_NAMES] = { SEEP_UNSEEN_PRIVATE, "",
 			     " allocates by other names than malloc, such as ",
 			     "; such blocks are not counted" },
 };
@@ -169,7 +169,7 @@ static void explain_manager(const struct seep_outside *outside, struct seep_prof
 	const struct seep_memory_manager *manager = outside->bindings.manager;
 
 	/* A collector that is called by names of its own has been named by them. */
-	if (manager && !seep_profile_says(profile, "private-allocator"))
+	if (manager && !seep_profile_says(profile, SEEP_UNSEEN_PRIVATE))
 		seep_profile_add_unseen(profile, "memory-manager", "%s%s%s", manager->sentence,
 					*manager->advice ? "; " : "", manager->advice);
 }
@@ -189,7 +189,7 @@ static bool explain_names(struct seep_profile *profile)
 		return true;
 	}
 	seep_profile_add_unseen(
-		profile, "private-allocator",
+		profile, SEEP_UNSEEN_PRIVATE,
 		"the program has an allocator linked in (%s); its blocks are not counted, only "
 		"those that it allocates by malloc",
 		name);
@@ -210,7 +210,7 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 	explain_children(outside, profile);
 	excess = is_whole(profile) && explain_excess(outside, profile);
 	if (!seep_profile_says(profile, "own-allocator") &&
-	    !seep_profile_says(profile, "private-allocator") && !explain_names(profile) &&
+	    !seep_profile_says(profile, SEEP_UNSEEN_PRIVATE) && !explain_names(profile) &&
 	    !excess && profile->totals.allocs == 0 && is_whole(profile) &&
 	    !seep_profile_is_void(profile))
 		seep_profile_add_unseen(

@@ -57,12 +57,14 @@ static void add_free(struct seep_strbuf *text, const struct seep_profile *profil
 /* That memory was written, or used, which should not be. */
 static void add_access(struct seep_strbuf *text, const struct seep_profile_finding *f)
 {
-	const char *used = f->kind == LEDGER_FINDING_OUT_OF_BOUNDS ? "read or written" : "written";
+	/* What traps is either. Where a block waits, only what was written is seen, and not by whom. */
+	const bool is_trap = f->kind == LEDGER_FINDING_OUT_OF_BOUNDS ||
+			     (f->kind == LEDGER_FINDING_USE_AFTER_FREE && f->here);
+	const char *used = is_trap ? "read or written" : "written";
 	int64_t distance;
 
 	if (!seep_finding_distance(f, &distance))
-		seep_strbuf_addf(text,
-				 "memory was read or written %s into a block of %s that was freed",
+		seep_strbuf_addf(text, "memory was %s %s into a block of %s that was freed", used,
 				 away_text(f->offset).text, seep_digits_text(f->block_bytes).text);
 	else
 		/* The first byte behind is at 0, the first in front at -1. */

@@ -134,7 +134,7 @@ static const struct field fields[] = {
 	FIELD(ledger_finding, kind),
 	FIELD(ledger_finding, freeing),
 	FIELD(ledger_finding, family),
-	FIELD(ledger_finding, spare),
+	FIELD(ledger_finding, doubtful),
 	FIELD(ledger_finding, block_row),
 	FIELD(ledger_finding, freed_row),
 	FIELD(ledger_finding, here_row),

@@ -76,6 +76,7 @@ static void fill(struct ledger_finding *to, const struct rt_finding *from, uint3
 	to->freeing = (uint8_t)from->freeing;
 	to->here_row = here_row;
 	to->freed_row = from->freed_row;
+	to->doubtful = from->is_doubtful;
 	to->tid = rt_gettid();
 	to->at_ns = rt_now_ns();
 	to->pointer = from->pointer;
@@ -228,6 +229,10 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 	finding->block = rt_block_freed(finding->pointer);
 	if (finding->block.value) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
+		/* glibc has it still if its cache says so. */
+		finding->is_doubtful = !waits && is_chunk(finding->pointer) &&
+				       ((const uintptr_t *)finding->pointer)[1] !=
+					       rt_usable_freed_mark();
 		return true;
 	}
 	if (!rt_global.glibc)
@@ -248,6 +253,7 @@ static bool judge_known(struct rt_finding *finding, struct rt_free how)
 
 	if (!rt_free_is_of_family(how, ledger_cell_family(finding->block.value))) {
 		finding->kind = LEDGER_FINDING_MISMATCHED_FREE;
+		finding->is_doubtful = true;
 		return !rt_operators_foreign;
 	}
 	if (how.has_size && how.size != finding->block.size) {

@@ -29,6 +29,7 @@ struct rt_finding {
 	struct rt_block block; /* that it is about, freed or not; value = 0: not known */
 	uint32_t freed_row;    /* where that was freed before; 0: not known */
 	uint64_t expected, actual;
+	bool is_doubtful; /* see ledger_finding */
 };
 
 /*
