@@ -318,6 +318,8 @@ FINDING_TEST(each_kind_is_a_sentence)
 		{ F(FRONT_GUARD, NONE, MALLOC, .offset = -3),
 		  "front-guard: memory was written 3 bytes in front of a block of 40 bytes" },
 		{ F(USE_AFTER_FREE, NONE, MALLOC, .offset = 4),
+		  "use-after-free: memory was written 4 bytes into a block of 40 that was freed" },
+		{ F(USE_AFTER_FREE, NONE, MALLOC, .offset = 4, .here = 1),
 		  "use-after-free: memory was read or written 4 bytes into a block of 40 that was "
 		  "freed" },
 		{ F(OUT_OF_BOUNDS, NONE, MALLOC, .offset = 43),
