@@ -21,6 +21,7 @@ static _Atomic uint64_t made_count;
 
 void rt_guard_look(void)
 {
+	rt_sampled_look();
 	if (!rt_guard_front_bytes)
 		return;
 	rt_guarded_look();

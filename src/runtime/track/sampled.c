@@ -1,44 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/sampled.h"
 
+#include "runtime/sys/sys.h"
 #include "runtime/track/guarded.h"
+#include "runtime/unwind/stack.h"
 
 enum { PAGE_BYTES = LEDGER_PAGE_BYTES };
 
 uintptr_t rt_region_start, rt_region_bytes;
 RT_LARGE struct rt_sampled rt_sampled[RT_SAMPLED_MAX];
 
-static uintptr_t first_changed(uintptr_t at, uintptr_t end)
+/* The first byte beside the block, of @page, which is its page or a copy, that was written; 0: none. */
+static uintptr_t damage_of(const struct rt_sampled *slot, const uint8_t *page)
 {
-	return at + ledger_guarded_first_other((const uint8_t *)at, end - at, LEDGER_GUARD_FILL);
+	const uintptr_t begin = rt_sampled_page(slot), front = slot->block - begin;
+	const size_t behind = front + slot->size, rear = PAGE_BYTES - behind;
+	size_t at = ledger_guarded_first_other(page + behind, rear, LEDGER_GUARD_FILL);
+
+	if (at < rear)
+		return begin + behind + at;
+	at = ledger_guarded_first_other(page, front, LEDGER_GUARD_FILL);
+	return at < front ? begin + at : 0;
 }
 
-/* The first byte beside the block, in its page, that was written; 0: none. */
-static uintptr_t damage_of(const struct rt_sampled *slot)
+static void note_damage(const struct rt_block *block, uintptr_t at, const void *frame)
 {
-	const uintptr_t page = rt_sampled_page(slot), end = page + PAGE_BYTES;
-	uintptr_t at = first_changed(slot->block + slot->size, end);
+	const struct rt_finding finding = {
+		.kind = at < block->address ? LEDGER_FINDING_FRONT_GUARD
+					    : LEDGER_FINDING_REAR_GUARD,
+		.pointer = at,
+		.block = *block,
+	};
 
-	if (at < end)
-		return at;
-	at = first_changed(page, slot->block);
-	return at < slot->block ? at : 0;
+	if (at)
+		rt_finding_note(&finding, frame);
 }
 
 void rt_sampled_retire(const struct rt_block *at, const void *frame)
 {
 	struct rt_sampled *slot = rt_sampled_at(at->address);
-	struct rt_finding finding = { .block = *at };
 
 	if (slot->block != at->address)
 		return;
-	finding.pointer = damage_of(slot);
-	finding.kind = finding.pointer < slot->block ? LEDGER_FINDING_FRONT_GUARD
-						     : LEDGER_FINDING_REAR_GUARD;
-	if (finding.pointer)
-		rt_finding_note(&finding, frame);
+	note_damage(at, damage_of(slot, (const uint8_t *)rt_sampled_page(slot)), frame);
 	slot->cell = at->value;
 	slot->freed_row = rt_finding_row(frame);
+}
+
+/* Its owner may free it at any time: what was read is its page only if it is live before and after. */
+static void look_at_slot(const struct rt_sampled *slot, uint8_t *copy)
+{
+	const struct rt_block block = rt_block_at(slot->block, rt_global.granule_shift);
+	uintptr_t damage;
+
+	if (!block.value || rt_load_acquire(&slot->state) != RT_SAMPLED_LIVE ||
+	    !rt_read_memory(rt_sampled_page(slot), copy, PAGE_BYTES))
+		return;
+	damage = damage_of(slot, copy);
+	if (rt_load_acquire(&slot->state) == RT_SAMPLED_LIVE &&
+	    rt_load_acquire(block.cell) == block.value && slot->block == block.address)
+		note_damage(&block, damage, NULL);
+}
+
+void rt_sampled_look(void)
+{
+	uint8_t *copy = rt_region_bytes && !rt_load(&rt_guard_is_blind)
+				? rt_scratch_take(PAGE_BYTES)
+				: NULL;
+
+	for (size_t i = 0; copy && i < RT_SAMPLED_MAX; i++)
+		look_at_slot(&rt_sampled[i], copy);
+	rt_scratch_give(copy);
 }
 
 bool rt_sampled_is_freed(const void *block, uint32_t *ret_freed_row)

@@ -61,6 +61,9 @@ static inline struct rt_sampled *rt_sampled_at(uintptr_t address)
  */
 RT_COLD void rt_sampled_retire(const struct rt_block *at, const void *frame);
 
+/* Note what was written beside blocks that live, whatever other threads do meanwhile. Not in bookkeeping. */
+RT_COLD void rt_sampled_look(void);
+
 /* Was the last block there, which began at @block, freed? */
 RT_COLD bool rt_sampled_is_freed(const void *block, uint32_t *ret_freed_row);
 
