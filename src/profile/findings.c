@@ -20,11 +20,30 @@ static uint64_t hash_of(const struct seep_profile *profile,
 	return core_fnv_number(hash, here ? here->hash : 0);
 }
 
-static int by_hash_and_time(const void *left, const void *right)
+/* Of the same functions, and here also by which lines. */
+static uint64_t lines_of(const struct seep_profile *profile, uint32_t place, uint64_t hash)
+{
+	const struct seep_profile_context *context = seep_profile_context_at(profile, place);
+
+	for (uint32_t i = 0; context && i < context->stack_count; i++)
+		hash = core_fnv_number(hash, profile->frames[context->stack[i].frame].line);
+	return hash;
+}
+
+static int by_text(const struct seep_profile_finding *a, const struct seep_profile_finding *b,
+		   const struct seep_profile *profile)
+{
+	return seep_search_order(a->hash, b->hash)
+		       ?: seep_search_order(
+				  lines_of(profile, a->block, lines_of(profile, a->here, a->hash)),
+				  lines_of(profile, b->block, lines_of(profile, b->here, b->hash)));
+}
+
+static int by_text_and_time(const void *left, const void *right, void *user)
 {
 	const struct seep_profile_finding *a = left, *b = right;
 
-	return seep_search_order(a->hash, b->hash) ?: seep_search_order(a->at_ns, b->at_ns);
+	return by_text(a, b, user) ?: seep_search_order(a->at_ns, b->at_ns);
 }
 
 static int worst_first(const void *left, const void *right)
@@ -67,9 +86,9 @@ void seep_findings_merge(struct seep_profile *profile)
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		all[i].hash = hash_of(profile, &all[i]);
-	qsort(all, count, sizeof(*all), by_hash_and_time);
+	qsort_r(all, count, sizeof(*all), by_text_and_time, profile);
 	for (uint32_t i = 1; i < count; i++)
-		if (all[i].hash == all[kept].hash)
+		if (by_text(&all[i], &all[kept], profile) == 0)
 			all[kept].count = core_smaller(all[kept].count + all[i].count, INT64_MAX);
 		else
 			all[++kept] = all[i];

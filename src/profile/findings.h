@@ -6,9 +6,8 @@ struct seep_profile;
 
 /*
  * Set the hash of each finding, over kind, function and the hashes of the contexts of block and here,
- * which are there. Findings with one hash become one, with the figures of the first and all counts: call
- * stacks of the same functions are one to whoever reads them, to a suppression and to a baseline. The worst
- * come first: those with the highest count. Doubtful ones go where the profile says that calls of malloc
+ * which are there. Those that would read alike, with one hash and the same lines, become one, with the
+ * figures of the first and all counts. The worst come first: those with the highest count. Doubtful ones go where the profile says that calls of malloc
  * bypass seep.
  */
 void seep_findings_merge(struct seep_profile *profile);

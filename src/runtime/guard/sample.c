@@ -35,6 +35,13 @@ static bool change_access(const struct rt_sampled *slot, int access)
 	return rt_syscall3(SYS_mprotect, (long)rt_sampled_page(slot), PAGE_BYTES, access) == 0;
 }
 
+static const struct sigaction usual;
+
+static const struct sigaction *set_now(void)
+{
+	return &theirs[rt_load_acquire(&theirs_now)];
+}
+
 static void set_theirs(const struct sigaction *action)
 {
 	const uint32_t other = !rt_load(&theirs_now);
@@ -70,17 +77,16 @@ static void say(const struct rt_finding *finding)
  */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	const struct sigaction action = theirs[rt_load_acquire(&theirs_now)];
+	const struct sigaction *action = set_now();
 	const bool is_sent = info->si_code <= 0;
-	const struct sigaction usual = { 0 };
 
-	if (action.sa_handler != SIG_DFL) {
-		if (action.sa_flags & SA_RESETHAND)
+	if (action->sa_handler != SIG_DFL) {
+		if (action->sa_flags & SA_RESETHAND)
 			set_theirs(&usual);
-		if (action.sa_flags & SA_SIGINFO)
-			action.sa_sigaction(number, info, context);
+		if (action->sa_flags & SA_SIGINFO)
+			action->sa_sigaction(number, info, context);
 		else
-			action.sa_handler(number);
+			action->sa_handler(number);
 		return;
 	}
 	(void)rt_found.sigaction(number, &usual, NULL);
@@ -88,17 +94,21 @@ static void pass_on(int number, siginfo_t *info, void *context)
 		(void)rt_syscall3(SYS_tgkill, rt_getpid(), rt_gettid(), number);
 }
 
+/* Apart: a handler's stack may be small. */
+static RT_APART void note_trap(uintptr_t address, const void *frame)
+{
+	const struct rt_finding finding = rt_sampled_judge(address);
+
+	/* Whoever goes on after it may come here again and again. */
+	if (atomic_fetch_add_explicit(&lines, 1, memory_order_relaxed) < LINES_MAX)
+		say(&finding);
+	rt_finding_note(&finding, frame);
+}
+
 static void trap(int number, siginfo_t *info, void *context)
 {
-	if (info->si_code > 0 && rt_is_sampled(info->si_addr)) {
-		const uintptr_t address = (uintptr_t)info->si_addr;
-		const struct rt_finding finding = rt_sampled_judge(address);
-
-		/* Whoever goes on after it may come here again and again. */
-		if (atomic_fetch_add_explicit(&lines, 1, memory_order_relaxed) < LINES_MAX)
-			say(&finding);
-		rt_finding_note(&finding, __builtin_frame_address(0));
-	}
+	if (info->si_code > 0 && rt_is_sampled(info->si_addr))
+		note_trap((uintptr_t)info->si_addr, __builtin_frame_address(0));
 	pass_on(number, info, context);
 }
 
@@ -136,31 +146,39 @@ bool rt_sample_handles(int number)
 	return number == SIGSEGV && rt_load_acquire(&is_trapped) && rt_getpid() == rt_header.pid;
 }
 
+/* Frames are kept small: a program's stack may be. */
+static int change(const struct sigaction *wanted)
+{
+	set_theirs(wanted);
+	return install(wanted);
+}
+
 int rt_sample_sigaction(const void *action, void *ret_before)
 {
-	const struct sigaction before = theirs[rt_load_acquire(&theirs_now)];
+	/* It stays where it is when another is set. */
+	const struct sigaction *before = set_now();
 	struct sigaction wanted;
 
 	if (action) {
 		memcpy(&wanted, action, sizeof(wanted));
 		/* The C library says it of each. */
 		wanted.sa_flags |= SA_RESTORER;
-		set_theirs(&wanted);
-		if (install(&wanted) != 0)
+		if (change(&wanted) != 0)
 			return -1;
 	}
 	if (ret_before)
-		memcpy(ret_before, &before, sizeof(before));
+		memcpy(ret_before, before, sizeof(*before));
 	return 0;
 }
 
 void *rt_sample_signal(void *handler)
 {
-	struct sigaction wanted = { .sa_flags = SA_RESTART }, before;
+	const struct sigaction *before = set_now();
+	struct sigaction wanted = { .sa_flags = SA_RESTART | SA_RESTORER };
 
 	wanted.sa_handler = (void (*)(int))(uintptr_t)handler;
-	return rt_sample_sigaction(&wanted, &before) == 0 ? (void *)(uintptr_t)before.sa_handler
-							  : (void *)(uintptr_t)SIG_ERR;
+	return change(&wanted) == 0 ? (void *)(uintptr_t)before->sa_handler
+				    : (void *)(uintptr_t)SIG_ERR;
 }
 
 /* NULL: some have a block, and perhaps all. Those that were freed last come last. */
