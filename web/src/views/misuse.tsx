@@ -13,7 +13,7 @@ function Finding({ finding, facts, print }: { finding: Loose; facts: Facts; prin
 	const thread = said(finding.thread);
 	const { model } = facts;
 	const frames = (key: string) => array(finding[key]).filter((frame): frame is number => isIndex(frame, model.frames.count));
-	const [inner, outer] = array(finding.trim).map(figure);
+	const [inner, outer] = array(finding.trim).map((one) => figure(one));
 	const whole = frames("here_frames");
 	const here = whole.slice(inner, whole.length - outer);
 
