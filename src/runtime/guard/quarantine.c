@@ -123,12 +123,26 @@ bool rt_quarantine_give_back(void)
 	return any;
 }
 
+/* What glibc from 2.34 on writes into the second word of what is in a cache of freed blocks. */
+static uintptr_t find_glibc_mark(void)
+{
+	uintptr_t *volatile block = rt_found.malloc(BLOCK_BYTES_MIN);
+	uintptr_t mark;
+
+	if (!block)
+		return 0;
+	block[1] = 0;
+	rt_found.free(block);
+	mark = block[1];
+	return mark;
+}
+
 void rt_quarantine_start(unsigned freed)
 {
 	fill_byte = freed;
 	waiting = rt_global.glibc ? rt_mmap(BLOCKS * sizeof(*waiting)) : NULL;
 	if (!waiting)
 		return;
-	glibc_mark = rt_usable_freed_mark();
+	glibc_mark = find_glibc_mark();
 	rt_next.free = quarantine;
 }

@@ -268,6 +268,16 @@ static void *sampled_calloc(size_t count, size_t size)
 	return RT_LIKELY(!block) ? beneath.calloc(count, size) : block;
 }
 
+/* Is it another place in the page of a live block, where the words before it, a chunk's header, can be read? */
+static bool is_within(const struct rt_sampled *slot, const void *pointer)
+{
+	const size_t header_bytes = 2 * sizeof(uint64_t);
+
+	return (uintptr_t)pointer != slot->block && rt_load(&slot->state) == RT_SAMPLED_LIVE &&
+	       (uintptr_t)pointer - rt_sampled_page(slot) - header_bytes <
+		       PAGE_BYTES - header_bytes;
+}
+
 static void sampled_free(void *block)
 {
 	struct rt_sampled *slot;
@@ -279,7 +289,7 @@ static void sampled_free(void *block)
 	}
 	slot = rt_sampled_at((uintptr_t)block);
 	/* No block of anybody's: the next one is to say so, as it would have. */
-	if ((uintptr_t)block != slot->block && rt_load(&slot->state) == RT_SAMPLED_LIVE) {
+	if (is_within(slot, block)) {
 		beneath.free(block);
 		return;
 	}
@@ -306,8 +316,10 @@ static void *sampled_realloc(void *block, size_t size)
 	if (RT_LIKELY(!rt_is_sampled(block)))
 		return beneath.realloc(block, size);
 	slot = rt_sampled_at((uintptr_t)block);
-	if ((uintptr_t)block != slot->block && rt_load(&slot->state) == RT_SAMPLED_LIVE)
+	if (is_within(slot, block))
 		return beneath.realloc(block, size);
+	if ((uintptr_t)block != slot->block)
+		return NULL;
 	after = size ? beneath.malloc(size) : NULL;
 	/* What was freed before has no contents, and that has been noted. */
 	if (after && rt_load(&slot->state) == RT_SAMPLED_LIVE)

@@ -229,10 +229,7 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 	finding->block = rt_block_freed(finding->pointer);
 	if (finding->block.value) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
-		/* glibc has it still if its cache says so. */
-		finding->is_doubtful = !waits && is_chunk(finding->pointer) &&
-				       ((const uintptr_t *)finding->pointer)[1] !=
-					       rt_usable_freed_mark();
+		finding->is_doubtful = !waits && is_chunk(finding->pointer);
 		return true;
 	}
 	if (!rt_global.glibc)

@@ -64,17 +64,3 @@ void rt_usable_meet(uintptr_t address, size_t size, uint32_t cell)
 		learn_classes(size, bytes);
 	}
 }
-
-uintptr_t rt_usable_freed_mark(void)
-{
-	enum { BYTES = 24 };
-	uintptr_t *volatile block = rt_found.malloc(BYTES);
-	uintptr_t mark;
-
-	if (!block)
-		return 0;
-	block[1] = 0;
-	rt_found.free(block);
-	mark = block[1];
-	return mark;
-}

@@ -42,12 +42,6 @@ RT_INLINE uint64_t rt_usable_by_class(uint64_t size)
 RT_COLD uint64_t rt_usable_ask(uintptr_t address);
 
 /*
- * What glibc from 2.34 on writes into the second word of what is in a cache of freed blocks, always the
- * same; 0: not known. Allocates and frees past the hooks.
- */
-RT_COLD uintptr_t rt_usable_freed_mark(void);
-
-/*
  * A block of @size bytes with flags @cell is about to be recorded, perhaps the first. Asks the
  * allocator before that, since its first answer may allocate.
  */
