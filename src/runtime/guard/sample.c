@@ -159,8 +159,10 @@ int rt_sample_sigaction(const void *action, void *ret_before)
 	const struct sigaction *before = set_now();
 	struct sigaction wanted;
 
-	if (action) {
+	if (action)
 		memcpy(&wanted, action, sizeof(wanted));
+	/* A forked child may have asked the kernel, and give back what it heard: that changes nothing. */
+	if (action && wanted.sa_sigaction != trap) {
 		/* The C library says it of each. */
 		wanted.sa_flags |= SA_RESTORER;
 		if (change(&wanted) != 0)

@@ -84,7 +84,7 @@ static uintptr_t damage_of(const struct rt_block *block, struct view *view)
 	return at < count ? block->address + header.size + at : 0;
 }
 
-static void note(const struct rt_block *block, uintptr_t at, const void *frame)
+void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame)
 {
 	const struct rt_finding finding = {
 		.kind = at < block->address ? LEDGER_FINDING_FRONT_GUARD
@@ -93,7 +93,8 @@ static void note(const struct rt_block *block, uintptr_t at, const void *frame)
 		.block = *block,
 	};
 
-	rt_finding_note(&finding, frame);
+	if (at)
+		rt_finding_note(&finding, frame);
 }
 
 void rt_guarded_retire(const struct rt_block *at, const void *frame)
@@ -115,8 +116,7 @@ void rt_guarded_retire(const struct rt_block *at, const void *frame)
 		rt_store(&header->tag, ledger_guarded_tag(rt_global.seed, (uintptr_t)block, header,
 							  LEDGER_GUARDED_LIVE));
 	}
-	if (damage)
-		note(at, damage, frame);
+	rt_guarded_note(at, damage, frame);
 	header->cell = at->value;
 	header->freed_row = rt_finding_row(frame);
 }
@@ -153,7 +153,7 @@ static void look_at_block(const struct rt_block *block, void *user)
 		if (!damage || rt_load_acquire(block->cell) != block->value)
 			return;
 	}
-	note(block, damage, NULL);
+	rt_guarded_note(block, damage, NULL);
 }
 
 void rt_guarded_look(void)

@@ -37,6 +37,9 @@ static inline uint32_t rt_guarded_flags(const void *block)
  */
 RT_COLD void rt_guarded_retire(const struct rt_block *at, const void *frame);
 
+/* The byte at @at, beside @block, was written over; 0: none was. Not in bookkeeping. */
+RT_COLD void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame);
+
 /* Was the block that begins there freed, and is nobody else's yet? *@ret_freed_row: where; 0: not known. */
 RT_COLD bool rt_guarded_waits(const void *block, uint32_t *ret_freed_row);
 

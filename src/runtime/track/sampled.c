@@ -23,26 +23,13 @@ static uintptr_t damage_of(const struct rt_sampled *slot, const uint8_t *page)
 	return at < front ? begin + at : 0;
 }
 
-static void note_damage(const struct rt_block *block, uintptr_t at, const void *frame)
-{
-	const struct rt_finding finding = {
-		.kind = at < block->address ? LEDGER_FINDING_FRONT_GUARD
-					    : LEDGER_FINDING_REAR_GUARD,
-		.pointer = at,
-		.block = *block,
-	};
-
-	if (at)
-		rt_finding_note(&finding, frame);
-}
-
 void rt_sampled_retire(const struct rt_block *at, const void *frame)
 {
 	struct rt_sampled *slot = rt_sampled_at(at->address);
 
 	if (slot->block != at->address)
 		return;
-	note_damage(at, damage_of(slot, (const uint8_t *)rt_sampled_page(slot)), frame);
+	rt_guarded_note(at, damage_of(slot, (const uint8_t *)rt_sampled_page(slot)), frame);
 	slot->cell = at->value;
 	slot->freed_row = rt_finding_row(frame);
 }
@@ -59,7 +46,7 @@ static void look_at_slot(const struct rt_sampled *slot, uint8_t *copy)
 	damage = damage_of(slot, copy);
 	if (rt_load_acquire(&slot->state) == RT_SAMPLED_LIVE &&
 	    rt_load_acquire(block.cell) == block.value && slot->block == block.address)
-		note_damage(&block, damage, NULL);
+		rt_guarded_note(&block, damage, NULL);
 }
 
 void rt_sampled_look(void)
