@@ -30,6 +30,17 @@ typedef void seep_leaks_hook(const struct seep_leak *leak, void *user);
 
 enum seep_leaks_scan { SEEP_LEAKS_COUNT, SEEP_LEAKS_REPORT, SEEP_LEAKS_MARK_REPORTED };
 
+/* A tag where it is written: its number is known from the first time on. */
+struct seep_tag {
+	const char *text;
+	unsigned number; /* libseep.so's; 0: not known yet */
+};
+
+/* 0: none, which may be ended, suspended and resumed all the same. */
+typedef unsigned long long seep_scope;
+
+enum seep_scope_move { SEEP_SCOPE_END, SEEP_SCOPE_SUSPEND, SEEP_SCOPE_RESUME };
+
 /* In libseep.so. Call the functions further below instead: these may not be there. */
 #define SEEP_WEAK __attribute__((weak))
 SEEP_WEAK unsigned seep_rt_leaks_off(unsigned off);
@@ -39,6 +50,10 @@ SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
 SEEP_WEAK long seep_rt_leaks_scan(enum seep_leaks_scan what);
 SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
 SEEP_WEAK int seep_rt_mark(const char *name);
+SEEP_WEAK void seep_rt_scope_enter(struct seep_tag *tag, const void *scope);
+SEEP_WEAK void seep_rt_scope_leave(const void *scope);
+SEEP_WEAK unsigned long long seep_rt_scope_begin(const char *tag);
+SEEP_WEAK int seep_rt_scope_move(enum seep_scope_move move, unsigned long long scope);
 #undef SEEP_WEAK
 
 /*
@@ -182,8 +197,120 @@ static inline int seep_mark(const char *name)
 	return function ? function(name) : -1;
 }
 
+/* For the macros and the class below. @scope: on the stack of the calling thread, or with it. */
+static inline char seep_scope_enter(struct seep_tag *tag, const void *scope)
+{
+	__typeof__(&seep_rt_scope_enter) function = SEEP_FIND(seep_rt_scope_enter);
+
+	if (function)
+		function(tag, scope);
+	return function ? 1 : 0;
+}
+
+static inline void seep_scope_leave(const void *scope)
+{
+	__typeof__(&seep_rt_scope_leave) function = SEEP_FIND(seep_rt_scope_leave);
+
+	if (function)
+		function(scope);
+}
+
+static inline void seep_scope_leave_variable(const char *scope)
+{
+	if (*scope)
+		seep_scope_leave(scope);
+}
+
+#define SEEP_JOIN_(a, b) a##b
+#define SEEP_JOIN(a, b) SEEP_JOIN_(a, b)
+#define SEEP_SCOPE_(text, storage, tag, scope)                                      \
+	storage struct seep_tag tag = { (text), 0 };                                \
+	__attribute__((cleanup(seep_scope_leave_variable), unused)) char scope = 0; \
+	scope = seep_scope_enter(&tag, &scope)
+#define SEEP_SCOPE_NUMBERED(text, storage, number) \
+	SEEP_SCOPE_(text, storage, SEEP_JOIN(seep_tag_, number), SEEP_JOIN(seep_scope_, number))
+
+/**
+ * SEEP_SCOPE - count what this thread does from here to the end of the block under a tag
+ * @tag: a string literal, of which 63 bytes count
+ *
+ * A declaration. Scopes nest; the block may be left in any way, also by an exception or longjmp().
+ * What it costs, and what is counted: docs/scopes.md.
+ */
+#define SEEP_SCOPE(tag) SEEP_SCOPE_NUMBERED(tag, static, __COUNTER__)
+/* The same under a tag that is made at run time, "tenant=42". 4,096 are told apart, with threads' names. */
+#define SEEP_SCOPE_NAMED(tag) SEEP_SCOPE_NUMBERED(tag, , __COUNTER__)
+/* The same under the name of the function. */
+#define SEEP_FUNCTION_SCOPE() SEEP_SCOPE_NUMBERED(__func__, static, __COUNTER__)
+
+/**
+ * seep_scope_begin - open a scope that ends when it is told to: a request, a task, a coroutine
+ * @tag: as for SEEP_SCOPE_NAMED()
+ *
+ * It is the innermost of this thread until it is ended or suspended. It may be suspended in one thread
+ * and resumed, or ended, in another; 16,384 at a time.
+ *
+ * Returns: the scope; 0 if there is no library, or there are too many.
+ */
+static inline seep_scope seep_scope_begin(const char *tag)
+{
+	__typeof__(&seep_rt_scope_begin) function = SEEP_FIND(seep_rt_scope_begin);
+
+	return function ? function(tag) : 0;
+}
+
+static inline int seep_scope_do(enum seep_scope_move move, seep_scope scope)
+{
+	__typeof__(&seep_rt_scope_move) function = SEEP_FIND(seep_rt_scope_move);
+
+	return function && scope ? function(move, scope) : -1;
+}
+
+/* End it: in the thread where it is open, or, while it is suspended, in any. 0; -1: it is in neither. */
+static inline int seep_scope_end(seep_scope scope)
+{
+	return seep_scope_do(SEEP_SCOPE_END, scope);
+}
+
+/*
+ * Take @scope, and what was opened in it since, off this thread: what follows is counted as before it
+ * was opened. Scopes of the macros stay, unless they stand on another stack, a coroutine's. The time
+ * until it is resumed is not counted. 0; -1: it is not open in this thread.
+ */
+static inline int seep_scope_suspend(seep_scope scope)
+{
+	return seep_scope_do(SEEP_SCOPE_SUSPEND, scope);
+}
+
+/* Go on with @scope in this thread. 0; -1: it is not suspended. */
+static inline int seep_scope_resume(seep_scope scope)
+{
+	return seep_scope_do(SEEP_SCOPE_RESUME, scope);
+}
+
 #ifdef __cplusplus
 }
+
+namespace seep
+{
+/* A scope as long as the object lives; it need not be on the stack, but has to end in its thread. */
+class scope
+{
+	seep_tag tag;
+
+      public:
+	explicit scope(const char *text) : tag{ text, 0 }
+	{
+		seep_scope_enter(&tag, this);
+	}
+	~scope()
+	{
+		seep_scope_leave(this);
+	}
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+};
+} // namespace seep
 #endif
 
 #endif

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 5
+#define LEDGER_VERSION 6
 #define LEDGER_SUFFIX ".ledger"
 /* In its place: the file that has the ledger's page of sums, once there may be children. */
 #define LEDGER_SUMS_SUFFIX ".sums"
@@ -105,6 +105,8 @@ enum ledger_table_type {
 	LEDGER_TABLE_MARKS,    /* struct ledger_mark */
 	LEDGER_TABLE_LOST,     /* struct ledger_lost: the answer to a request */
 	LEDGER_TABLE_FINDINGS, /* struct ledger_finding */
+	LEDGER_TABLE_SCOPES,   /* struct ledger_scope */
+	LEDGER_TABLE_ENTRIES,  /* struct ledger_entries: one per scope and thread */
 	LEDGER_TABLE_COUNT,
 	LEDGER_TABLE_LIMIT = 16, /* places in the header, for later tables */
 };
@@ -270,6 +272,8 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
 	LEDGER_UNSEEN_FINDINGS_FULL = 1 << 17, /* some findings have no place: findings_lost */
 	LEDGER_UNSEEN_OPERATORS = 1 << 18,     /* not the C++ library's: no mismatch is judged */
+	LEDGER_UNSEEN_SCOPE_TAGS = 1 << 19,    /* more tags than are told apart, or paths of them */
+	LEDGER_UNSEEN_ENTRIES = 1 << 20,       /* of some scopes entries and times are not known */
 };
 
 /*
@@ -487,7 +491,8 @@ struct ledger_context {
 	uint32_t leaf;		/* node index; 0 = no frames */
 	uint8_t kind;		/* enum ledger_kind */
 	uint8_t align_log2;	/* aligned kinds, else 0 */
-	uint16_t spare[3];
+	uint16_t spare;
+	uint32_t scope;		     /* index + 1 of the innermost that was open; 0 = none */
 	struct ledger_string thread; /* by_thread only */
 	uint64_t first_ns;	     /* when first seen */
 };

@@ -18,6 +18,8 @@ static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_MARKS] = sizeof(struct ledger_mark),
 	[LEDGER_TABLE_LOST] = sizeof(struct ledger_lost),
 	[LEDGER_TABLE_FINDINGS] = sizeof(struct ledger_finding),
+	[LEDGER_TABLE_SCOPES] = sizeof(struct ledger_scope),
+	[LEDGER_TABLE_ENTRIES] = sizeof(struct ledger_entries),
 };
 
 /* Also sees to it that no two tables share a byte: regions stand in table order. */

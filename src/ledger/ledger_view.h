@@ -14,6 +14,7 @@
 #define SEEP_LEDGER_LEDGER_VIEW_H
 
 #include "ledger/ledger.h"
+#include "ledger/ledger_scope.h"
 
 #include <stdint.h>
 
@@ -77,6 +78,8 @@ const void *ledger_view_item(const struct ledger_view *view, enum ledger_table_t
 #define ledger_view_module(view, index) LEDGER_VIEW_ITEM(view, module, MODULES, index)
 #define ledger_view_mark(view, index) LEDGER_VIEW_ITEM(view, mark, MARKS, index)
 #define ledger_view_finding(view, index) LEDGER_VIEW_ITEM(view, finding, FINDINGS, index)
+#define ledger_view_scope(view, index) LEDGER_VIEW_ITEM(view, scope, SCOPES, index)
+#define ledger_view_entries(view, index) LEDGER_VIEW_ITEM(view, entries, ENTRIES, index)
 
 /* The bytes of @string, not terminated; NULL when it is empty or lies outside the table. */
 const char *ledger_view_string(const struct ledger_view *view, struct ledger_string string);

@@ -13,6 +13,7 @@
 enum {
 	SEEP_SCHEMA_FIRST = 2, /* what is of this one is in every recording */
 	SEEP_SCHEMA_FINDINGS = 3,
+	SEEP_SCHEMA_SCOPES = 3,
 	SEEP_SCHEMA = 3, /* what this seep writes; not released: the next change may join it */
 };
 

@@ -132,6 +132,7 @@ static uint32_t describe(struct seep_ledger_load *load, const struct ledger_cont
 	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
 	to->first_ns = from->first_ns;
 	to->thread = seep_ledger_text(load, from->thread, THREAD_NAME_BYTES_MAX);
+	to->scope = seep_ledger_scope(load, from->scope);
 	to->damaged = from->leaf && (!leaf.piece || leaf.damaged);
 	to->truncated = to->damaged || (flags & LEDGER_CONTEXT_TRUNCATED);
 	return leaf.piece;
@@ -142,7 +143,8 @@ static bool is_same(const struct seep_profile_context *a, const struct seep_prof
 	return a->kind == b->kind && a->align_log2 == b->align_log2 && a->no_stack == b->no_stack &&
 	       a->other == b->other && a->cut == b->cut &&
 	       a->by_frame_pointer == b->by_frame_pointer && a->truncated == b->truncated &&
-	       a->damaged == b->damaged && seep_text_equal(a->thread, b->thread);
+	       a->damaged == b->damaged && a->scope == b->scope &&
+	       seep_text_equal(a->thread, b->thread);
 }
 
 /* The place of the context that is like @like; 0: it is new. */
@@ -199,7 +201,8 @@ uint32_t seep_ledger_place(struct seep_ledger_load *load, uint32_t index)
 	if (!item || !(LEDGER_GET(item->flags) & LEDGER_CONTEXT_READY))
 		return 0;
 	piece = describe(load, item, &like);
-	hash = seep_hash_text(seep_hash_mix(piece, like.kind << 8 | like.align_log2), like.thread);
+	hash = seep_hash_mix(piece, (uint64_t)like.scope << 16 | like.kind << 8 | like.align_log2);
+	hash = seep_hash_text(hash, like.thread);
 	place = find_place(load, hash, &like, piece);
 	if (place == 0)
 		place = add_context(load, hash, &like, piece, item->leaf);

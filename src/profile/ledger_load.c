@@ -102,6 +102,8 @@ void seep_ledger_load_figures(struct seep_ledger_load *load)
 	seep_builder_hold(&load->builder, held_bytes(&load->view));
 	seep_ledger_load_modules(load);
 	seep_ledger_load_nodes(load);
+	seep_ledger_load_scopes(load);
+	seep_ledger_load_entries(load);
 	seep_ledger_load_contexts(load);
 	seep_ledger_place_findings(load);
 	seep_ledger_load_totals(load);
@@ -125,8 +127,10 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 	free(load->modules);
 	free(load->contexts);
 	free(load->findings);
+	free(load->scopes);
 	seep_idtable_done(&load->module_ids);
 	seep_idtable_done(&load->context_ids);
+	seep_idtable_done(&load->scope_ids);
 }
 
 /* @ledger: mapped there, and it runs; NULL: a copy, or memory. */

@@ -123,6 +123,10 @@ struct seep_ledger_load {
 	const struct seep_ledger_found *found; /* in place of the table; NULL: the table */
 	uint64_t finding_count;
 	uint64_t finding_room;
+	uint32_t
+		*scopes; /* by number less 1: index in profile->scopes + 1; 0 = not published yet */
+	uint64_t scope_count;
+	struct seep_idtable scope_ids; /* of profile->scopes */
 };
 
 /* The header at @map, and what it says of the process. Errors as for seep_ledger_open(). */
@@ -167,6 +171,13 @@ const char *seep_ledger_contradiction(const struct seep_ledger_load *load);
 
 /* Pieces from nodes, each of which is read once. Needs modules. */
 void seep_ledger_load_nodes(struct seep_ledger_load *load);
+
+/* Before the contexts that name them. */
+void seep_ledger_load_scopes(struct seep_ledger_load *load);
+uint32_t seep_ledger_scope(const struct seep_ledger_load *load, uint32_t number);
+
+/* How often scopes were entered, and for how long, anew. */
+void seep_ledger_load_entries(struct seep_ledger_load *load);
 
 /* Rows by context, with stacks and epochs; needs rows and nodes. */
 void seep_ledger_load_contexts(struct seep_ledger_load *load);

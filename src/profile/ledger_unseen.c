@@ -46,7 +46,14 @@ static const struct {
 	  "lies beyond it was found by frame pointer, which such code may not keep",
 	  NULL },
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
-	  "threads had more than 1,024 names; those of later names are counted together", NULL },
+	  "threads and scopes had more than 4,094 names; those of later names are counted together",
+	  NULL },
+	{ LEDGER_UNSEEN_SCOPE_TAGS, "scope-tags",
+	  "more scopes were met than are told apart; later ones are counted together", NULL },
+	{ LEDGER_UNSEEN_ENTRIES, "scope-entries",
+	  "some scopes found no room in the ledger, or were too deep; of these, entries and times are "
+	  "not counted",
+	  NULL },
 	{ LEDGER_UNSEEN_OPERATORS, "mismatches-off",
 	  "operator new or delete is the program's own: mismatches with malloc and free are not "
 	  "judged",

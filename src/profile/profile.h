@@ -22,6 +22,7 @@
 enum {
 	SEEP_PROFILE_BUILD_ID_BYTES = 32,
 	SEEP_PROFILE_HISTOGRAM_BUCKETS = 48,
+	SEEP_PROFILE_DURATION_BUCKETS = 40,
 };
 
 struct seep_profile_module {
@@ -109,8 +110,9 @@ struct seep_profile_context {
 	bool other;	       /* stacks met after the ledger was full, together */
 	bool in_doubt;	       /* read while it changed, or died in the middle of an operation */
 	bool damaged;	       /* its stack could not be read to its end: always in doubt */
-	bool expanded; /* its stack has an entry for each inlined call, where any is known */
-	char *thread;  /* by_thread only, else NULL */
+	bool expanded;	/* its stack has an entry for each inlined call, where any is known */
+	char *thread;	/* by_thread only, else NULL */
+	uint32_t scope; /* index + 1 of the innermost that was open; 0: none */
 	uint64_t first_ns;
 	SEEP_FIGURE_MEMBERS(uint64_t,
 			    SEEP_FIGURE_OF_CONTEXT); /* peaks: of the process, not its own */
@@ -119,6 +121,29 @@ struct seep_profile_context {
 	struct seep_profile_epoch *epochs; /* those with live blocks, ascending */
 	uint32_t epoch_count;
 	struct seep_profile_growth *growth; /* NULL: nothing was judged */
+};
+
+/* What of a scope is summed over threads, listed once. */
+/* clang-format off */
+#define SEEP_SCOPE_SUMS(SUM) \
+	SUM(entries) SUM(exits) SUM(wall_ns) SUM(cpu_ns) \
+	SUM(own_frees) SUM(own_freed_bytes) SUM(foreign_frees) SUM(foreign_freed_bytes)
+/* clang-format on */
+
+/* A tag under those that were open when it was opened. What its blocks hold, contexts say. */
+struct seep_profile_scope {
+	char *tag;
+	uint32_t parent; /* index + 1, below the own; 0: none was open */
+#define SEEP_SCOPE_SUM(name) uint64_t name;
+	/* Times without those of entries while the tag was open already further out. */
+	SEEP_SCOPE_SUMS(SEEP_SCOPE_SUM)
+#undef SEEP_SCOPE_SUM
+	uint64_t least_ns; /* + 1; 0: none was left */
+	uint64_t most_ns;
+	uint64_t
+		first_ns; /* monotonic: when it was first entered; 0: never, or that is not known */
+	uint64_t last_ns; /* when it was last left */
+	uint64_t histogram[SEEP_PROFILE_DURATION_BUCKETS]; /* [i]: of less than 2^i ns */
 };
 
 struct seep_profile_mark {
@@ -356,7 +381,8 @@ struct seep_profile_run {
 	ARRAY(LEAKS, leaks, leak_count, struct seep_profile_leak) \
 	ARRAY(LEAK_BLOCKS, leak_blocks, leak_block_count, struct seep_profile_leak_block) \
 	ARRAY(LINKS, links, link_count, struct seep_profile_link) \
-	ARRAY(FINDINGS, findings, finding_count, struct seep_profile_finding)
+	ARRAY(FINDINGS, findings, finding_count, struct seep_profile_finding) \
+	ARRAY(SCOPES, scopes, scope_count, struct seep_profile_scope)
 /* clang-format on */
 
 enum seep_array {
@@ -406,6 +432,8 @@ struct seep_profile {
 	struct seep_profile_finding *findings; /* worst first: by count */
 	uint32_t finding_count;
 	bool knows_findings; /* false: none were looked for */
+	struct seep_profile_scope *scopes;
+	uint32_t scope_count;
 	bool symbolised;
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;

@@ -69,6 +69,12 @@ static int check_contexts(const struct seep_profile *profile, struct seep_error 
 
 	for (uint32_t i = 0; i < profile->context_count && r == 0; i++)
 		r = check_context(&profile->contexts[i], err);
+	for (uint32_t i = 0; i < profile->context_count && r == 0; i++)
+		if (profile->contexts[i].scope > profile->scope_count)
+			r = contradicts(err, "a context is of a scope that is not there");
+	for (uint32_t i = 0; i < profile->scope_count && r == 0; i++)
+		if (profile->scopes[i].parent > i)
+			r = contradicts(err, "a scope comes before its parent");
 	if (r < 0)
 		return r;
 	if (!seep_profile_sum(profile, &sums))

@@ -144,6 +144,18 @@ static int load_context(struct seep_loading *l, void *row)
 	return 0;
 }
 
+static int load_duration(struct seep_loading *l, void *row)
+{
+	const struct seep_duration_row *from = row;
+
+	if (from->scope == 0 || from->scope > l->profile->scope_count)
+		return damaged(l, "a duration names a scope that is not there");
+	if (from->bucket >= SEEP_PROFILE_DURATION_BUCKETS)
+		return damaged(l, "a duration is longer than any can be");
+	l->profile->scopes[from->scope - 1].histogram[from->bucket] = from->exits;
+	return 0;
+}
+
 /* Both sides ascend by context. */
 static int load_epoch(struct seep_loading *l, void *row)
 {
@@ -304,7 +316,7 @@ static int (*const each_row[SEEP_TABLE_COUNT])(struct seep_loading *l, void *row
 	[SEEP_TABLE_EPOCH] = load_epoch,	 [SEEP_TABLE_TOTAL] = load_total,
 	[SEEP_TABLE_LEAK] = load_leak,		 [SEEP_TABLE_LEAK_BLOCK] = load_leak_block,
 	[SEEP_TABLE_LEAK_LINK] = load_leak_link, [SEEP_TABLE_GROWTH] = load_growth,
-	[SEEP_TABLE_FINDING] = load_finding,
+	[SEEP_TABLE_FINDING] = load_finding,	 [SEEP_TABLE_SCOPE_DURATION] = load_duration,
 };
 
 static int load_all(struct seep_loading *l)

@@ -103,6 +103,8 @@ static const struct seep_sql_column context[] = {
 	C(FLAG, in_doubt),
 	C(TEXT, thread),
 	C(NUMBER, first_ns),
+	C(ID, scope, .since = SEEP_SCHEMA_SCOPES,
+	  .comment = "the innermost that was open; NULL: none"),
 #define C2(field, since_, comment_) \
 	C(COUNT, field, .comment = comment_, .since = since_, .fallback = "0"),
 	SEEP_FIGURES(C2)
@@ -272,6 +274,27 @@ static const struct seep_sql_column growth[] = {
 	G(COUNT, present_bytes_per_hour, .comment = "how fast it grew lately; 0: not known"),
 	G(NUMBER, quiet_ns, .comment = "for so long it had not grown; 0: it went on"),
 	G(TEXT, evidence),
+};
+
+#define S6(type, field, ...) COLUMN(type, seep_profile_scope, field, #field, __VA_ARGS__)
+static const struct seep_sql_column scope[] = {
+	KEY(ORDINAL, "id", .comment = "1, 2, 3 ...; greater than its parent's"),
+	S6(NAME, tag),
+	S6(ID, parent, .comment = "NULL: none was open"),
+#define S5(field) S6(COUNT, field),
+	SEEP_SCOPE_SUMS(S5)
+#undef S5
+		S6(COUNT, least_ns, .comment = "+ 1; 0: none was left"),
+	S6(COUNT, most_ns),
+	S6(NUMBER, first_ns, .comment = "monotonic: when it was first entered"),
+	S6(NUMBER, last_ns, .comment = "when it was last left"),
+};
+
+static const struct seep_sql_column scope_duration[] = {
+	COLUMN(U32, seep_duration_row, scope, "scope"),
+	COLUMN(U32, seep_duration_row, bucket, "bucket",
+	       .comment = "less than 2^bucket ns, not less than half"),
+	COLUMN(COUNT, seep_duration_row, exits, "exits"),
 };
 
 #define WORD(constant, name, ...) " " name

@@ -68,6 +68,10 @@ struct seep_sql_table {
 	TABLE(ARGV, argv, 1, SEEP_ROWS_MAX, char *, ITEMS(ARGV), 0, NULL) \
 	TABLE(CHILD, child, 1, SEEP_ROWS_MAX, uint32_t, ITEMS(CHILDREN), 0, NULL) \
 	TABLE(KIND, kind, 1, SEEP_ROWS_MAX, char *, OWN, 0, NULL) \
+	TABLE(SCOPE, scope, 1, SEEP_ROWS_MAX, struct seep_profile_scope, ITEMS(SCOPES), \
+	      SEEP_SCHEMA_SCOPES, "a tag under those that were open when it was opened") \
+	TABLE(SCOPE_DURATION, scope_duration, 2, SEEP_ROWS_MAX, struct seep_duration_row, OWN, \
+	      SEEP_SCHEMA_SCOPES, "for how long scopes were open") \
 	TABLE(MODULE, module, 1, 1u << 20, struct seep_profile_module, ITEMS(MODULES), 0, NULL) \
 	TABLE(FRAME, frame, 1, 1u << 27, struct seep_profile_frame, ITEMS(FRAMES), 0, NULL) \
 	TABLE(SEGMENT, segment, 1, 1u << 28, struct seep_segment_row, OWN, \
@@ -138,6 +142,12 @@ struct seep_context_row {
 	struct seep_profile_context context; /* but for its stack and its epochs */
 	uint32_t frame;
 	uint32_t leaf;
+};
+
+struct seep_duration_row {
+	uint32_t scope; /* index + 1 */
+	uint32_t bucket;
+	uint64_t exits;
 };
 
 struct seep_epoch_row {

@@ -148,6 +148,16 @@ static void write_leak(struct seep_row_writer *rows, const struct seep_profile *
 				   &(struct seep_leak_link_row){ id, i, leak->chain[i] });
 }
 
+static void write_durations(struct seep_row_writer *rows, uint32_t id,
+			    const struct seep_profile_scope *scope)
+{
+	for (uint32_t i = 0; i < SEEP_PROFILE_DURATION_BUCKETS; i++)
+		if (scope->histogram[i])
+			(void)seep_row_put(
+				rows, SEEP_TABLE_SCOPE_DURATION,
+				&(struct seep_duration_row){ id, i, scope->histogram[i] });
+}
+
 static void write_finding(struct seep_row_writer *rows, const struct seep_profile *profile,
 			  const struct seep_profile_finding *finding)
 {
@@ -384,6 +394,8 @@ static int write_rows(struct writer *w)
 	write_totals(&rows, profile);
 	for (uint32_t i = 0; i < profile->leak_count; i++)
 		write_leak(&rows, profile, &profile->leaks[i]);
+	for (uint32_t i = 0; i < profile->scope_count; i++)
+		write_durations(&rows, i + 1, &profile->scopes[i]);
 	for (uint32_t i = 0; i < profile->finding_count; i++)
 		write_finding(&rows, profile, &profile->findings[i]);
 	write_contexts(&rows, profile);

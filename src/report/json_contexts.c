@@ -41,6 +41,8 @@ static void write_names(struct seep_json *json, const struct seep_profile_contex
 		seep_json_u64(json, "align_bytes", UINT64_C(1) << context->align_log2);
 	if (context->thread)
 		seep_json_text(json, "thread", context->thread);
+	if (context->scope)
+		seep_json_int(json, "scope", context->scope);
 }
 
 static void write_state(struct seep_json *json, const struct seep_profile_context *context)
@@ -196,8 +198,8 @@ static void write_folds(struct seep_json *json, const struct seep_json_shown *sh
 /* What few contexts have. */
 static bool has_others(const struct seep_profile_context *context)
 {
-	return context->align_log2 || context->thread || context->truncated || context->cut ||
-	       context->by_frame_pointer || context->no_stack || context->other ||
+	return context->align_log2 || context->thread || context->scope || context->truncated ||
+	       context->cut || context->by_frame_pointer || context->no_stack || context->other ||
 	       context->in_doubt || context->epoch_count > 0 || context->growth;
 }
 

@@ -13,6 +13,7 @@
 #include "profile/total_fields.h"
 #include "profile/verdict.h"
 #include "report/json_contexts.h"
+#include "report/json_scopes.h"
 #include "report/report.h"
 #include "view/finding_text.h"
 
@@ -429,6 +430,7 @@ void seep_json_profile(struct seep_json *json, const char *key, const struct see
 	write_stacks(json, shown);
 	write_leaks(json, shown);
 	write_findings(json, shown);
+	seep_json_scopes(json, shown);
 	write_marks(json, profile);
 	write_timeline(json, profile);
 	write_unseen(json, profile, profile->context_count - shown->context_count, options->shown);

@@ -96,6 +96,8 @@ struct rt_tls {
 	void *freeing;
 	uint32_t waits; /* its next place in quarantine; at the end of a batch: it needs another */
 	uint32_t until_sample; /* allocations; 0: not drawn yet */
+	/* In a forked child, while there is no thread: what its parent's thread had open. */
+	struct rt_scopes *scopes;
 };
 extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
@@ -128,6 +130,8 @@ struct rt_global {
 	struct ledger_node *nodes;
 	struct ledger_module *modules;
 	struct ledger_finding *findings;
+	struct ledger_scope *scopes;
+	struct ledger_entries *entries;
 	uint8_t *strings;
 	uint32_t first_row;
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */

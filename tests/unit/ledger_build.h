@@ -8,6 +8,7 @@
 #define SEEP_TESTS_LEDGER_BUILD_H
 
 #include "ledger/ledger.h"
+#include "ledger/ledger_scope.h"
 #include "profile/ledger_live.h"
 
 #include <assert.h>
@@ -38,6 +39,8 @@ struct built_ledger {
 	char *strings;
 	struct ledger_mark *marks;
 	struct ledger_finding *findings;
+	struct ledger_scope *scopes;
+	struct ledger_entries *entries;
 };
 
 struct built_sizes {
@@ -188,6 +191,8 @@ static BUILD_UNUSED void built_find_tables(struct built_ledger *b)
 	b->strings = (void *)(b->map + b->header->table[LEDGER_TABLE_STRINGS].offset);
 	b->marks = (void *)(b->map + b->header->table[LEDGER_TABLE_MARKS].offset);
 	b->findings = (void *)(b->map + b->header->table[LEDGER_TABLE_FINDINGS].offset);
+	b->scopes = (void *)(b->map + b->header->table[LEDGER_TABLE_SCOPES].offset);
+	b->entries = (void *)(b->map + b->header->table[LEDGER_TABLE_ENTRIES].offset);
 }
 
 /* A ledger with its two fixed contexts and rows, the root node, and a process of pid 4242. */
@@ -203,7 +208,7 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 		   sizes->contexts * sizeof(struct ledger_context) +
 		   sizes->nodes * sizeof(struct ledger_node) +
 		   sizes->modules * sizeof(struct ledger_module) + sizes->strings +
-		   sizes->marks * sizeof(struct ledger_mark);
+		   sizes->marks * sizeof(struct ledger_mark) + 16 * sizeof(struct ledger_entries);
 	b->fd = memfd_create("ledger", MFD_CLOEXEC);
 	if (ftruncate(b->fd, (off_t)b->bytes) != 0)
 		abort();
@@ -227,6 +232,8 @@ static BUILD_UNUSED void built_init(struct built_ledger *b, const struct built_s
 	built_place(b, LEDGER_TABLE_MARKS, sizeof(struct ledger_mark), sizes->marks);
 	built_place(b, LEDGER_TABLE_LOST, sizeof(struct ledger_lost), 16);
 	built_place(b, LEDGER_TABLE_FINDINGS, sizeof(struct ledger_finding), 16);
+	built_place(b, LEDGER_TABLE_SCOPES, sizeof(struct ledger_scope), 16);
+	built_place(b, LEDGER_TABLE_ENTRIES, sizeof(struct ledger_entries), 16);
 	assert(b->header->file_bytes <= b->bytes);
 	built_find_tables(b);
 	b->header->pid = 4242;

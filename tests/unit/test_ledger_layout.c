@@ -6,6 +6,7 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_blocks.h"
 #include "ledger/ledger_facts.h"
+#include "ledger/ledger_scope.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -147,6 +148,24 @@ static const struct field fields[] = {
 	FIELD(ledger_finding, actual),
 	FIELD(ledger_finding, count),
 	FIELD(ledger_finding, thread),
+	FIELD(ledger_scope, ready),
+	FIELD(ledger_scope, parent),
+	FIELD(ledger_scope, tag),
+	FIELD(ledger_entries, scope),
+	FIELD(ledger_entries, spare),
+	FIELD(ledger_entries, entries),
+	FIELD(ledger_entries, exits),
+	FIELD(ledger_entries, wall_ns),
+	FIELD(ledger_entries, cpu_ns),
+	FIELD(ledger_entries, least_ns),
+	FIELD(ledger_entries, most_ns),
+	FIELD(ledger_entries, first_ns),
+	FIELD(ledger_entries, last_ns),
+	FIELD(ledger_entries, own_frees),
+	FIELD(ledger_entries, own_freed_bytes),
+	FIELD(ledger_entries, foreign_frees),
+	FIELD(ledger_entries, foreign_freed_bytes),
+	FIELD(ledger_entries, histogram),
 	FIELD(ledger_sums, processes),
 	FIELD(ledger_sums, allocs),
 	FIELD(ledger_sums, alloc_bytes),
@@ -164,6 +183,7 @@ static const struct field fields[] = {
 	FIELD(ledger_context, kind),
 	FIELD(ledger_context, align_log2),
 	FIELD(ledger_context, spare),
+	FIELD(ledger_context, scope),
 	FIELD(ledger_context, thread),
 	FIELD(ledger_context, first_ns),
 	FIELD(ledger_node, parent_ready),

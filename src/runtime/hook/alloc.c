@@ -61,21 +61,21 @@ RT_EXPORT RT_HOT void free(void *block)
  * C23's forms, there in any case: compilers may call them where the C library has none. Those of
  * the allocator behind us may call another form, our hook, for the same block.
  */
-#define FREE_SIZED(symbol, parameters, arguments, how)                                \
-	RT_EXPORT RT_HOT void symbol parameters                                       \
-	{                                                                             \
-		if (RT_UNLIKELY(!block))                                              \
-			return;                                                       \
-		if (RT_LIKELY(!rt_next.symbol)) {                                     \
-			rt_free(block, how, FRAME);                                   \
-			return;                                                       \
-		}                                                                     \
-		if (RT_LIKELY(rt_tls.freeing != block) &&                             \
-		    RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, block, how, FRAME))) \
-			rt_forget_slow(block, how, FRAME);                            \
-		rt_tls.freeing = block;                                               \
-		rt_next.symbol arguments;                                             \
-		rt_tls.freeing = NULL;                                                \
+#define FREE_SIZED(symbol, parameters, arguments, how)                                       \
+	RT_EXPORT RT_HOT void symbol parameters                                              \
+	{                                                                                    \
+		if (RT_UNLIKELY(!block))                                                     \
+			return;                                                              \
+		if (RT_LIKELY(!rt_next.symbol)) {                                            \
+			rt_free(block, how, FRAME);                                          \
+			return;                                                              \
+		}                                                                            \
+		if (RT_LIKELY(rt_tls.freeing != block) &&                                    \
+		    RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, false, block, how, FRAME))) \
+			rt_forget_slow(block, how, FRAME);                                   \
+		rt_tls.freeing = block;                                                      \
+		rt_next.symbol arguments;                                                    \
+		rt_tls.freeing = NULL;                                                       \
 	}
 
 FREE_SIZED(free_sized, (void *block, size_t size), (block, request(size)),

@@ -41,7 +41,7 @@ RT_INLINE void *rt_record(void *block, size_t size, struct rt_alloc alloc, const
 /* Free @block, not NULL, by the next free(). */
 RT_INLINE void rt_free(void *block, struct rt_free how, const void *frame)
 {
-	if (RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, block, how, frame)))
+	if (RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, false, block, how, frame)))
 		rt_next.free(block);
 	else
 		rt_free_slow(block, how, frame);

@@ -11,7 +11,9 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/label.h"
 #include "runtime/track/misuse.h"
+#include "runtime/track/scope.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/walk.h"
@@ -135,7 +137,9 @@ void rt_forked_child(void)
 	rt_store(&rt_nowhere.unseen, 0);
 	rt_early_drop();
 	rt_exit_forked(rt_tls.tid);
-	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
+	/* What is open stays open. */
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
+				  .scopes = rt_tls.thread ? rt_tls.thread->scopes : NULL };
 	if (is_inside)
 		replace_ledger();
 	if (rt_phase_end(RT_STARTING) ||
@@ -185,6 +189,8 @@ static bool fill(void)
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_contexts_forked();
+	rt_labels_forked();
+	rt_scopes_forked();
 	rt_findings_forked();
 	rt_modules_forked();
 	return rt_start_contexts();

@@ -2,6 +2,7 @@
 #include "runtime/life/layout.h"
 
 #include "core/cgroup.h"
+#include "ledger/ledger_scope.h"
 #include "runtime/life/rt_options.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
@@ -29,6 +30,8 @@ static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_MARKS] = { sizeof(struct ledger_mark), 0, 0, 1 << 12 },
 	[LEDGER_TABLE_LOST] = { sizeof(struct ledger_lost), 0, 0, 1 << 13 },
 	[LEDGER_TABLE_FINDINGS] = { sizeof(struct ledger_finding), 0, 0, 1 << 14 },
+	[LEDGER_TABLE_SCOPES] = { sizeof(struct ledger_scope), 0, 0, 1 << 14 },
+	[LEDGER_TABLE_ENTRIES] = { sizeof(struct ledger_entries), 0, 0, 1 << 15 },
 };
 
 /*

@@ -236,6 +236,8 @@ static void point_at(uint8_t *base)
 	rt_global.nodes = (struct ledger_node *)(base + tables[LEDGER_TABLE_NODES].offset);
 	rt_global.modules = (struct ledger_module *)(base + tables[LEDGER_TABLE_MODULES].offset);
 	rt_global.findings = (struct ledger_finding *)(base + tables[LEDGER_TABLE_FINDINGS].offset);
+	rt_global.scopes = (struct ledger_scope *)(base + tables[LEDGER_TABLE_SCOPES].offset);
+	rt_global.entries = (struct ledger_entries *)(base + tables[LEDGER_TABLE_ENTRIES].offset);
 	rt_global.strings = base + tables[LEDGER_TABLE_STRINGS].offset;
 }
 

@@ -467,6 +467,12 @@ uint64_t rt_now_ns(void)
 	return clock_ns(rt_load(&rt_clock_is_coarse) ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC);
 }
 
+uint64_t rt_cpu_ns(void)
+{
+	/* No vDSO has this clock. */
+	return rt_load(&rt_is_strict) ? rt_now_ns() : clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t rt_realtime_ns(void)
 {
 	return clock_ns(rt_load(&rt_clock_is_coarse) ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME);

@@ -117,6 +117,8 @@ extern RT_HIDDEN _Atomic bool rt_clock_is_coarse;
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
+/* For how long this thread has run; as CLOCK_MONOTONIC where a system call would be fatal. */
+uint64_t rt_cpu_ns(void);
 
 /* Wait on a futex shared between processes; wake all who do. Returns as the kernel does. */
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);

@@ -4,8 +4,9 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/break.h"
+#include "runtime/track/label.h"
 #include "runtime/track/nodes.h"
-#include "runtime/track/thread_names.h"
+#include "runtime/track/scope.h"
 #include "runtime/unwind/rules.h"
 
 rt_memo rt_raw_rows;
@@ -101,7 +102,8 @@ static uint32_t context_new(uint32_t leaf, struct rt_key key, uint32_t flags)
 	context->leaf = leaf;
 	context->kind = (uint8_t)rt_key_kind(key);
 	context->align_log2 = rt_key_align_log2(key);
-	context->thread = rt_name_text(rt_key_name(key));
+	context->thread = rt_label_text(rt_key_name(key));
+	context->scope = rt_key_scope(key);
 	context->first_ns = rt_now_ns();
 	rt_store_release(&context->flags, flags);
 	return (uint32_t)index;
@@ -154,6 +156,8 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 
 	rt_nodes_add(&thread->walk, (uint8_t)rt_key_kind(key), &path);
 	row = find_row(&path, key, &thread->walk, epoch, &known_by);
+	if (rt_key_scope(key))
+		rt_scope_row(row, key);
 	if (RT_UNLIKELY(rt_break.hash) && path.stack_hash == rt_break.hash)
 		rt_store(&rt_break.row, row);
 	/* Also stacks that the ledger has no room for; hence the bound. */

@@ -11,15 +11,15 @@
 
 /*
  * What makes a context beside its call stack. From the lowest bit: enum ledger_kind 8, log2 of the
- * alignment 8, the number of the thread's name 16 (thread_names.h).
- * The first two are the hook's, the name is the thread's at that moment. One word: one compare says
- * all.
+ * alignment 8, the label of the thread's name 16 (thread_names.h), the number of the scope 16 (scope.h).
+ * The first two are the hook's, the others the thread's at that moment: its tag. One word: one compare
+ * says all.
  */
 struct rt_key {
 	uint64_t word;
 };
 
-enum { RT_KEY_NAME_SHIFT = 16 };
+enum { RT_KEY_NAME_SHIFT = 16, RT_KEY_SCOPE_SHIFT = 32 };
 
 RT_INLINE unsigned rt_log2_of(size_t alignment)
 {
@@ -39,6 +39,22 @@ static inline uint8_t rt_key_align_log2(struct rt_key key)
 static inline uint16_t rt_key_name(struct rt_key key)
 {
 	return (uint16_t)(key.word >> RT_KEY_NAME_SHIFT);
+}
+
+static inline uint16_t rt_key_scope(struct rt_key key)
+{
+	return (uint16_t)(key.word >> RT_KEY_SCOPE_SHIFT);
+}
+
+/* The hook's part. */
+static inline struct rt_key rt_key_untagged(struct rt_key key)
+{
+	return (struct rt_key){ key.word & ((1u << RT_KEY_NAME_SHIFT) - 1) };
+}
+
+static inline void rt_tag_set(uint64_t *tag, unsigned shift, uint32_t number)
+{
+	*tag = (*tag & ~(UINT64_C(0xffff) << shift)) | (uint64_t)number << shift;
 }
 
 /* @flags of a block whose usable size is not known. */

@@ -7,14 +7,15 @@
 static void set_last_row(struct rt_thread *thread, struct rt_key key, uint32_t epoch, uint32_t row)
 {
 	struct rt_last_row *last = &thread->last_row;
-	/* There, names and marks are not looked at; and who had no row of its own may have one next time. */
-	bool quick = !rt_key_name(key) && !rt_tls.ignoring && rt_row_is_context(row) &&
-		     !thread->walk.truncated;
+	/* There, marks are not looked at; and who had no row of its own may have one next time. */
+	bool quick = !rt_tls.ignoring && rt_row_is_context(row) && !thread->walk.truncated;
 
 	last->mode_and_epoch = (uint64_t)epoch << 32 | LEDGER_MODE_ALL;
 	last->row = row;
 	last->slot = &thread->slots[row & thread->slot_mask];
-	last->quick = quick ? rt_quick_key(rt_load(&rt_global.quick), key) : UINT64_MAX;
+	rt_store(&last->quick, quick ? rt_quick_key(rt_load(&rt_global.quick), rt_key_untagged(key))
+				     : UINT64_MAX);
+	rt_last_row_check(thread);
 }
 
 /* Apart, and nothing is done after it: what a walk takes of the stack is its own. */

@@ -34,8 +34,9 @@ RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct rt_key key, uin
 	const struct rt_prediction *way;
 	uint32_t row;
 
-	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
-		key.word |= (uint64_t)rt_name_now(thread) << RT_KEY_NAME_SHIFT;
+	if (RT_UNLIKELY(rt_load(&rt_names_generation) != rt_load(&thread->name_generation)))
+		rt_name_ask(thread);
+	key.word |= thread->tag;
 	way = rt_predict(&thread->walk, frame, key.word, epoch);
 	if (RT_LIKELY(way != NULL)) {
 		rt_verify(&thread->proof, &thread->walk, frame, &way->hash);

@@ -16,6 +16,7 @@
 #include "runtime/track/live_peak.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/record.h"
+#include "runtime/track/scope.h"
 #include "runtime/track/thread.h"
 #include "runtime/track/usable.h"
 
@@ -166,8 +167,16 @@ RT_INLINE uint64_t rt_quick_wanted(struct rt_free how)
 	       (how.has_size ? (uint64_t)how.size << LEDGER_CELL_SIZE_SHIFT : 0);
 }
 
+/* @in_scope, as @quick a constant: is it for frees in a scope, which count these, or for others? */
+RT_INLINE bool rt_quick_frees(enum rt_quick quick, bool in_scope, const struct rt_thread *thread)
+{
+	if (quick == RT_QUICK_GLIBC && !in_scope)
+		return thread->frees_quickly;
+	return rt_load(&rt_global.quick) == quick && in_scope == (thread->entries != NULL);
+}
+
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free how,
+RT_INLINE bool rt_quick_forget(enum rt_quick quick, bool in_scope, void *block, struct rt_free how,
 			       const void *frame)
 {
 	uintptr_t address = (uintptr_t)block;
@@ -182,7 +191,8 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free 
 	rt_cell *cell;
 
 	/* Alignments are looked up. */
-	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick) || rt_free_is_aligned(how))
+	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_quick_frees(quick, in_scope, thread)) ||
+	    rt_free_is_aligned(how))
 		return false;
 	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
@@ -223,6 +233,8 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, struct rt_free 
 	rt_slot_bring(slot, turn);
 	rt_bump(&slot->frees, 1);
 	rt_bump(&slot->freed_bytes, size);
+	if (in_scope)
+		rt_scope_free(thread, row, size);
 	/* After the cell: what is no block of ours may have no readable word before it. */
 	rt_bump(&cache->usable_freed_bytes, rt_quick_usable(quick, address, size));
 	if (temporary) {

@@ -369,6 +369,12 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 		(void)rt_slot_flush(thread, slot);
 }
 
+static RT_APART bool forget_in_scope(void *block, struct rt_free how, const void *frame)
+{
+	return rt_quick_forget(RT_QUICK_GLIBC, true, block, how, frame) ||
+	       rt_quick_forget(RT_QUICK_CLASSED, true, block, how, frame);
+}
+
 void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 {
 	struct ledger_control *control;
@@ -377,8 +383,9 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	struct rt_block at;
 	uint32_t row;
 
-	/* Of glibc's the hook has tried it: this returns at once. */
-	if (rt_quick_forget(RT_QUICK_CLASSED, block, how, frame))
+	/* Of glibc's, and outside of scopes, the hook has tried it: these return at once. */
+	if (rt_quick_forget(RT_QUICK_CLASSED, false, block, how, frame) ||
+	    forget_in_scope(block, how, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	if (RT_UNLIKELY(how.is_others) &&
@@ -402,6 +409,8 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 		count_free_directly(thread, row, at.size, counted ? usable_at_hand(&at) : 0);
 		return;
 	}
+	if (RT_UNLIKELY(thread->entries != NULL))
+		rt_scope_free(thread, row, at.size);
 	if (!rt_row_has_slots(row)) {
 		count_free_directly(thread, row, at.size, 0);
 		rt_leave(thread);
@@ -503,6 +512,8 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 	if (after && !record_row(thread, control, row, (uintptr_t)after, size, flags))
 		rt_rise(thread, control, -(uint64_t)size);
 	close_old(thread, control, resize);
+	if (RT_UNLIKELY(thread->entries != NULL) && resize->value)
+		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size);
 	if (size > old_size)
 		rt_rise(thread, control, size - old_size);
 	if (after)

@@ -6,6 +6,7 @@
 #include "runtime/track/counters.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/flush.h"
+#include "runtime/track/scope.h"
 #include "runtime/unwind/remembered.h"
 
 enum {
@@ -14,6 +15,8 @@ enum {
 	SLOTS_LOG2_FIRST = 6,
 	SLOTS_LOG2_MANY_THREADS = 4,
 };
+
+_Atomic uint32_t rt_names_generation;
 
 static _Atomic uint32_t look_next;
 /* How often the last looks were in vain: threads that only start need not ask 16 times each. */
@@ -128,6 +131,7 @@ static void begin(struct rt_thread *thread)
 	if (thread->proof)
 		thread->proof->started = false;
 	rt_store(&thread->name_generation, 0);
+	rt_scopes_begin(thread);
 }
 
 struct rt_thread *rt_thread_start(void)
@@ -179,9 +183,20 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	return true;
 }
 
+void rt_threads_void_rows(void)
+{
+	for (uint32_t i = 0; i < rt_load(&rt_threads); i++) {
+		struct rt_thread *thread = rt_load_acquire(&threads[i]);
+
+		if (thread)
+			atomic_store_explicit(&thread->last_row.quick, UINT64_MAX,
+					      memory_order_seq_cst);
+	}
+}
+
 void rt_threads_forked(void)
 {
-	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring, .scopes = rt_tls.scopes };
 	rt_store(&look_next, 0);
 	rt_store(&looks_in_vain, 0);
 	/* The states stay with hooks that a handler interrupted. */

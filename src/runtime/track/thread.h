@@ -26,8 +26,11 @@ struct rt_thread {
 	 * allocation's are the same.
 	 */
 	struct rt_last_row {
-		/* rt_quick_key() of the allocation that may be counted at once; UINT64_MAX: none */
-		uint64_t quick;
+		/*
+		 * rt_quick_key() of the allocation that may be counted at once; UINT64_MAX: none.
+		 * Another thread, too, may make it none.
+		 */
+		_Atomic uint64_t quick;
 		uint64_t mode_and_epoch;
 		struct ledger_slot *slot;
 		uint32_t row;
@@ -39,9 +42,15 @@ struct rt_thread {
 		struct ledger_slot *slot;
 		uint64_t turn_after;
 	} flush;
-	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
-	uint32_t name;
-	_Atomic uint32_t name_generation;
+	/* What its contexts are told apart by beside stacks, where it stands in their keys. */
+	uint64_t tag;
+	_Atomic uint32_t
+		name_generation; /* of the name in it; with by_thread, 0: to be asked for */
+	bool frees_quickly;	 /* frees of glibc's blocks need nothing but quick.h */
+	/* Of the innermost scope (scope.h); NULL, 0: none is open. */
+	uint16_t open_tag;
+	struct ledger_entries *entries;
+	struct rt_scopes *scopes;
 	struct rt_walk walk;
 	struct rt_peek peek;	/* the present one: a stack may be tiny */
 	struct rt_proof *proof; /* with verify only */
@@ -120,7 +129,20 @@ static inline _Atomic uint64_t *rt_busy_word(void)
 /* The next allocation looks for its row. */
 static inline void rt_last_row_void(struct rt_thread *thread)
 {
-	thread->last_row.quick = UINT64_MAX;
+	rt_store(&thread->last_row.quick, UINT64_MAX);
+}
+
+/* Advanced whenever a thread has named another one. 0: contexts are not told apart by thread. */
+extern RT_HIDDEN _Atomic uint32_t rt_names_generation;
+
+/* What was just set was found by a name that counts no more, or may be: who names it may have come before. */
+static inline void rt_last_row_check(struct rt_thread *thread)
+{
+	if (RT_LIKELY(!rt_load(&rt_names_generation)))
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (rt_load(&rt_names_generation) != rt_load(&thread->name_generation))
+		rt_last_row_void(thread);
 }
 
 /* Not for the next allocation that would be counted at once, until that is resumed. */
@@ -128,17 +150,23 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 
 static inline void rt_last_row_pause(struct rt_thread *thread)
 {
-	thread->last_row.quick |= RT_QUICK_PAUSED;
+	rt_store(&thread->last_row.quick, rt_load(&thread->last_row.quick) | RT_QUICK_PAUSED);
 }
 
 static inline void rt_last_row_resume(struct rt_thread *thread)
 {
-	if (thread->last_row.quick != UINT64_MAX)
-		thread->last_row.quick &= ~RT_QUICK_PAUSED;
+	const uint64_t quick = rt_load(&thread->last_row.quick);
+
+	if (quick != UINT64_MAX)
+		rt_store(&thread->last_row.quick, quick & ~RT_QUICK_PAUSED);
+	rt_last_row_check(thread);
 }
 
 /* Once, before the first thread has a state: where they are to be found. False: no memory. */
 bool rt_threads_start(void);
+
+/* The next allocation of each thread looks for its row. After rt_names_generation has advanced. */
+void rt_threads_void_rows(void);
 
 /* In a forked child: no thread has a cache yet. */
 void rt_threads_forked(void);

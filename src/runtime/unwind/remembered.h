@@ -13,7 +13,7 @@
  * What a thread remembers of its walks at first, and the new frames of one in progress: as much as
  * leaves it one page with the rest of its state. Deeper stacks get more.
  */
-enum { RT_WALK_ROOM_BYTES = 3584 };
+enum { RT_WALK_ROOM_BYTES = 3520 };
 
 /*
  * Give @walk its first room, or make it as new. @room: RT_WALK_ROOM_BYTES of zeros that last as long

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/scope.h"
+
+#include "runtime/sys/memo.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
+#include "runtime/track/label.h"
+#include "runtime/unwind/stack.h"
+
+#include <string.h>
+
+enum {
+	NONE = 0,
+	MEMO_BYTES_MAX = 2 << 20,
+	IS_INNER = 1 << 16,   /* beside a scope's number */
+	CPU_EVERY_NS = 20000, /* the thread's own clock is a system call */
+	PLACES_LOOKED_AT = 256,
+};
+
+struct rt_row_tags rt_row_tags;
+
+/* By number; what the ledger says of it is in the item before. They only become more. */
+static RT_LARGE struct {
+	uint16_t parent;
+	uint16_t tag;
+} scopes[RT_SCOPES_MAX];
+static _Atomic uint32_t scope_count = 1; /* may exceed RT_SCOPES_MAX */
+/* From a hash of parent and tag: the number, and IS_INNER. */
+static rt_memo by_parent_and_tag;
+
+/* In the ledger; the order of items is that of numbers. False: no room, readers find none. */
+static bool publish(uint32_t scope)
+{
+	struct ledger_scope *item;
+
+	if (!rt_table_offer(LEDGER_TABLE_SCOPES, scope) ||
+	    scope > rt_header.table[LEDGER_TABLE_SCOPES].capacity)
+		return false;
+	item = rt_global.scopes + scope - 1;
+	item->parent = scopes[scope].parent;
+	item->tag = rt_label_text(scopes[scope].tag);
+	rt_raise(&rt_global.state->table[LEDGER_TABLE_SCOPES].reserved, scope);
+	rt_store_release(&item->ready, 1);
+	return true;
+}
+
+static uint64_t hash_of(uint32_t parent, uint32_t tag)
+{
+	return core_hash_step(core_hash_step(rt_global.seed, parent), tag) | 1;
+}
+
+static void keep(uint32_t parent, uint32_t tag, uint64_t value)
+{
+	rt_memo_put(&by_parent_and_tag, hash_of(parent, tag), value, 0, MEMO_BYTES_MAX);
+}
+
+/* @tag, which is not open in @parent. NONE: too many. */
+static uint32_t child(uint32_t parent, uint32_t tag)
+{
+	uint32_t scope = (uint32_t)rt_memo_find(&by_parent_and_tag, hash_of(parent, tag));
+
+	if (scope)
+		return scope;
+	if (rt_load(&scope_count) < RT_SCOPES_MAX)
+		scope = atomic_fetch_add_explicit(&scope_count, 1, memory_order_relaxed);
+	if (scope == NONE || scope >= RT_SCOPES_MAX)
+		return NONE;
+	scopes[scope].parent = (uint16_t)parent;
+	scopes[scope].tag = (uint16_t)tag;
+	if (!publish(scope))
+		return NONE;
+	keep(parent, tag, scope);
+	return scope;
+}
+
+/* The path of @scope without @tag. */
+static uint32_t path_without(uint32_t scope, uint32_t tag)
+{
+	uint16_t *path = rt_scratch_take(RT_SCOPES_MAX * sizeof(*path));
+	uint32_t length = 0, without = NONE;
+
+	for (; path && scope; scope = scopes[scope].parent)
+		if (scopes[scope].tag != tag)
+			path[length++] = scopes[scope].tag;
+	for (bool go_on = true; go_on && length; go_on = without != NONE)
+		without = child(without, path[--length]);
+	rt_scratch_give(path);
+	return without;
+}
+
+static bool is_open(uint32_t scope, uint32_t tag)
+{
+	while (scope && scopes[scope].tag != tag)
+		scope = scopes[scope].parent;
+	return scope != NONE;
+}
+
+/* The scope of @tag entered in @parent, and IS_INNER. Where there are too many, "all others" of none. */
+static RT_COLD uint64_t find_scope(uint32_t parent, uint32_t tag)
+{
+	uint64_t inner = is_open(parent, tag) ? IS_INNER : 0;
+	uint32_t scope = child(inner ? path_without(parent, tag) : parent, tag);
+
+	if (scope == NONE || tag == RT_LABEL_OTHERS)
+		rt_note_unseen(LEDGER_UNSEEN_SCOPE_TAGS);
+	if (scope == NONE)
+		return child(NONE, RT_LABEL_OTHERS) | inner;
+	if (inner)
+		keep(parent, tag, scope | inner);
+	return scope | inner;
+}
+
+static uint64_t scope_of(uint32_t parent, uint32_t tag)
+{
+	uint64_t known = rt_memo_find(&by_parent_and_tag, hash_of(parent, tag));
+
+	return RT_LIKELY(known != 0) ? known : find_scope(parent, tag);
+}
+
+/*
+ * Time that the thread has run, asked for now and then: in between it is taken to run. At each end of a
+ * scope that is wrong by 20 µs at most.
+ */
+static uint64_t cpu_now(struct rt_scopes *of, uint64_t now)
+{
+	if (now - of->cpu_at_ns >= CPU_EVERY_NS) {
+		of->cpu_ns = rt_cpu_ns();
+		of->cpu_at_ns = now;
+	}
+	return of->cpu_ns + (now - of->cpu_at_ns);
+}
+
+static RT_COLD struct ledger_entries *entries_new(struct rt_scopes *of, uint32_t scope)
+{
+	uint64_t index = rt_table_take(LEDGER_TABLE_ENTRIES, 1);
+	struct ledger_entries *entries;
+
+	if (index == RT_NO_INDEX) {
+		rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
+		return &of->nowhere;
+	}
+	entries = &rt_global.entries[index];
+	rt_store_release(&entries->scope, scope);
+	of->entries[scope] = (uint32_t)index + 1;
+	return entries;
+}
+
+static struct ledger_entries *entries_of(struct rt_scopes *of, uint32_t scope)
+{
+	const uint32_t known = of->entries[scope];
+
+	if (RT_LIKELY(known != 0))
+		return &rt_global.entries[known - 1];
+	return scope ? entries_new(of, scope) : &of->nowhere;
+}
+
+/* The innermost scope is another one: what follows is its. */
+static void set_present(struct rt_thread *thread)
+{
+	struct rt_scopes *of = thread->scopes;
+	const struct rt_scope_open *open = of->open + of->depth - 1;
+	const bool i = of->depth != 0;
+
+	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, i ? open->scope : NONE);
+	thread->open_tag = i ? open->tag : RT_LABEL_NONE;
+	thread->entries = i ? entries_of(of, open->scope) : NULL;
+	thread->frees_quickly = !i && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+	rt_last_row_void(thread);
+}
+
+static bool counts(const struct rt_scope_open *open)
+{
+	return open->first_row == rt_global.first_row;
+}
+
+static void count_entry(struct rt_scopes *of, const struct rt_scope_open *open)
+{
+	struct ledger_entries *entries = entries_of(of, open->scope);
+
+	if (RT_UNLIKELY(!rt_load(&entries->first_ns)))
+		rt_store(&entries->first_ns, open->since_ns);
+	rt_bump(&entries->entries, 1);
+}
+
+/* @timed: this is when it was left. */
+static void count_exit(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now,
+		       bool timed)
+{
+	struct ledger_entries *entries = entries_of(of, open->scope);
+
+	if (!counts(open))
+		return;
+	if (timed)
+		rt_store(&entries->last_ns, now);
+	if (timed && !open->is_inner) {
+		const uint64_t ns = open->wall_ns;
+		unsigned bucket = core_bit_width(ns);
+
+		rt_bump(&entries->wall_ns, ns);
+		rt_bump(&entries->cpu_ns, open->cpu_ns);
+		if (ns < rt_load(&entries->least_ns) - 1)
+			rt_store(&entries->least_ns, ns + 1);
+		if (ns > rt_load(&entries->most_ns))
+			rt_store(&entries->most_ns, ns);
+		bucket = bucket < LEDGER_DURATION_BUCKETS ? bucket : LEDGER_DURATION_BUCKETS - 1;
+		rt_bump(&entries->histogram[bucket], 1);
+	}
+	rt_bump(&entries->exits, 1);
+}
+
+/* The time since it was taken up becomes time before. */
+static void add_time(struct rt_scopes *of, struct rt_scope_open *open, uint64_t now)
+{
+	const uint64_t cpu = cpu_now(of, now);
+
+	open->wall_ns += now - open->since_ns;
+	open->cpu_ns += cpu > open->since_cpu_ns ? cpu - open->since_cpu_ns : 0;
+}
+
+static void take_up(struct rt_scopes *of, struct rt_scope_open *open, uint64_t now)
+{
+	open->since_ns = now;
+	open->since_cpu_ns = cpu_now(of, now);
+}
+
+static void remove_at(struct rt_scopes *of, uint32_t index)
+{
+	if (RT_UNLIKELY(index + 1 < of->depth))
+		memmove(of->open + index, of->open + index + 1,
+			(of->depth - index - 1) * sizeof(*of->open));
+	of->depth--;
+}
+
+static void close_at(struct rt_scopes *of, uint32_t index, uint64_t now)
+{
+	add_time(of, of->open + index, now);
+	count_exit(of, of->open + index, now, true);
+	remove_at(of, index);
+}
+
+/* Those of variables on the thread's stack below @sp, from @index on inwards: their functions are gone. */
+static void close_dead(struct rt_scopes *of, uint32_t index, uintptr_t sp)
+{
+	for (uint32_t i = of->depth; i-- > index;)
+		if (of->open[i].on_stack && of->open[i].key < sp)
+			close_at(of, i, rt_now_ns());
+}
+
+void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame)
+{
+	struct rt_scopes *of = thread->scopes;
+
+	/* On a stack of its own, as a coroutine's, it jumps within that. */
+	for (uint32_t i = of->depth; i-- > 0;)
+		if (!of->open[i].is_handle &&
+		    of->open[i].key - (uintptr_t)frame < sp - (uintptr_t)frame &&
+		    sp > (uintptr_t)frame)
+			close_at(of, i, rt_now_ns());
+	/* From a handler's stack, or a coroutine's, back to the thread's. */
+	if (rt_stack_holds(&thread->walk.stack, sp, sp, sizeof(sp)))
+		close_dead(of, 0, sp);
+	set_present(thread);
+}
+
+static bool is_on_stack(struct rt_thread *thread, const void *variable, const void *frame)
+{
+	struct rt_scopes *of = thread->scopes;
+	const uint32_t page = (uint32_t)((uintptr_t)frame / LEDGER_PAGE_BYTES);
+
+	if (of->other_page == page)
+		return false;
+	if (rt_stack_holds(&thread->walk.stack, (uintptr_t)frame, (uintptr_t)variable, 1))
+		return true;
+	if ((uintptr_t)frame < thread->walk.stack.low || (uintptr_t)frame >= thread->walk.stack.end)
+		of->other_page = page;
+	return false;
+}
+
+static bool has_room(struct rt_thread *thread)
+{
+	if (RT_UNLIKELY(!thread->scopes))
+		thread->scopes = rt_mmap_sparse(sizeof(*thread->scopes));
+	return thread->scopes && thread->scopes->depth < RT_SCOPE_DEPTH_MAX;
+}
+
+static void open_scope(struct rt_thread *thread, uint32_t tag, uint64_t key, bool is_handle,
+		       bool on_stack)
+{
+	struct rt_scopes *of = thread->scopes;
+	struct rt_scope_open *open = of->open + of->depth;
+	const uint64_t scope = scope_of(of->depth ? open[-1].scope : NONE, tag);
+
+	*open = (struct rt_scope_open){ .key = key,
+					.first_row = rt_global.first_row,
+					.scope = (uint16_t)scope,
+					.tag = (uint16_t)tag,
+					.is_handle = is_handle,
+					.on_stack = on_stack,
+					.is_inner = scope & IS_INNER };
+	take_up(of, open, rt_now_ns());
+	count_entry(of, open);
+	of->depth++;
+	set_present(thread);
+}
+
+/* Its index; the depth if there is none. */
+static uint32_t find_open(const struct rt_scopes *of, uint64_t key)
+{
+	for (uint32_t i = of ? of->depth : 0; i-- > 0;)
+		if (of->open[i].key == key)
+			return i;
+	return of ? of->depth : 0;
+}
+
+void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable, const void *frame)
+{
+	struct rt_scopes *of;
+	uint32_t index;
+
+	if (!has_room(thread)) {
+		rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
+		return;
+	}
+	of = thread->scopes;
+	/* A variable is entered once: then its function was left without a word, or goes on elsewhere. */
+	index = find_open(of, (uintptr_t)variable);
+	for (uint32_t i = of->depth; RT_UNLIKELY(index < i); i--)
+		if (!of->open[i - 1].is_handle)
+			close_at(of, i - 1, rt_now_ns());
+	open_scope(thread, tag, (uintptr_t)variable, false, is_on_stack(thread, variable, frame));
+}
+
+void rt_scope_leave(struct rt_thread *thread, const void *variable)
+{
+	struct rt_scopes *of = thread->scopes;
+	const uint32_t index = find_open(of, (uintptr_t)variable);
+
+	if (!of || index == of->depth)
+		return;
+	if (RT_UNLIKELY(index + 1 < of->depth) && of->open[index].on_stack)
+		close_dead(of, index + 1, (uintptr_t)variable);
+	close_at(of, index, rt_now_ns());
+	set_present(thread);
+}
+
+/* Where a handle's scope stands while it is suspended; those in it stand in others. */
+static RT_LARGE struct place {
+	_Atomic uint64_t state; /* how often it was given out << 2, and: */
+	uint64_t next;		/* place + 1 of the next one inwards; 0: none */
+	struct rt_scope_open open;
+} places[RT_SCOPE_HANDLES_MAX];
+static _Atomic uint32_t next_place;
+
+enum { PLACE_FREE = 0, PLACE_OPEN = 1, PLACE_SUSPENDED = 2, PLACE_BUSY = 3, PLACE_STATES = 3 };
+
+/* A handle: the place, and how often that was given out. */
+static uint64_t handle_of(const struct place *place)
+{
+	return (uint64_t)(place - places + 1) | rt_load(&place->state) >> 2 << 32;
+}
+
+static struct place *place_of(uint64_t handle)
+{
+	const uint32_t number = (uint32_t)handle;
+
+	return number - 1 < RT_SCOPE_HANDLES_MAX && handle_of(&places[number - 1]) == handle
+		       ? &places[number - 1]
+		       : NULL;
+}
+
+static bool pass(struct place *place, unsigned from, unsigned to)
+{
+	uint64_t state = rt_load(&place->state);
+
+	return (state & PLACE_STATES) == from &&
+	       atomic_compare_exchange_strong_explicit(&place->state, &state, state - from + to,
+						       memory_order_acq_rel, memory_order_relaxed);
+}
+
+static struct place *place_take(void)
+{
+	for (unsigned i = 0; i < PLACES_LOOKED_AT; i++) {
+		struct place *place =
+			&places[atomic_fetch_add_explicit(&next_place, 1, memory_order_relaxed) %
+				RT_SCOPE_HANDLES_MAX];
+
+		if (pass(place, PLACE_FREE, 4 + PLACE_OPEN)) {
+			place->next = 0;
+			return place;
+		}
+	}
+	rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
+	return NULL;
+}
+
+static void place_give(struct place *place)
+{
+	if (place)
+		rt_store_release(&place->state, rt_load(&place->state) & ~(uint64_t)PLACE_STATES);
+}
+
+uint64_t rt_scope_begin(struct rt_thread *thread, uint32_t tag)
+{
+	struct place *place = has_room(thread) ? place_take() : NULL;
+
+	if (!place)
+		return 0;
+	open_scope(thread, tag, handle_of(place), true, false);
+	return handle_of(place);
+}
+
+/* The scope of @place's handle is on no thread, nor are those in it. */
+bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle)
+{
+	struct rt_scopes *of = thread->scopes;
+	uint32_t i = find_open(of, handle);
+	struct place *first = place_of(handle), *last = NULL;
+	const uint64_t now = rt_now_ns();
+
+	if (!of || i == of->depth || !first)
+		return false;
+	while (i < of->depth) {
+		struct rt_scope_open *open = of->open + i;
+		struct place *place = open->is_handle ? place_of(open->key) : NULL;
+
+		/* What is on this thread's stack cannot be left on another. */
+		if (open->on_stack) {
+			i++;
+			continue;
+		}
+		add_time(of, open, now);
+		if (!place)
+			place = place_take();
+		if (place) {
+			place->open = *open;
+			place->next = 0;
+			if (last)
+				last->next = (uint64_t)(place - places) + 1;
+			last = place;
+		} else {
+			count_exit(of, open, now, false);
+		}
+		remove_at(of, i);
+	}
+	set_present(thread);
+	return pass(first, PLACE_OPEN, PLACE_SUSPENDED);
+}
+
+/* Of a suspended scope and those in it, one after the other; @place: NULL after the last. */
+static struct place *next_of(const struct place *place)
+{
+	return place->next ? &places[place->next - 1] : NULL;
+}
+
+/* A variable's scope needs no place while it is open. */
+static void place_leave(struct place *place)
+{
+	if (!place->open.is_handle)
+		place_give(place);
+}
+
+bool rt_scope_resume(struct rt_thread *thread, uint64_t handle)
+{
+	struct place *first = place_of(handle), *next;
+	struct rt_scopes *of;
+
+	if (!first || !has_room(thread) || !pass(first, PLACE_SUSPENDED, PLACE_BUSY))
+		return false;
+	of = thread->scopes;
+	for (struct place *place = first; place; place = next) {
+		struct rt_scope_open *open = of->open + of->depth;
+
+		next = next_of(place);
+		if (of->depth == RT_SCOPE_DEPTH_MAX) {
+			count_exit(of, &place->open, 0, false);
+		} else {
+			*open = place->open;
+			take_up(of, open, rt_now_ns());
+			of->depth++;
+		}
+		place_leave(place);
+	}
+	set_present(thread);
+	return pass(first, PLACE_BUSY, PLACE_OPEN);
+}
+
+bool rt_scope_end(struct rt_thread *thread, uint64_t handle)
+{
+	struct place *first = place_of(handle), *next;
+	const uint64_t now = rt_now_ns();
+	uint32_t index;
+
+	if (!first || (!thread->scopes && !has_room(thread)))
+		return false;
+	index = find_open(thread->scopes, handle);
+	if (index < thread->scopes->depth) {
+		close_at(thread->scopes, index, now);
+		set_present(thread);
+		place_give(first);
+		return true;
+	}
+	if (!pass(first, PLACE_SUSPENDED, PLACE_BUSY))
+		return false;
+	for (struct place *place = first; place; place = next) {
+		next = next_of(place);
+		count_exit(thread->scopes, &place->open, now, true);
+		place_give(place);
+	}
+	return true;
+}
+
+void rt_scope_row(uint32_t row, struct rt_key key)
+{
+	const uint32_t index = rt_row_index(row);
+	uint16_t *none = NULL, *map;
+
+	if (!rt_load(&rt_row_tags.tags)) {
+		rt_row_tags.count = rt_header.table[LEDGER_TABLE_ROWS].capacity;
+		map = rt_mmap_sparse(rt_row_tags.count * sizeof(*map));
+		if (map && !atomic_compare_exchange_strong(&rt_row_tags.tags, &none, map))
+			rt_munmap_sparse(map, rt_row_tags.count * sizeof(*map));
+	}
+	if (rt_load(&rt_row_tags.tags) && index < rt_row_tags.count)
+		rt_load(&rt_row_tags.tags)[index] = scopes[rt_key_scope(key)].tag;
+}
+
+void rt_scopes_begin(struct rt_thread *thread)
+{
+	struct rt_scopes *of = thread->scopes;
+
+	thread->tag = 0;
+	if (rt_tls.scopes) {
+		of = thread->scopes = rt_tls.scopes;
+		rt_tls.scopes = NULL;
+		memset(of->entries, 0, sizeof(of->entries));
+		of->cpu_at_ns = 0;
+		set_present(thread);
+		return;
+	}
+	/* The thread that had them has ended, nobody knows when. */
+	for (; of && of->depth; of->depth--) {
+		const struct rt_scope_open *open = of->open + of->depth - 1;
+
+		count_exit(of, open, 0, false);
+		place_give(open->is_handle ? place_of(open->key) : NULL);
+	}
+	thread->entries = NULL;
+	thread->frees_quickly = rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+}
+
+void rt_scopes_forked(void)
+{
+	uint16_t *tags = rt_load(&rt_row_tags.tags);
+
+	if (tags)
+		rt_munmap_sparse(tags, rt_row_tags.count * sizeof(*tags));
+	rt_store(&rt_row_tags.tags, NULL);
+	for (uint32_t scope = 1; scope < rt_load(&scope_count) && scope < RT_SCOPES_MAX; scope++)
+		if (!publish(scope))
+			rt_note_unseen(LEDGER_UNSEEN_SCOPE_TAGS);
+}

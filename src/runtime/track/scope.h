@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scopes: stretches of a thread's work that the program has named by tags. What is allocated meanwhile
+ * has contexts of its own (the scope is part of their key), so what a scope holds is told by rows; how
+ * often and for how long it was open, and what was freed in it, stands in the ledger's entries.
+ *
+ * A scope is a tag under those that were open when it was opened. If the same tag was open already, it
+ * moves to the end of that path: there are no more scopes than orders of the tags that are met.
+ *
+ * Those that longjmp() jumps out of are closed by then. What leaves functions in another way without
+ * running their cleanups is noticed when a scope further out on the same stack is left.
+ */
+#ifndef SEEP_RUNTIME_SCOPE_H
+#define SEEP_RUNTIME_SCOPE_H
+
+#include "ledger/ledger_scope.h"
+#include "runtime/rt.h"
+#include "runtime/track/operation.h"
+#include "runtime/track/thread.h"
+
+enum {
+	RT_SCOPES_MAX = 1 << 14, /* that are told apart */
+	RT_SCOPE_DEPTH_MAX = 1 << 12,
+	RT_SCOPE_HANDLES_MAX =
+		1 << 14, /* at a time; of those that are suspended, with all in them */
+};
+
+struct rt_scope_open {
+	uint64_t key;	   /* address of the program's variable, or the handle */
+	uint64_t since_ns; /* when this thread took it up */
+	uint64_t since_cpu_ns;
+	uint64_t wall_ns; /* before that */
+	uint64_t cpu_ns;
+	uint32_t first_row; /* of the ledger that counted its entry */
+	uint16_t scope;
+	uint16_t tag;
+	bool is_handle;
+	bool on_stack; /* the variable lies on the thread's own stack */
+	bool is_inner; /* the tag was open already further out: its time is counted there */
+};
+
+/* Of a thread; kept for whoever adopts its cache. */
+struct rt_scopes {
+	uint32_t depth;
+	uint32_t other_page; /* of another's stack, on which it ran last */
+	uint64_t cpu_ns;     /* of the thread, as of */
+	uint64_t cpu_at_ns;
+	struct ledger_entries nowhere;	 /* where the ledger has no room */
+	uint32_t entries[RT_SCOPES_MAX]; /* index + 1 in the ledger */
+	struct rt_scope_open open[RT_SCOPE_DEPTH_MAX];
+};
+
+/* By row index: the tag of the scope that its blocks were allocated in. NULL: there was no scope yet. */
+extern RT_HIDDEN struct rt_row_tags {
+	uint16_t *_Atomic tags;
+	uint64_t count;
+} rt_row_tags;
+
+/* All of these in bookkeeping of the function at @frame, which the program has called. */
+
+/* @variable: on the program's stack, until it leaves the scope. */
+void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable,
+		    const void *frame);
+void rt_scope_leave(struct rt_thread *thread, const void *variable);
+
+/* A scope that ends when it is told to, on any thread. 0: there are too many. */
+uint64_t rt_scope_begin(struct rt_thread *thread, uint32_t tag);
+/* False: there is none, or it is open on another thread. */
+bool rt_scope_end(struct rt_thread *thread, uint64_t handle);
+/* Take it off this thread, with the scopes in it, or put it on. False: as above, or not so. */
+bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle);
+bool rt_scope_resume(struct rt_thread *thread, uint64_t handle);
+
+/* The program jumps out, by longjmp(), to where its stack pointer was @sp. */
+void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame);
+
+/* @row is one of @key's scope. */
+RT_COLD void rt_scope_row(uint32_t row, struct rt_key key);
+
+/* @row's block of @size bytes is freed in a scope. */
+static inline void rt_scope_free(struct rt_thread *thread, uint32_t row, uint64_t size)
+{
+	struct ledger_entries *entries = thread->entries;
+	const uint16_t *tags = rt_load(&rt_row_tags.tags);
+	const uint32_t index = rt_row_index(row);
+	bool own = tags && index < rt_row_tags.count && tags[index] == thread->open_tag;
+
+	rt_bump(own ? &entries->own_frees : &entries->foreign_frees, 1);
+	rt_bump(own ? &entries->own_freed_bytes : &entries->foreign_freed_bytes, size);
+}
+
+/* @thread begins, with a cache that another may have had; in a forked child with what was open. */
+void rt_scopes_begin(struct rt_thread *thread);
+
+/* In a forked child, whose ledger is new: the scopes keep their numbers. */
+void rt_scopes_forked(void);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+// build: -O1 -g -pthread
+/* Scopes where it is rare: scopes_rare CASE. What each holds, the test knows. */
+#define _GNU_SOURCE
+#include "seep/seep.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static void *volatile kept[1 << 16];
+static unsigned kept_count;
+
+static void keep(size_t bytes)
+{
+	kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED)] = malloc(bytes);
+}
+
+static void *leave_raw(void *unused)
+{
+	(void)unused;
+	SEEP_SCOPE("ends");
+	keep(100);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+/* One after the other: the next thread takes the cache of the one before. */
+static void end_threads(void)
+{
+	for (int i = 0; i < 10; i++) {
+		pthread_t id;
+
+		pthread_create(&id, NULL, leave_raw, NULL);
+		usleep(20000);
+	}
+}
+
+static void *cancelled(void *unused)
+{
+	(void)unused;
+	SEEP_SCOPE("cancelled");
+	keep(100);
+	pthread_exit(NULL);
+}
+
+static void exit_threads(void)
+{
+	for (int i = 0; i < 10; i++) {
+		pthread_t id;
+
+		pthread_create(&id, NULL, cancelled, NULL);
+		pthread_join(id, NULL);
+	}
+}
+
+/* The child goes on in what is open, and has scopes of its own. */
+static void fork_inside(void)
+{
+	SEEP_SCOPE("outer");
+	seep_scope request = seep_scope_begin("request");
+
+	keep(10);
+	if (fork() == 0) {
+		for (int i = 0; i < 2000; i++)
+			keep(1000);
+		{
+			SEEP_SCOPE("child");
+			keep(7);
+		}
+		seep_scope_end(request);
+		keep(5);
+		exit(0);
+	}
+	wait(NULL);
+	seep_scope_end(request);
+	keep(20);
+}
+
+static ucontext_t main_context, context;
+static seep_scope in_context;
+
+static void coroutine(void)
+{
+	in_context = seep_scope_begin("coroutine");
+	{
+		SEEP_SCOPE("part");
+		keep(1);
+		seep_scope_suspend(in_context);
+		swapcontext(&context, &main_context);
+		seep_scope_resume(in_context);
+		keep(2);
+	}
+	keep(4);
+	seep_scope_end(in_context);
+}
+
+static void coroutines(void)
+{
+	static char stack[1 << 16];
+
+	SEEP_SCOPE("loop");
+	getcontext(&context);
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	context.uc_link = &main_context;
+	makecontext(&context, coroutine, 0);
+	swapcontext(&main_context, &context);
+	keep(8);
+	swapcontext(&main_context, &context);
+	keep(16);
+}
+
+static sigjmp_buf back;
+
+static void handler(int number)
+{
+	(void)number;
+	SEEP_SCOPE("handler");
+	keep(3);
+	siglongjmp(back, 1);
+}
+
+static __attribute__((noinline)) void raise_inside(void)
+{
+	SEEP_SCOPE("outer");
+	{
+		SEEP_SCOPE("inner");
+		raise(SIGUSR1);
+	}
+}
+
+/* From a stack of its own, out of two scopes on the thread's; then out of two of this function. */
+static void jump_from_handler(void)
+{
+	static char stack[1 << 16];
+	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&alternate, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	for (volatile int i = 0; i < 5; i++) {
+		if (sigsetjmp(back, 1) == 0)
+			raise_inside();
+		keep(1);
+	}
+	for (volatile int i = 0; i < 5; i++)
+		if (sigsetjmp(back, 1) == 0) {
+			SEEP_SCOPE("same");
+			{
+				SEEP_SCOPE("function");
+				raise(SIGUSR1);
+			}
+		}
+}
+
+static void too_many(void)
+{
+	char tag[32];
+
+	for (int i = 0; i < 20000; i++) {
+		snprintf(tag, sizeof(tag), "request=%d", i);
+		SEEP_SCOPE_NAMED(tag);
+		keep(1);
+	}
+}
+
+static void deep(int depth)
+{
+	char tag[32];
+
+	if (depth == 0)
+		return;
+	snprintf(tag, sizeof(tag), "%s", depth % 2 ? "odd" : "even");
+	SEEP_SCOPE_NAMED(tag);
+	keep(1);
+	deep(depth - 1);
+}
+
+static void misuse(void)
+{
+	seep_scope scope = seep_scope_begin("mine");
+
+	/* Twice, of another's, of none: nothing happens. */
+	printf("%d", seep_scope_resume(scope));
+	printf(" %d", seep_scope_suspend(scope));
+	printf(" %d", seep_scope_suspend(scope));
+	printf(" %d", seep_scope_end(scope));
+	printf(" %d", seep_scope_end(scope));
+	printf(" %d", seep_scope_end(0));
+	printf(" %d\n", seep_scope_end(UINT64_C(0x123456789abc)));
+	{
+		SEEP_SCOPE_NAMED("");
+		keep(1);
+	}
+	{
+		SEEP_SCOPE("a tag of more bytes than count, which are sixty-three: this one here");
+		keep(2);
+	}
+	{
+		SEEP_SCOPE("\033[31mred\n");
+		keep(3);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*does)(void);
+	} cases[] = {
+		{ "end", end_threads },
+		{ "exit", exit_threads },
+		{ "fork", fork_inside },
+		{ "coroutines", coroutines },
+		{ "handler", jump_from_handler },
+		{ "many", too_many },
+		{ "misuse", misuse },
+	};
+
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (strcmp(argv[1], cases[i].name) == 0)
+			cases[i].does();
+	if (argc > 1 && strcmp(argv[1], "deep") == 0)
+		deep(6000);
+	return 0;
+}
