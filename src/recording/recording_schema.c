@@ -269,8 +269,10 @@ static const struct seep_sql_column growth[] = {
 	G(COUNT, bytes, .comment = "by which it grew, or that are stale"),
 	G(COUNT, blocks, .comment = "that are stale"),
 	G(COUNT, freed_late, .comment = "blocks that were stale, and then freed"),
-	G(COUNT, present_bytes_per_hour, .comment = "how fast it grew lately; 0: not known"),
-	G(NUMBER, quiet_ns, .comment = "for so long it had not grown; 0: it went on"),
+	G(COUNT, present_bytes_per_hour, .since = 4, .fallback = "0",
+	  .comment = "how fast it grew lately; 0: not known"),
+	G(NUMBER, quiet_ns, .since = 4, .fallback = "0",
+	  .comment = "for so long it had not grown; 0: it went on"),
 	G(TEXT, evidence),
 };
 

@@ -108,7 +108,7 @@ struct seep_sql_table {
 	TABLE(GROWTH, growth, 1, 1u << 26, struct seep_growth_row, OWN, \
 	      3, "what was seen of contexts in time") \
 	TABLE(FINDING, finding, 1, SEEP_ROWS_MAX, struct seep_profile_finding, OWN, \
-	      3, "what was done wrong with blocks, worst first")
+	      4, "what was done wrong with blocks, worst first")
 /* clang-format on */
 
 enum { SEEP_ROWS_MAX = 1 << 22 }; /* of a table that stands for itself */
