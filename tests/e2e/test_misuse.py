@@ -11,6 +11,7 @@ in libseep.so; `missed`, nothing that seep looks at can tell (docs/heap-errors.m
 
 import concurrent.futures
 import itertools
+import json
 import os
 import subprocess
 
@@ -108,12 +109,19 @@ def test_what_a_running_process_did_wrong_is_told(seep):
         pid = subprocess.run(["pgrep", "-x", "misuse_cxx", "-P", str(process.pid)],
                              stdout=subprocess.PIPE, check=True).stdout.decode().strip()
         live = seep.load(pid)
+        top = json.loads(seep.command("top", "--once", "--json", "--interval", "50ms", pid).stdout)
         process.communicate(timeout=LIMIT_S)
     later = seep.load(seep.directory / "run.seep")
     for report in (live, later):
         (finding,) = report["findings"]
         assert (finding["kind"], finding["freeing"]) == ("mismatched-free", "free")
     assert live["findings"][0]["hash"] == later["findings"][0]["hash"]
+    (finding,) = top["findings"]
+    assert finding.pop("pid") == int(pid)
+    for report, found in (live, live["findings"][0]), (top, finding):
+        for key in ("alloc_frames", "here_frames"):
+            found[key] = [report["frames"][i]["function"] for i in found[key]]
+    assert finding == live["findings"][0]
 
 
 @pytest.mark.parametrize("filter_", [("--size-min=5000",), ("--module=!misuse_c",), ("--mode=off",)])
