@@ -182,6 +182,14 @@ def test_of_many_findings_none_is_lost(seep, end):
     assert {f["kind"] for f in report["findings"]} == {"size-mismatch"}
 
 
+def test_heap_errors_alone_set_the_status(seep):
+    words = [program("free_storm"), "1", "1", "1"]
+    for options, status in ([], 9), (["--mode=off"], 0):
+        result, recordings = seep.run(words, ["--no-leak-check", "--error-exitcode=9", *options])
+        assert result.status == status, result.stderr
+        assert "fill" not in (recordings.main()["process"]["options"] or "")
+
+
 def test_findings_that_have_no_room_are_counted(seep):
     frees, report = storm(seep, "2", "60000", "30")
     lost = [u["detail"] for u in report["unseen"] if u["code"] == "findings-full"]
