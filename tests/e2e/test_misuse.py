@@ -200,17 +200,17 @@ def test_findings_that_have_no_room_are_counted(seep):
 
 def test_an_error_in_a_stripped_program_has_its_names(seep):
     """From the file with debug information that it names."""
-    source = LEAK_DIR / "gcc-O2" / "misuse_c"
-    path = seep.directory / "misuse_c"
-    debug = seep.directory / "misuse_c.debug"
-    subprocess.run(["objcopy", "--only-keep-debug", source, debug], check=True)
-    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", source, path], check=True)
-    for name, options in (
-        ("twice", []),
-        ("behind_by_1", ["--guard"]),
-        ("in_front_by_1", ["--guard"]),
-        ("written_after", ["--quarantine"]),
+    for source, name, options in (
+        ("misuse_c", "twice", []),
+        ("misuse_access", "behind_by_1", ["--guard"]),
+        ("misuse_access", "in_front_by_1", ["--guard"]),
+        ("misuse_access", "written_after", ["--quarantine"]),
     ):
+        path = seep.directory / source
+        debug = seep.directory / f"{source}.debug"
+        whole = LEAK_DIR / "gcc-O2" / source
+        subprocess.run(["objcopy", "--only-keep-debug", whole, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", whole, path], check=True)
         result, recordings = seep.run([path, name], options)
         report = recordings.main()
         (finding,) = report["findings"]
