@@ -233,8 +233,10 @@ static int runtime_options(char **ret_text, struct seep_error *err)
 		seep_strbuf_adds(&text, ":by_thread=name");
 	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
-	rc = seep_memory_options_add(
-		&asked.memory, asked.leaks.error_exitcode && asked.mode == MODE_ALL, &text, err);
+	rc = seep_memory_options_add(&asked.memory,
+				     asked.leaks.error_exitcode && asked.mode == MODE_ALL &&
+					     !asked.no_leak_check,
+				     &text, err);
 	/* They may be killed as soon as they have started. */
 	if (asked.trace_exit)
 		seep_strbuf_adds(&text, ":start_wait=1");
@@ -260,12 +262,9 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 	if (rc < 0)
 		return rc;
 	run->leak_kinds = view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS;
-	if (asked.no_leak_check &&
-	    (asked.trace_exit || asked.leaks.error_exitcode || asked.leaks.why))
+	if (asked.no_leak_check && (asked.trace_exit || asked.leaks.why))
 		return seep_fail(err, SEEP_EUSAGE, "--no-leak-check cannot be used with --%s",
-				 asked.trace_exit  ? "trace-exit"
-				 : asked.leaks.why ? "why"
-						   : "error-exitcode");
+				 asked.trace_exit ? "trace-exit" : "why");
 	if (run->leak_check.why)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--why=ADDRESS is for \"seep leaks\": before the program runs "

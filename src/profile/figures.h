@@ -12,9 +12,7 @@
 /* Schemas of recordings, by which lists here say since when they have something. */
 enum {
 	SEEP_SCHEMA_FIRST = 2, /* what is of this one is in every recording */
-	SEEP_SCHEMA_FINDINGS = 3,
-	SEEP_SCHEMA_SCOPES = 3,
-	SEEP_SCHEMA = 3, /* what this seep writes; not released: the next change may join it */
+	SEEP_SCHEMA = 4, /* what this seep writes; not released: the next change may join it */
 };
 
 /*

@@ -148,8 +148,10 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 		return;
 	add_leaks(job, profile);
 	/* A scan's verdicts have come to findings, too. */
-	if (!profile->scan.done && profile->finding_count > 0 && job->plan->suppress)
-		(void)!seep_leak_check_suppress(profile, job->plan->suppress, NULL);
+	if (!profile->scan.done && profile->finding_count > 0 && job->plan->suppress &&
+	    seep_leak_check_suppress(profile, job->plan->suppress, &err) < 0)
+		seep_profile_add_unseen(profile, "suppressions", "no heap error was suppressed: %s",
+					err.text);
 	/* Whether or not they can be written down. */
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
 	job->has_findings = seep_findings_count(profile) > 0;

@@ -331,7 +331,7 @@ static int load_all(struct seep_loading *l)
 		r = damaged(l, "its table process is empty");
 	if (r == 0)
 		r = check_totals(l);
-	profile->knows_findings = l->reader.found.schema >= SEEP_SCHEMA_FINDINGS;
+	profile->knows_findings = l->reader.found.tables[SEEP_TABLE_FINDING];
 	place_lists(profile);
 	if (profile->symbolised)
 		profile->named_count = profile->frame_count;

@@ -103,7 +103,7 @@ static const struct seep_sql_column context[] = {
 	C(FLAG, in_doubt),
 	C(TEXT, thread),
 	C(NUMBER, first_ns),
-	C(ID, scope, .since = SEEP_SCHEMA_SCOPES,
+	C(ID, scope, .since = 4,
 	  .comment = "the innermost that was open; NULL: none"),
 #define C2(field, since_, comment_) \
 	C(COUNT, field, .comment = comment_, .since = since_, .fallback = "0"),
@@ -271,8 +271,10 @@ static const struct seep_sql_column growth[] = {
 	G(COUNT, bytes, .comment = "by which it grew, or that are stale"),
 	G(COUNT, blocks, .comment = "that are stale"),
 	G(COUNT, freed_late, .comment = "blocks that were stale, and then freed"),
-	G(COUNT, present_bytes_per_hour, .comment = "how fast it grew lately; 0: not known"),
-	G(NUMBER, quiet_ns, .comment = "for so long it had not grown; 0: it went on"),
+	G(COUNT, present_bytes_per_hour, .since = 4, .fallback = "0",
+	  .comment = "how fast it grew lately; 0: not known"),
+	G(NUMBER, quiet_ns, .since = 4, .fallback = "0",
+	  .comment = "for so long it had not grown; 0: it went on"),
 	G(TEXT, evidence),
 };
 

@@ -69,9 +69,9 @@ struct seep_sql_table {
 	TABLE(CHILD, child, 1, SEEP_ROWS_MAX, uint32_t, ITEMS(CHILDREN), 0, NULL) \
 	TABLE(KIND, kind, 1, SEEP_ROWS_MAX, char *, OWN, 0, NULL) \
 	TABLE(SCOPE, scope, 1, SEEP_ROWS_MAX, struct seep_profile_scope, ITEMS(SCOPES), \
-	      SEEP_SCHEMA_SCOPES, "a tag under those that were open when it was opened") \
+	      4, "a tag under those that were open when it was opened") \
 	TABLE(SCOPE_DURATION, scope_duration, 2, SEEP_ROWS_MAX, struct seep_duration_row, OWN, \
-	      SEEP_SCHEMA_SCOPES, "for how long scopes were open") \
+	      4, "for how long scopes were open") \
 	TABLE(MODULE, module, 1, 1u << 20, struct seep_profile_module, ITEMS(MODULES), 0, NULL) \
 	TABLE(FRAME, frame, 1, 1u << 27, struct seep_profile_frame, ITEMS(FRAMES), 0, NULL) \
 	TABLE(SEGMENT, segment, 1, 1u << 28, struct seep_segment_row, OWN, \
@@ -112,7 +112,7 @@ struct seep_sql_table {
 	TABLE(GROWTH, growth, 1, 1u << 26, struct seep_growth_row, OWN, \
 	      3, "what was seen of contexts in time") \
 	TABLE(FINDING, finding, 1, SEEP_ROWS_MAX, struct seep_profile_finding, OWN, \
-	      3, "what was done wrong with blocks, worst first")
+	      4, "what was done wrong with blocks, worst first")
 /* clang-format on */
 
 enum { SEEP_ROWS_MAX = 1 << 22 }; /* of a table that stands for itself */

@@ -97,7 +97,7 @@ void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct see
 	for (int at = BEFORE; at <= AFTER; at++)
 		seep_json_shown_take(
 			&shown[at], diff->profiles[at] ? diff->profiles[at] : diff->profiles[AFTER],
-			contexts[at], (uint32_t)counts[at]);
+			contexts[at], (uint32_t)counts[at], false);
 	if (diff->profiles[BEFORE])
 		seep_json_shown_behind(&shown[AFTER], &shown[BEFORE]);
 }

@@ -98,12 +98,13 @@ void seep_json_shown_findings(struct seep_json_shown *shown, const struct seep_p
 }
 
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
-			  uint32_t *contexts, uint32_t count)
+			  uint32_t *contexts, uint32_t count, bool findings)
 {
 	*shown = (struct seep_json_shown){
 		.profile = profile,
 		.contexts = contexts,
 		.context_count = count,
+		.has_findings = findings,
 	};
 	choose_frames(shown);
 }

@@ -29,9 +29,9 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 			  const struct seep_view_options *options);
 /* The same with findings alone. */
 void seep_json_shown_findings(struct seep_json_shown *shown, const struct seep_profile *profile);
-/* The same with these contexts, which become the shown one's, without leaks or findings. */
+/* The same with these contexts, which become the shown one's, and without leaks. */
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
-			  uint32_t *contexts, uint32_t count);
+			  uint32_t *contexts, uint32_t count, bool findings);
 /* @shown comes after @before, of another profile, in one document. */
 void seep_json_shown_behind(struct seep_json_shown *shown, const struct seep_json_shown *before);
 /*

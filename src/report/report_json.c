@@ -341,8 +341,8 @@ static void write_finding_block(struct seep_json *json, const struct seep_profil
 	seep_json_close(json);
 }
 
-static void write_finding(struct seep_json *json, const struct seep_json_shown *shown,
-			  const struct seep_profile_finding *finding)
+void seep_json_finding(struct seep_json *json, const struct seep_json_shown *shown,
+		       const struct seep_profile_finding *finding)
 {
 	const struct seep_profile *profile = shown->profile;
 	SEEP_FREED char *text = seep_finding_text(profile, finding);
@@ -376,7 +376,7 @@ static void write_findings(struct seep_json *json, const struct seep_json_shown 
 
 	for (uint32_t i = 0; seep_json_each_object(json, "findings", i, profile->finding_count);
 	     i++)
-		write_finding(json, shown, &profile->findings[i]);
+		seep_json_finding(json, shown, &profile->findings[i]);
 }
 
 static void write_marks(struct seep_json *json, const struct seep_profile *profile)

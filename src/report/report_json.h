@@ -12,4 +12,8 @@
 void seep_json_profile(struct seep_json *json, const char *key, const struct seep_json_shown *shown,
 		       const struct seep_sites *sites, const struct seep_view_options *options);
 
+/* The members of one of "findings". */
+void seep_json_finding(struct seep_json *json, const struct seep_json_shown *shown,
+		       const struct seep_profile_finding *finding);
+
 #endif

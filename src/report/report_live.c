@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "report/json_contexts.h"
+#include "report/report_json.h"
 #include "view/live_view.h"
 #include "view/view_head.h"
 
@@ -216,7 +217,8 @@ static void write_growth(struct seep_json *json, const struct seep_live_line *li
 }
 
 /* What of one process is in the document. */
-static void choose_lines(struct seep_json_shown *shown, const struct seep_live_process *process,
+static void choose_lines(struct seep_json_shown *shown, const struct seep_live *live,
+			 const struct seep_live_process *process,
 			 const struct seep_live_line *lines, uint32_t count)
 {
 	uint32_t *contexts = seep_xcalloc(count, sizeof(*contexts)), chosen = 0;
@@ -224,7 +226,8 @@ static void choose_lines(struct seep_json_shown *shown, const struct seep_live_p
 	for (uint32_t i = 0; i < count; i++)
 		if (lines[i].process == process)
 			contexts[chosen++] = lines[i].context;
-	seep_json_shown_take(shown, process->profile, contexts, chosen);
+	seep_json_shown_take(shown, process->profile, contexts, chosen,
+			     seep_live_is_current(live, process));
 }
 
 static void write_blamed(struct seep_json *json, const struct seep_json_shown *shown,
@@ -262,13 +265,25 @@ static void write_line(struct seep_json *json, const struct seep_json_shown *sho
 	seep_json_close(json);
 }
 
+static void write_findings(struct seep_json *json, const struct seep_json_shown *shown)
+{
+	const struct seep_profile *profile = shown->profile;
+
+	for (uint32_t i = 0; i < profile->finding_count && shown->has_findings; i++) {
+		seep_json_open_object(json, NULL);
+		seep_json_int(json, "pid", profile->process.pid);
+		seep_json_finding(json, shown, &profile->findings[i]);
+		seep_json_close(json);
+	}
+}
+
 static void write_stacks(struct seep_json *json, const struct seep_live *live,
 			 const struct seep_live_line *lines, uint32_t count)
 {
 	SEEP_FREED struct seep_json_shown *shown = seep_xcalloc(live->count, sizeof(*shown));
 
 	for (uint32_t i = 0; i < live->count; i++) {
-		choose_lines(&shown[i], live->processes[i], lines, count);
+		choose_lines(&shown[i], live, live->processes[i], lines, count);
 		if (i > 0)
 			seep_json_shown_behind(&shown[i], &shown[i - 1]);
 	}
@@ -278,6 +293,10 @@ static void write_stacks(struct seep_json *json, const struct seep_live *live,
 		for (uint32_t k = 0; k < live->count; k++)
 			if (live->processes[k] == lines[i].process)
 				write_line(json, &shown[k], &lines[i]);
+	seep_json_close(json);
+	seep_json_open_array(json, "findings");
+	for (uint32_t i = 0; i < live->count; i++)
+		write_findings(json, &shown[i]);
 	seep_json_close(json);
 	for (uint32_t i = 0; i < live->count; i++)
 		seep_json_shown_done(&shown[i]);

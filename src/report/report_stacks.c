@@ -295,8 +295,6 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 	seep_leaks_view_init(&leaks, &view, crowded ? LEAKS - 1 : LEAKS);
 	stacks = crowded || leaks.count > 0 ? STACKS_CROWDED : STACKS;
 	seep_view_add_head(&view, "seep: ", false, leaks.count == 0);
-	if (leaks.count > 0)
-		next[1] = next_leaks;
 	if (findings)
 		next[0].shows = "each heap error, and where the block came from";
 	seep_growth_view_init(&growth, &view, crowded || leaks.count > 0 ? 1 : GROWING_CROWDED);
@@ -304,6 +302,8 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 		next[findings] = next_growth;
 		stacks -= growth.count + 1;
 	}
+	if (leaks.count > 0)
+		next[1] = next_leaks;
 	seep_lines_print(&view.head, &narrow);
 	print_few_leaks(&narrow, &view, &leaks);
 	print_few_growing(&narrow, &view, &growth);

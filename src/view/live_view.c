@@ -101,12 +101,14 @@ struct seep_live_texts *seep_live_table(const struct seep_live *live,
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_live_process *process = lines[i].process;
+		const uint32_t first = lines[i].context;
 
 		table[i] = texts_of(live, &lines[i], total, utf8);
 		rows[i] = (struct seep_row){ .sites = process->sites,
 					     .context = &lines[i].sum,
 					     .name = table[i].name,
-					     .place = table[i].place };
+					     .place = table[i].place,
+					     .many = process->groups->next[first] != first };
 	}
 	seep_rows_tell_apart(rows, count, true);
 	for (uint32_t i = 0; i < count; i++)

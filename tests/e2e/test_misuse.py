@@ -11,6 +11,7 @@ in libseep.so; `missed`, nothing that seep looks at can tell (docs/heap-errors.m
 
 import concurrent.futures
 import itertools
+import json
 import os
 import subprocess
 
@@ -108,12 +109,19 @@ def test_what_a_running_process_did_wrong_is_told(seep):
         pid = subprocess.run(["pgrep", "-x", "misuse_cxx", "-P", str(process.pid)],
                              stdout=subprocess.PIPE, check=True).stdout.decode().strip()
         live = seep.load(pid)
+        top = json.loads(seep.command("top", "--once", "--json", "--interval", "50ms", pid).stdout)
         process.communicate(timeout=LIMIT_S)
     later = seep.load(seep.directory / "run.seep")
     for report in (live, later):
         (finding,) = report["findings"]
         assert (finding["kind"], finding["freeing"]) == ("mismatched-free", "free")
     assert live["findings"][0]["hash"] == later["findings"][0]["hash"]
+    (finding,) = top["findings"]
+    assert finding.pop("pid") == int(pid)
+    for report, found in (live, live["findings"][0]), (top, finding):
+        for key in ("alloc_frames", "here_frames"):
+            found[key] = [report["frames"][i]["function"] for i in found[key]]
+    assert finding == live["findings"][0]
 
 
 @pytest.mark.parametrize("filter_", [("--size-min=5000",), ("--module=!misuse_c",), ("--mode=off",)])
@@ -174,6 +182,14 @@ def test_of_many_findings_none_is_lost(seep, end):
     assert {f["kind"] for f in report["findings"]} == {"size-mismatch"}
 
 
+def test_heap_errors_alone_set_the_status(seep):
+    words = [program("free_storm"), "1", "1", "1"]
+    for options, status in ([], 9), (["--mode=off"], 0):
+        result, recordings = seep.run(words, ["--no-leak-check", "--error-exitcode=9", *options])
+        assert result.status == status, result.stderr
+        assert "fill" not in (recordings.main()["process"]["options"] or "")
+
+
 def test_findings_that_have_no_room_are_counted(seep):
     frees, report = storm(seep, "2", "60000", "30")
     lost = [u["detail"] for u in report["unseen"] if u["code"] == "findings-full"]
@@ -184,17 +200,17 @@ def test_findings_that_have_no_room_are_counted(seep):
 
 def test_an_error_in_a_stripped_program_has_its_names(seep):
     """From the file with debug information that it names."""
-    source = LEAK_DIR / "gcc-O2" / "misuse_c"
-    path = seep.directory / "misuse_c"
-    debug = seep.directory / "misuse_c.debug"
-    subprocess.run(["objcopy", "--only-keep-debug", source, debug], check=True)
-    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", source, path], check=True)
-    for name, options in (
-        ("twice", []),
-        ("behind_by_1", ["--guard"]),
-        ("in_front_by_1", ["--guard"]),
-        ("written_after", ["--quarantine"]),
+    for source, name, options in (
+        ("misuse_c", "twice", []),
+        ("misuse_access", "behind_by_1", ["--guard"]),
+        ("misuse_access", "in_front_by_1", ["--guard"]),
+        ("misuse_access", "written_after", ["--quarantine"]),
     ):
+        path = seep.directory / source
+        debug = seep.directory / f"{source}.debug"
+        whole = LEAK_DIR / "gcc-O2" / source
+        subprocess.run(["objcopy", "--only-keep-debug", whole, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", whole, path], check=True)
         result, recordings = seep.run([path, name], options)
         report = recordings.main()
         (finding,) = report["findings"]

@@ -106,3 +106,15 @@ def test_what_cannot_be_read_is_told_by_its_line(seep, rules, line):
     done = seep.command("run", "--suppressions", path, "--", program("loses_lists"))
     assert (done.status, done.stdout) == (125, b"")
     assert f"rules.supp, line {line}: " in " ".join(done.stderr.decode().split())
+
+
+def test_a_file_that_is_gone_at_the_end_is_told(seep):
+    """Nothing is suppressed then, and whoever reads the recording sees why."""
+    path = seep.directory / "rules.supp"
+    path.write_text("misuse:main\n")
+    words = ["sh", "-c", f"rm {path}; exec {program('free_storm')} 1 1 1"]
+    _, recordings = seep.run(words, ["--no-leak-check", "--suppressions", path])
+    report = recordings.main()
+    assert report["findings"] and not any(f["suppressed_by"] for f in report["findings"])
+    assert [u["detail"] for u in report["unseen"] if u["code"] == "suppressions"] == [
+        f"no heap error was suppressed: {path}: no such file"]

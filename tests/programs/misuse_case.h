@@ -18,6 +18,7 @@
 
 #include "leak.h"
 
+#include <malloc.h>
 #include <stddef.h>
 
 /*
@@ -50,6 +51,22 @@ static APART void *resize(void *block, size_t bytes)
 	block = opaque(realloc(opaque(block), bytes));
 	HERE(resize);
 	return block;
+}
+
+static APART void *block_aligned(size_t alignment, size_t bytes)
+{
+	void *made = opaque(memalign(alignment, bytes));
+
+	HERE(block_aligned);
+	return made;
+}
+
+static APART void *churn(size_t bytes)
+{
+	void *made = malloc(bytes);
+
+	HERE(churn);
+	return opaque(made);
 }
 
 /* Bytes at a block's @at: inside, outside, or after its free. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What "seep top" says of findings. */
+/* What "seep top" says of findings, and of rows that would read alike. */
 #include <stdlib.h>
 
 #include "ledger/finding.h"
@@ -73,4 +73,46 @@ TEST_WITH(begin, findings_of_all_processes_are_listed, end)
 	assert_non_null(strstr(lines.items[1].text,
 			       ", in app::load_rows, of app::Row (src/load.cc:131), "
 			       "allocated in visit (src/tree.c:71)"));
+}
+
+static void add_context(struct seep_profile *profile, uint8_t kind, uint64_t address)
+{
+	struct seep_profile_frame *frame = seep_profile_add(profile, SEEP_ARRAY_FRAMES);
+	struct seep_profile_stack_entry *stack = seep_profile_calloc(profile, 1, sizeof(*stack));
+
+	*frame = (struct seep_profile_frame){ .address = address,
+					      .function = seep_profile_strdup(profile, "fill"),
+					      .file = seep_profile_strdup(profile, "fill.c"),
+					      .line = 7 };
+	stack->frame = profile->frame_count - 1;
+	*(struct seep_profile_context *)seep_profile_add(profile, SEEP_ARRAY_CONTEXTS) =
+		(struct seep_profile_context){ .kind = kind, .stack = stack, .stack_count = 1 };
+}
+
+/* Two calls of malloc and one of calloc, all of one line. */
+TEST(a_line_for_several_addresses_names_none_of_them)
+{
+	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = seep_profile_new();
+	struct seep_live_process process = { .profile = profile }, *only = &process;
+	const struct seep_live one = { .processes = &only, .count = 1 };
+	struct seep_live_line lines[2] = { 0 };
+	struct seep_live_texts *texts;
+
+	add_context(profile, LEDGER_KIND_MALLOC, 0x10);
+	add_context(profile, LEDGER_KIND_MALLOC, 0x20);
+	add_context(profile, LEDGER_KIND_CALLOC, 0x30);
+	process.sites = seep_sites_new(profile);
+	process.groups = seep_groups_new(process.sites, true, true);
+	assert_int_equal(process.groups->count, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		lines[i] = (struct seep_live_line){ .process = &process,
+						    .context = process.groups->items[i].context };
+		lines[i].sum = profile->contexts[lines[i].context];
+	}
+	texts = seep_live_table(&one, lines, 2, true);
+	assert_string_equal(texts[0].name, "fill");
+	assert_string_equal(texts[1].name, "fill, at 0x30");
+	seep_live_table_free(texts, 2);
+	seep_groups_free(process.groups);
+	seep_sites_free(process.sites);
 }

@@ -110,6 +110,18 @@ static void say_lists(const struct seep_profile *p)
 		seep_strbuf_addf(&said, "unseen %s %s\n", p->unseen[i].code, p->unseen[i].detail);
 }
 
+static void say_leaks(const struct seep_profile *p)
+{
+	for (uint32_t i = 0; i < p->leak_count; i++) {
+		const struct seep_profile_leak *leak = &p->leaks[i];
+
+		seep_strbuf_addf(&said,
+				 "leak %u %u %016" PRIx64 " %u %u %" PRIu64 " %" PRIu64 " %s\n",
+				 leak->verdict, leak->flags, leak->hash, leak->context, leak->root,
+				 leak->blocks, leak->bytes, word(leak->rule));
+	}
+}
+
 static void say_totals(const struct seep_profile *p, unsigned schema)
 {
 	for (size_t i = 0; i < seep_total_field_count; i++)
@@ -136,6 +148,7 @@ static void say_all_of(unsigned schema)
 	for (uint32_t i = 0; i < loaded->context_count; i++)
 		say_context(loaded, &loaded->contexts[i]);
 	say_lists(loaded);
+	say_leaks(loaded);
 	say_totals(loaded, schema);
 }
 
@@ -180,6 +193,7 @@ RECORDING_TEST(frozen_recordings_say_what_they_said)
 		frozen_name(name, schema, "txt");
 		assert_int_equal(seep_file_read(name, TEXT_BYTES_MAX, &wanted, NULL, &err), 0);
 		assert_string_equal(said.text, wanted);
+		assert_false(loaded->knows_findings);
 		free(wanted);
 	}
 	seep_strbuf_done(&said);
@@ -212,7 +226,8 @@ RECORDING_TEST(what_was_written_now_is_read_without_what_was_added)
 	damage("DROP VIEW leaks; ALTER TABLE process DROP COLUMN schema; DROP TABLE run;"
 	       "DROP TABLE other_process; DROP TABLE scan; DROP TABLE scan_skipped;"
 	       "DROP TABLE scan_caveat; DROP TABLE suppression; DROP TABLE verdict;"
-	       "DROP TABLE leak; DROP TABLE leak_block; DROP TABLE leak_link");
+	       "DROP TABLE leak; DROP TABLE leak_block; DROP TABLE leak_link;"
+	       "DROP TABLE growth; DROP TABLE finding");
 	say_all();
 	assert_string_equal(said.text, before);
 	assert_false(loaded->scan.done);

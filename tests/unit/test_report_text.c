@@ -369,10 +369,36 @@ TEXT_TEST(endless_names_end_where_the_width_is_unlimited)
 	free(name);
 }
 
+/* Whatever was found: leaks; heap errors and growth as well. */
+static void add_findings_and_growth(struct seep_profile *profile)
+{
+	struct seep_profile_growth *growth = seep_profile_calloc(profile, 1, sizeof(*growth));
+	struct seep_profile_finding *finding = seep_profile_add(profile, SEEP_ARRAY_FINDINGS);
+
+	*finding = (struct seep_profile_finding){
+		.kind = LEDGER_FINDING_DOUBLE_FREE, .block = 2, .here = 1, .count = 3
+	};
+	*growth = (struct seep_profile_growth){ .verdict = SEEP_GROWTH_GROWING,
+						.until_ns = 1000000000,
+						.bytes = 1000 };
+	profile->growth_after_ns = 1;
+	profile->contexts[0].growth = growth;
+}
+
+static void assert_short(const struct seep_profile *profile)
+{
+	char *text = render(report_summary, profile, &plain);
+
+	assert_fits(text, 80);
+	if (lines_of(text) > 24)
+		fail_msg("%u lines:\n%s", lines_of(text), text);
+	assert_non_null(strstr(text, " --by lost "));
+	free(text);
+}
+
 TEXT_TEST(summary_never_exceeds_24_lines)
 {
 	struct seep_profile *profile = sample_profile_with_leaks();
-	char *text;
 
 	for (int i = 0; i < 20; i++) {
 		char code[32];
@@ -387,11 +413,9 @@ TEXT_TEST(summary_never_exceeds_24_lines)
 	profile->process.core_dumped = true;
 	profile->process.child_count = 3;
 	profile->totals.untracked_frees = 3;
-	text = render(report_summary, profile, &plain);
-	assert_fits(text, 80);
-	if (lines_of(text) > 24)
-		fail_msg("%u lines:\n%s", lines_of(text), text);
-	free(text);
+	assert_short(profile);
+	add_findings_and_growth(profile);
+	assert_short(profile);
 	seep_profile_free(profile);
 }
 
