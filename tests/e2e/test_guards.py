@@ -75,6 +75,12 @@ def test_what_is_right_is_no_finding(seep, case, options):
     assert report["totals"]["untracked_frees"] == report["totals"]["missed_frees"] == 0
 
 
+@pytest.mark.fast
+def test_a_forked_childs_handler_is_its_own_before_it_allocates(seep):
+    result, _ = seep.run([program("guards"), "handler_in_child"], ["--guarded-sample=1"])
+    assert result.status == 0, result
+
+
 def test_guards_are_looked_at_all_the_time_where_that_is_asked_for(seep):
     result, recordings = seep.run([program("guards"), "threads"], ["--check-every=20000"])
     assert result.status == 0, result

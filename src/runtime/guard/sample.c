@@ -142,8 +142,7 @@ static bool set_trap(void)
 
 bool rt_sample_handles(int number)
 {
-	/* A vfork child has our memory, and handlers of its own. */
-	return number == SIGSEGV && rt_load_acquire(&is_trapped) && rt_getpid() == rt_header.pid;
+	return number == SIGSEGV && rt_load_acquire(&is_trapped);
 }
 
 /* Frames are kept small: a program's stack may be. */
