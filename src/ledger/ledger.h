@@ -270,6 +270,7 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
 	LEDGER_UNSEEN_FINDINGS_FULL = 1 << 17, /* some findings have no place: findings_lost */
 	LEDGER_UNSEEN_OPERATORS = 1 << 18,     /* not the C++ library's: no mismatch is judged */
+	LEDGER_UNSEEN_GUARDS_ENDED = 1 << 19,  /* what frees past the hooks was loaded */
 };
 
 /*

@@ -51,6 +51,11 @@ static const struct {
 	  "operator new or delete is the program's own: mismatches with malloc and free are not "
 	  "judged",
 	  NULL },
+	{ LEDGER_UNSEEN_GUARDS_ENDED, "guards-ended",
+	  "a library was loaded by dlmopen or with RTLD_DEEPBIND, and may free blocks past seep: "
+	  "what was allocated from then on has no guards, waits in no quarantine and is no guarded "
+	  "sample",
+	  NULL },
 	{ LEDGER_UNSEEN_ARGUMENTS, "arguments-cut",
 	  "the last of the program's arguments are not shown: only the first 64 KB are kept",
 	  NULL },

@@ -204,11 +204,16 @@ static struct rt_sampled *take_slot(void)
 static void *sample(size_t size)
 {
 	const uint32_t draw = (uint32_t)rt_load(&draws);
-	struct rt_sampled *slot = size <= RT_SAMPLED_BYTES_MAX && !rt_load(&rt_guard_is_blind)
-					  ? take_slot()
-					  : NULL;
+	struct rt_sampled *slot;
 	uintptr_t page;
 
+	if (size > RT_SAMPLED_BYTES_MAX)
+		return NULL;
+	if (rt_load(&rt_guard_is_over)) {
+		rt_note_unseen(LEDGER_UNSEEN_GUARDS_ENDED);
+		return NULL;
+	}
+	slot = rt_load(&rt_guard_is_blind) ? NULL : take_slot();
 	if (!slot)
 		return NULL;
 	page = rt_sampled_page(slot);

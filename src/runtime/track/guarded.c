@@ -12,7 +12,7 @@
 enum { VIEW_BYTES = 64 << 10 };
 
 size_t rt_guard_bytes, rt_guard_front_bytes;
-_Atomic bool rt_guard_is_blind;
+_Atomic bool rt_guard_is_blind, rt_guard_is_over;
 
 /* Small blocks lie side by side: one reading serves for many. */
 struct view {
