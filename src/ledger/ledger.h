@@ -271,6 +271,8 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_FINDINGS_FULL = 1 << 17, /* some findings have no place: findings_lost */
 	LEDGER_UNSEEN_OPERATORS = 1 << 18,     /* not the C++ library's: no mismatch is judged */
 	LEDGER_UNSEEN_GUARDS_ENDED = 1 << 19,  /* what frees past the hooks was loaded */
+	LEDGER_UNSEEN_GUARDS_UNREAD = 1 << 20, /* nobody could look at those of live blocks */
+	LEDGER_UNSEEN_SAMPLES = 1 << 21,       /* some that were to be guarded samples are none */
 };
 
 /*

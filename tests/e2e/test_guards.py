@@ -93,6 +93,13 @@ def test_what_a_library_may_free_past_us_is_left_alone(seep, way, options):
     assert "guards-ended" in unseen(report)
 
 
+def test_what_was_not_sampled_or_looked_at_is_said(seep):
+    _, recordings = seep.run([program("confined"), "errno"], ["--guarded-sample=1"])
+    assert unseen(recordings.load(recordings.path)) >= {"samples-missed", "guards-unread"}
+    _, recordings = seep.run([program("guards"), "all_right"], ["--guarded-sample=1"])
+    assert unseen(recordings.load(recordings.path)) == set()
+
+
 @pytest.mark.fast
 def test_a_forked_childs_handler_is_its_own_before_it_allocates(seep):
     result, _ = seep.run([program("guards"), "handler_in_child"], ["--guarded-sample=1"])

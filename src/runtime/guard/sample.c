@@ -214,8 +214,10 @@ static void *sample(size_t size)
 		return NULL;
 	}
 	slot = rt_load(&rt_guard_is_blind) ? NULL : take_slot();
-	if (!slot)
+	if (!slot) {
+		rt_note_unseen(LEDGER_UNSEEN_SAMPLES);
 		return NULL;
+	}
 	page = rt_sampled_page(slot);
 	slot->cell = 0;
 	slot->freed_row = 0;
@@ -224,6 +226,7 @@ static void *sample(size_t size)
 	slot->block = draw & 1 || !size ? page : (page + PAGE_BYTES - size) & ~(uintptr_t)15;
 	if (!set_trap() || !change_access(slot, PROT_READ | PROT_WRITE)) {
 		rt_store_release(&slot->state, RT_SAMPLED_FREED);
+		rt_note_unseen(LEDGER_UNSEEN_SAMPLES);
 		return NULL;
 	}
 	memset((void *)page, LEDGER_GUARD_FILL, PAGE_BYTES);
@@ -346,8 +349,10 @@ void rt_sample_start(uint64_t every)
 	const long region = rt_syscall6(SYS_mmap, 0, RT_REGION_BYTES, PROT_NONE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (region < 0)
+	if (region < 0) {
+		rt_note_unseen(LEDGER_UNSEEN_SAMPLES);
 		return;
+	}
 	rt_facts_own((void *)region, RT_REGION_BYTES);
 	mean = core_smaller(every, UINT32_MAX / 4);
 	beneath = rt_next;

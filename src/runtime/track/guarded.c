@@ -166,8 +166,10 @@ void rt_guarded_look(void)
 
 	if (view)
 		view->bytes = 0;
-	else if (!is_alone)
+	else if (!is_alone) {
+		rt_note_unseen(LEDGER_UNSEEN_GUARDS_UNREAD);
 		return;
+	}
 	rt_blocks_each(look_at_block, view);
 	rt_scratch_give(view);
 }
