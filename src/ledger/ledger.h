@@ -272,8 +272,11 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
 	LEDGER_UNSEEN_FINDINGS_FULL = 1 << 17, /* some findings have no place: findings_lost */
 	LEDGER_UNSEEN_OPERATORS = 1 << 18,     /* not the C++ library's: no mismatch is judged */
-	LEDGER_UNSEEN_SCOPE_TAGS = 1 << 19,    /* more tags than are told apart, or paths of them */
-	LEDGER_UNSEEN_ENTRIES = 1 << 20,       /* of some scopes entries and times are not known */
+	LEDGER_UNSEEN_GUARDS_ENDED = 1 << 19,  /* what frees past the hooks was loaded */
+	LEDGER_UNSEEN_GUARDS_UNREAD = 1 << 20, /* nobody could look at those of live blocks */
+	LEDGER_UNSEEN_SAMPLES = 1 << 21,       /* some that were to be guarded samples are none */
+	LEDGER_UNSEEN_SCOPE_TAGS = 1 << 22,    /* more tags than are told apart, or paths of them */
+	LEDGER_UNSEEN_ENTRIES = 1 << 23,       /* of some scopes entries and times are not known */
 };
 
 /*

@@ -58,6 +58,19 @@ static const struct {
 	  "operator new or delete is the program's own: mismatches with malloc and free are not "
 	  "judged",
 	  NULL },
+	{ LEDGER_UNSEEN_GUARDS_ENDED, "guards-ended",
+	  "a library was loaded by dlmopen or with RTLD_DEEPBIND, and may free blocks past seep: "
+	  "what was allocated from then on has no guards, waits in no quarantine and is no guarded "
+	  "sample",
+	  NULL },
+	{ LEDGER_UNSEEN_GUARDS_UNREAD, "guards-unread",
+	  "the program had entered a sandbox, or there was no memory: guards of blocks that were "
+	  "alive were not looked at",
+	  NULL },
+	{ LEDGER_UNSEEN_SAMPLES, "samples-missed",
+	  "some allocations that were drawn became no guarded samples: their 128 places were taken "
+	  "by live blocks, or a sandbox, a limit or SIGSEGV being ignored stood against it",
+	  NULL },
 	{ LEDGER_UNSEEN_ARGUMENTS, "arguments-cut",
 	  "the last of the program's arguments are not shown: only the first 64 KB are kept",
 	  NULL },

@@ -75,6 +75,37 @@ def test_what_is_right_is_no_finding(seep, case, options):
     assert report["totals"]["untracked_frees"] == report["totals"]["missed_frees"] == 0
 
 
+PAST_US = [["--guard"], ["--quarantine"], ["--guarded-sample=1"], ["--guarded-sample=1", *LEVEL_10]]
+
+
+def unseen(report):
+    return {entry["code"] for entry in report["unseen"]}
+
+
+@pytest.mark.parametrize("options", PAST_US, ids=" ".join)
+@pytest.mark.parametrize("way", ["deepbind", "namespace"])
+def test_what_a_library_may_free_past_us_is_left_alone(seep, way, options):
+    command = [program("elsewhere"), way, program("lib_elsewhere.so")]
+    result, recordings = seep.run(command, options)
+    result.same_as(run_plain(command))
+    report = recordings.load(recordings.path)
+    assert report["findings"] == []
+    assert "guards-ended" in unseen(report)
+
+
+def test_what_was_not_sampled_or_looked_at_is_said(seep):
+    _, recordings = seep.run([program("confined"), "errno"], ["--guarded-sample=1"])
+    assert unseen(recordings.load(recordings.path)) >= {"samples-missed", "guards-unread"}
+    _, recordings = seep.run([program("guards"), "all_right"], ["--guarded-sample=1"])
+    assert unseen(recordings.load(recordings.path)) == set()
+
+
+@pytest.mark.fast
+def test_a_forked_childs_handler_is_its_own_before_it_allocates(seep):
+    result, _ = seep.run([program("guards"), "handler_in_child"], ["--guarded-sample=1"])
+    assert result.status == 0, result
+
+
 def test_guards_are_looked_at_all_the_time_where_that_is_asked_for(seep):
     result, recordings = seep.run([program("guards"), "threads"], ["--check-every=20000"])
     assert result.status == 0, result

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,6 +356,28 @@ APART static void look_at_freed(void)
 	printf("freed %d %d\n", block[500], block[999]);
 }
 
+static void handle(int number)
+{
+	(void)number;
+}
+
+/* Before it allocates. */
+APART static void handler_in_child(void)
+{
+	struct sigaction own = { .sa_handler = handle }, now;
+	int status;
+
+	free(filled(malloc(100), 100));
+	if (fork() == 0) {
+		EXPECT(sigaction(SIGSEGV, &own, NULL) == 0);
+		free(filled(malloc(100), 100));
+		EXPECT(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == handle);
+		_exit(0);
+	}
+	EXPECT(wait(&status) > 0 && status == 0);
+	EXPECT(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+}
+
 static const struct {
 	const char *name;
 	void (*does)(void);
@@ -387,6 +410,7 @@ static const struct {
 	CASE(everything),
 	CASE(loses_and_holds),
 	CASE(look_at_freed),
+	CASE(handler_in_child),
 };
 
 int main(int argc, char **argv)

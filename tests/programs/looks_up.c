@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 // build: -rdynamic @lib_looks_up
-/* Prints in which file look-ups of all kinds find their functions. */
+/* Prints in which file look-ups of all kinds find their functions, and loading by name its libraries. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,6 +41,11 @@ int main(void)
 		say("in libc, old", names[i], dlvsym(libc, names[i], "GLIBC_2.2.5"));
 		say("behind, old", names[i], dlvsym(RTLD_NEXT, names[i], "GLIBC_2.2.5"));
 	}
+	/* It lies where the program says, not we. */
+	say("by its path", "plugin_alloc",
+	    dlsym(dlopen("lib_elsewhere.so", RTLD_NOW), "plugin_alloc"));
+	say("apart", "plugin_free",
+	    dlsym(dlmopen(LM_ID_NEWLM, "lib_elsewhere.so", RTLD_NOW), "plugin_free"));
 	fprintf(stderr, "errno %d\n", errno);
 	return 0;
 }

@@ -398,12 +398,14 @@ SIMPLE_TEST(a_running_programs_peak_may_be_now)
 PROFILE_TEST(every_unseen_bit_has_a_code_and_a_sentence)
 {
 	static const char *const codes[] = {
-		"ledger-full",	  "rows-full", "no-space",	   "other-allocator", "caches-full",
-		"modules-full",	  "page-map",  "by-frame-pointer", "thread-names",    "unaligned",
-		"ledger-refused", "no-memory", "arguments-cut",
+		"ledger-full",	 "rows-full",	   "no-space",	     "other-allocator",
+		"caches-full",	 "modules-full",   "page-map",	     "by-frame-pointer",
+		"thread-names",	 "unaligned",	   "ledger-refused", "no-memory",
+		"arguments-cut", "findings-full",  "mismatches-off", "guards-ended",
+		"guards-unread", "samples-missed",
 	};
 
-	ledger.state->unseen = (LEDGER_UNSEEN_ARGUMENTS << 1) - 1;
+	ledger.state->unseen = (LEDGER_UNSEEN_SAMPLES << 1) - 1;
 	ledger.state->unexact_epoch = 12;
 	load();
 	assert_int_equal(profile->unseen_count, sizeof(codes) / sizeof(codes[0]));

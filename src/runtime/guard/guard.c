@@ -51,6 +51,17 @@ static void fill_new(char *block, const char *whole, size_t size, bool zeroed)
 		rt_fill_with(block, 0, size, (uint8_t)fresh_byte);
 }
 
+static RT_COLD void *make_plain(size_t alignment, size_t size, bool zeroed)
+{
+	char *block = alignment > LEDGER_GUARD_ALIGNMENT ? rt_found.memalign(alignment, size)
+							 : take(size, zeroed);
+
+	rt_note_unseen(LEDGER_UNSEEN_GUARDS_ENDED);
+	if (block)
+		fill_new(block, block, size, zeroed);
+	return block;
+}
+
 /* What is less than LEDGER_GUARD_ALIGNMENT comes of itself: all in front of the block is a multiple of that. */
 static void *make(size_t alignment, size_t size, bool zeroed)
 {
@@ -70,6 +81,8 @@ static void *make(size_t alignment, size_t size, bool zeroed)
 	    atomic_fetch_add_explicit(&made_count, 1, memory_order_relaxed) % check_every ==
 		    check_every - 1)
 		rt_guard_look();
+	if (RT_UNLIKELY(rt_load(&rt_guard_is_over)))
+		return make_plain(alignment, size, zeroed);
 	whole = take(size + more, zeroed);
 	if (!whole)
 		return NULL;

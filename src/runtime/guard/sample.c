@@ -142,8 +142,7 @@ static bool set_trap(void)
 
 bool rt_sample_handles(int number)
 {
-	/* A vfork child has our memory, and handlers of its own. */
-	return number == SIGSEGV && rt_load_acquire(&is_trapped) && rt_getpid() == rt_header.pid;
+	return number == SIGSEGV && rt_load_acquire(&is_trapped);
 }
 
 /* Frames are kept small: a program's stack may be. */
@@ -205,13 +204,20 @@ static struct rt_sampled *take_slot(void)
 static void *sample(size_t size)
 {
 	const uint32_t draw = (uint32_t)rt_load(&draws);
-	struct rt_sampled *slot = size <= RT_SAMPLED_BYTES_MAX && !rt_load(&rt_guard_is_blind)
-					  ? take_slot()
-					  : NULL;
+	struct rt_sampled *slot;
 	uintptr_t page;
 
-	if (!slot)
+	if (size > RT_SAMPLED_BYTES_MAX)
 		return NULL;
+	if (rt_load(&rt_guard_is_over)) {
+		rt_note_unseen(LEDGER_UNSEEN_GUARDS_ENDED);
+		return NULL;
+	}
+	slot = rt_load(&rt_guard_is_blind) ? NULL : take_slot();
+	if (!slot) {
+		rt_note_unseen(LEDGER_UNSEEN_SAMPLES);
+		return NULL;
+	}
 	page = rt_sampled_page(slot);
 	slot->cell = 0;
 	slot->freed_row = 0;
@@ -220,6 +226,7 @@ static void *sample(size_t size)
 	slot->block = draw & 1 || !size ? page : (page + PAGE_BYTES - size) & ~(uintptr_t)15;
 	if (!set_trap() || !change_access(slot, PROT_READ | PROT_WRITE)) {
 		rt_store_release(&slot->state, RT_SAMPLED_FREED);
+		rt_note_unseen(LEDGER_UNSEEN_SAMPLES);
 		return NULL;
 	}
 	memset((void *)page, LEDGER_GUARD_FILL, PAGE_BYTES);
@@ -342,8 +349,10 @@ void rt_sample_start(uint64_t every)
 	const long region = rt_syscall6(SYS_mmap, 0, RT_REGION_BYTES, PROT_NONE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (region < 0)
+	if (region < 0) {
+		rt_note_unseen(LEDGER_UNSEEN_SAMPLES);
 		return;
+	}
 	rt_facts_own((void *)region, RT_REGION_BYTES);
 	mean = core_smaller(every, UINT32_MAX / 4);
 	beneath = rt_next;

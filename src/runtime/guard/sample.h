@@ -17,7 +17,7 @@
 /* From now on. One in @every, on average. After rt_next_find(), and after all else that stands in rt_next. */
 RT_COLD void rt_sample_start(uint64_t every);
 
-/* Is this SIGSEGV, whose handler is ours, in this very process? */
+/* Is this SIGSEGV, whose handler is ours? */
 RT_COLD bool rt_sample_handles(int number);
 
 /* What sigaction(), with what it takes, and signal() do to SIGSEGV then. */

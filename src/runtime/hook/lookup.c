@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym() and dlvsym(). Whoever looks malloc up in the C library itself, as foreign function
+ * dlopen(), dlsym() and their like. Whoever looks malloc up in the C library itself, as foreign function
  * interfaces do, is given ours, as all others are; else its blocks would be lost to us, and what it
  * frees would stay live. Only where the answer is the very function that our hook forwards to: then
  * a program whose own malloc calls what it has found comes to us once, and from there to that
@@ -8,6 +8,9 @@
  */
 #include "runtime/hook/exported.h"
 #include "runtime/life/phase.h"
+#include "runtime/track/guarded.h"
+
+#include <dlfcn.h>
 
 static void *instead_of(const char *name, void *found)
 {
@@ -36,3 +39,14 @@ FROM_ASM void *in_object_dlvsym(void *object, const char *name, const char *vers
 	rt_next_find();
 	return instead_of(name, rt_next.dlvsym(object, name, version));
 }
+
+/*
+ * What is loaded with RTLD_DEEPBIND, or beside a C library of its own, calls that library's free() for
+ * blocks that our hooks gave. The call tells so before any code of it runs; its GOT need not do so before
+ * the first free. Where the file is looked for depends on the caller, and so these are jumps.
+ */
+#define LOADS(symbol, unless) JUMP_TO_NEXT(symbol, unless "movb $1, rt_guard_is_over(%rip)\n1:\n")
+
+_Static_assert(RTLD_DEEPBIND == 8, "what dlopen() is given");
+LOADS(dlopen, "test $8, %esi\njz 1f\n")
+LOADS(dlmopen, "")

@@ -17,7 +17,9 @@
 #include "runtime/hook/exported.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
+#include "runtime/life/start.h"
 #include "runtime/sys/rt_facts.h"
+#include "runtime/sys/sys.h"
 #include "runtime/track/thread_names.h"
 
 #include <linux/prctl.h>
@@ -97,16 +99,28 @@ RT_EXPORT void *sbrk(intptr_t change)
 	return before;
 }
 
+/*
+ * A vfork child has our memory, and handlers of its own. A forked one gets its ledger first, which says
+ * whose memory this is, but not where another process may share that already.
+ */
+static bool is_ours(int number)
+{
+	if (!rt_sample_handles(number))
+		return false;
+	if (!rt_load(&rt_exit_is_shared))
+		(void)rt_control();
+	return rt_getpid() == rt_header.pid;
+}
+
 RT_EXPORT int sigaction(int number, const void *action, void *ret_before)
 {
 	rt_next_find();
-	return rt_sample_handles(number) ? rt_sample_sigaction(action, ret_before)
-					 : rt_next.sigaction(number, action, ret_before);
+	return is_ours(number) ? rt_sample_sigaction(action, ret_before)
+			       : rt_next.sigaction(number, action, ret_before);
 }
 
 RT_EXPORT void *signal(int number, void *handler)
 {
 	rt_next_find();
-	return rt_sample_handles(number) ? rt_sample_signal(handler)
-					 : rt_next.signal(number, handler);
+	return is_ours(number) ? rt_sample_signal(handler) : rt_next.signal(number, handler);
 }

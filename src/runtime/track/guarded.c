@@ -12,7 +12,7 @@
 enum { VIEW_BYTES = 64 << 10 };
 
 size_t rt_guard_bytes, rt_guard_front_bytes;
-_Atomic bool rt_guard_is_blind;
+_Atomic bool rt_guard_is_blind, rt_guard_is_over;
 
 /* Small blocks lie side by side: one reading serves for many. */
 struct view {
@@ -166,8 +166,10 @@ void rt_guarded_look(void)
 
 	if (view)
 		view->bytes = 0;
-	else if (!is_alone)
+	else if (!is_alone) {
+		rt_note_unseen(LEDGER_UNSEEN_GUARDS_UNREAD);
 		return;
+	}
 	rt_blocks_each(look_at_block, view);
 	rt_scratch_give(view);
 }

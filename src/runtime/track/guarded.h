@@ -14,6 +14,9 @@ extern RT_HIDDEN size_t rt_guard_bytes, rt_guard_front_bytes;
 /* A sandbox may kill who reads memory by a system call. */
 extern RT_HIDDEN _Atomic bool rt_guard_is_blind;
 
+/* Some module may free blocks past our hooks: no more of them become other than the next allocator's. */
+extern RT_HIDDEN _Atomic bool rt_guard_is_over;
+
 static inline struct ledger_guarded *rt_guarded_of(const void *block)
 {
 	return (struct ledger_guarded *)((uintptr_t)block - rt_guard_front_bytes);

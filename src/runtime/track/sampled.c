@@ -55,6 +55,8 @@ void rt_sampled_look(void)
 				? rt_scratch_take(PAGE_BYTES)
 				: NULL;
 
+	if (rt_region_bytes && !copy)
+		rt_note_unseen(LEDGER_UNSEEN_GUARDS_UNREAD);
 	for (size_t i = 0; copy && i < RT_SAMPLED_MAX; i++)
 		look_at_slot(&rt_sampled[i], copy);
 	rt_scratch_give(copy);
