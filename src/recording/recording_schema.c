@@ -103,8 +103,7 @@ static const struct seep_sql_column context[] = {
 	C(FLAG, in_doubt),
 	C(TEXT, thread),
 	C(NUMBER, first_ns),
-	C(ID, scope, .since = 4,
-	  .comment = "the innermost that was open; NULL: none"),
+	C(ID, scope, .since = 4, .comment = "the innermost that was open; NULL: none"),
 #define C2(field, since_, comment_) \
 	C(COUNT, field, .comment = comment_, .since = since_, .fallback = "0"),
 	SEEP_FIGURES(C2)
