@@ -39,9 +39,9 @@ enum { OPTIONS_MAX_BYTES = 4095, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 }
 /* Much more often, and nothing else would be done. */
 #define SNAPSHOT_EVERY_MIN_NS 10000000ull
 
-enum run_mode { MODE_ALL, MODE_OFF };
+enum run_mode { MODE_ALL, MODE_SCOPED, MODE_OFF };
 
-static const char *const mode_names[] = { "all", "off", NULL };
+static const char *const mode_names[] = { "all", "scoped", "off", NULL };
 
 #define GROWTH_AFTER_LEAST_NS 100000000ull
 
@@ -82,8 +82,8 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("follow", 0, TEXT, "REGEX", asked.follow,
 		    "Record only children whose path matches REGEX"),
 	SEEP_OPTION("no-follow", 0, FLAG, NULL, asked.no_follow, "Record no children"),
-	SEEP_OPTION("mode", 0, CHOICE, "all|off", asked.mode,
-		    "Record all allocations, or load the library but record none (default: all)",
+	SEEP_OPTION("mode", 0, CHOICE, "all|scoped|off", asked.mode,
+		    "Record all allocations, those in scopes, or none (default: all)",
 		    .choices = mode_names),
 	SEEP_OPTION("module", 0, LIST, "GLOB", asked.modules,
 		    "Record only what these modules allocate; !GLOB: not these"),
@@ -234,7 +234,7 @@ static int runtime_options(char **ret_text, struct seep_error *err)
 	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
 	rc = seep_memory_options_add(&asked.memory,
-				     asked.leaks.error_exitcode && asked.mode == MODE_ALL &&
+				     asked.leaks.error_exitcode && asked.mode != MODE_OFF &&
 					     !asked.no_leak_check,
 				     &text, err);
 	/* They may be killed as soon as they have started. */
@@ -275,7 +275,7 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 	run->leak_check.trace_exit = asked.trace_exit;
 	/* Each that matches has a recording, however little it allocates. */
 	run->leak_check.small_forks = asked.follow != NULL;
-	if (!asked.no_leak_check && asked.mode == MODE_ALL)
+	if (!asked.no_leak_check && asked.mode != MODE_OFF)
 		run->plan.leak_check = &run->leak_check;
 	return 0;
 }

@@ -19,6 +19,7 @@ const struct seep_command seep_commands[] = {
 	{ "check-heap", cmd_check_heap, "[options] PID|NAME",       "Show what is damaged in a process started with guards", &cmd_check_heap_options, seep_ledger_hint },
 	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options, NULL },
 	{ "mark",       cmd_mark,       "[options] PID|NAME|LEDGER MARK", "Name this moment, to see later what was allocated since", &cmd_mark_options, seep_ledger_hint },
+	{ "mode",       cmd_mode,       "[options] PID|NAME|LEDGER all|scoped|off", "Set what a running process records", &cmd_mode_options, seep_ledger_hint },
 	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME|LEDGER", "Make a recording of a process that goes on running", &cmd_snapshot_options, seep_ledger_hint },
 	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options, seep_ledger_hint },
 	{ "ps",         cmd_ps,         "[options] [PID|NAME|LEDGER]", "List recorded processes and the ledgers left behind", &cmd_ps_options, seep_ledger_hint },

@@ -170,6 +170,7 @@ enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 }
 
 enum ledger_mode {
 	LEDGER_MODE_ALL = 0,
+	LEDGER_MODE_SCOPED = 1, /* what is allocated in scopes */
 	LEDGER_MODE_OFF = 2,
 	LEDGER_MODE_MASK = 0xff,
 	/* Set beside the mode while a size filter is in force: a word of 0 records everything. */

@@ -31,9 +31,16 @@ const char *seep_profile_kind_name(uint8_t kind)
 
 const char *seep_profile_mode_name(uint32_t mode)
 {
-	if (mode == LEDGER_MODE_ALL)
+	switch (mode) {
+	case LEDGER_MODE_ALL:
 		return "all";
-	return mode == LEDGER_MODE_OFF ? "off" : "unknown";
+	case LEDGER_MODE_SCOPED:
+		return "scoped";
+	case LEDGER_MODE_OFF:
+		return "off";
+	default:
+		return "unknown";
+	}
 }
 
 static const char *const ended_names[] = {

@@ -175,6 +175,13 @@ static void load_filters(struct seep_ledger_load *load)
 	uint32_t mode = LEDGER_GET(ledger_view_control(&load->view)->mode);
 	const char *options = load->profile->process.options;
 
+	if ((mode & LEDGER_MODE_MASK) == LEDGER_MODE_SCOPED)
+		seep_profile_add_unseen(load->profile, "scoped",
+					"only what was allocated in scopes was recorded");
+	else if (LEDGER_GET(ledger_view_control(&load->view)->filtered_once) &&
+		 !(mode & ~(uint32_t)LEDGER_MODE_MASK) && load->profile->totals.allocs)
+		seep_profile_add_unseen(load->profile, "mode-changed",
+					"for some of the time not all allocations were recorded");
 	if (!(mode & (LEDGER_MODE_SIZES | LEDGER_MODE_MODULES)))
 		return;
 	seep_profile_add_unseen(

@@ -51,6 +51,19 @@ static bool write_mark(struct seep_ledger *ledger, uint64_t index, const struct 
 	return pwrite(ledger->fd, &ready, sizeof(ready), at) == (ssize_t)sizeof(ready);
 }
 
+void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode)
+{
+	uint32_t before = atomic_load_explicit(&control->mode, memory_order_relaxed);
+
+	/* First: from then on a free may be of what was not recorded. */
+	if (mode != LEDGER_MODE_ALL)
+		atomic_store_explicit(&control->filtered_once, 1, memory_order_seq_cst);
+	while (!atomic_compare_exchange_weak_explicit(&control->mode, &before,
+						      (before & ~(uint32_t)LEDGER_MODE_MASK) | mode,
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
 int seep_ledger_mark(struct seep_ledger *ledger, const char *name, uint64_t now_ns,
 		     uint32_t *ret_epoch, struct seep_error *err)
 {

@@ -25,6 +25,9 @@ SEEP_NODISCARD int seep_ledger_mark(struct seep_ledger *ledger, const char *name
  */
 SEEP_NODISCARD int seep_mark_name_check(const char *name, struct seep_error *err);
 
+/* What the process records from now on, of what its filters let pass. */
+void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode);
+
 /*
  * No small child adds to the sums of a ledger, opened for writing, any more: those that end from
  * now on keep ledgers of their own. False: one was stopped or killed as it added.

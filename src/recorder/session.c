@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "profile/ledger_figure.h"
 #include "profile/ledger_name.h"
+#include "recorder/ledger_control.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -121,13 +122,6 @@ static void take_kept_status(struct seep_session *session, struct seep_image *im
 	}
 }
 
-/* Nobody will look at it: spare the process the work. */
-static void switch_off(struct ledger_control *control)
-{
-	atomic_store_explicit(&control->filtered_once, 1, memory_order_relaxed);
-	atomic_store_explicit(&control->mode, LEDGER_MODE_OFF, memory_order_release);
-}
-
 static void follow(struct seep_session *session, struct seep_image *image)
 {
 	struct seep_error err;
@@ -172,7 +166,8 @@ static void add_image(struct seep_session *session, struct seep_ledger *ledger)
 	link_images(session, image);
 	take_kept_status(session, image);
 	if (!image->followed) {
-		switch_off(ledger->control);
+		/* Nobody will look at it: spare the process the work. */
+		seep_ledger_set_mode(ledger->control, LEDGER_MODE_OFF);
 		return;
 	}
 	/* Of one that is gone already it takes the one sample that there can be. */

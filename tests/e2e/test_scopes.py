@@ -2,6 +2,7 @@
 """What is allocated, held and freed under tags is what the program itself counted."""
 
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -94,6 +95,60 @@ def test_figures_are_those_that_the_program_counted(seep, threads, steps, seed):
     for path, figures in wanted.items():
         assert {name: found[path][name] for name in FIGURES} == figures, path
     assert not report["unseen"]
+
+
+def test_of_mode_scoped_nothing_is_known_but_scopes(seep):
+    counted = seep.directory / "counted"
+    command = [program("scope_truth"), str(counted), "8", "30000", "5"]
+    report = seep.record(command, ["--mode", "scoped"]).main()
+    check_sums(report)
+    assert all("scope" in context for context in report["contexts"])
+    found = by_path(report)
+    for path, figures in truth(counted).items():
+        for name in ("entries", "active", "allocs", "allocated_bytes", "own_frees", "held_bytes"):
+            assert found[path][name] == figures[name], (path, name)
+    assert "scoped" in {line["code"] for line in report["unseen"]}
+
+
+def test_the_mode_is_switched_while_the_process_runs(seep):
+    path = seep.directory / "out.seep"
+    options = ["run", "-q", "--mode", "off", "--no-leak-check", "-o", str(path), "--"]
+    command = [SEEP, *options, program("scopes_rare"), "both"]
+    with subprocess.Popen(command, env=seep.environment()) as run:
+        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children")
+        while not children.read_text() or not any(seep.ledger_dir.glob("*.ledger")):
+            time.sleep(0.01)
+        pid = children.read_text().split()[0]
+
+        def allocated():
+            time.sleep(0.2)
+            report = seep.load(pid)
+            count = {True: 0, False: 0}
+            for context in report["contexts"]:
+                count["scope" in context] += context["allocs"]
+            return report["process"]["mode"], count[True], count[False]
+
+        def switch(mode):
+            done = seep.command("mode", pid, mode)
+            assert done.status == 0, done.stderr
+            return done.stdout.decode()
+
+        assert allocated() == ("off", 0, 0)
+        assert switch("scoped") == f"scopes_rare (pid {pid}) records what is allocated in scopes\n"
+        mode, inside, outside = allocated()
+        assert mode == "scoped" and inside > 10 and outside == 0
+        switch("all")
+        mode, inside_now, outside = allocated()
+        assert mode == "all" and inside_now > inside and outside > 10
+        switch("off")
+        _, inside, outside = allocated()
+        assert allocated() == ("off", inside, outside)
+        assert seep.command("mode", pid, "some").status == 2
+        os.kill(int(pid), signal.SIGKILL)
+    report = seep.load(path)
+    assert "mode-changed" in {line["code"] for line in report["unseen"]}
+    totals = report["totals"]
+    assert totals["live_bytes"] == 20 * inside and totals["frees"] == outside
 
 
 @pytest.mark.parametrize("seed", range(5))

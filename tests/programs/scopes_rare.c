@@ -211,6 +211,19 @@ static void misuse(void)
 	}
 }
 
+/* Until it is killed. */
+static void both(void)
+{
+	while (kept_count < 60000) {
+		void *volatile block = malloc(10);
+
+		free(block);
+		SEEP_SCOPE("scope");
+		keep(20);
+		usleep(1000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -224,6 +237,7 @@ int main(int argc, char **argv)
 		{ "handler", jump_from_handler },
 		{ "many", too_many },
 		{ "misuse", misuse },
+		{ "both", both },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -18,9 +18,14 @@ static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc al
 
 void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
-	if (RT_LIKELY(rt_mine.control != NULL))
-		return rt_record_ready(block, size, alloc, frame);
-	return record_unready(block, size, alloc, frame);
+	const struct ledger_control *control = rt_mine.control;
+
+	if (RT_UNLIKELY(!control))
+		return record_unready(block, size, alloc, frame);
+	/* Whatever lay there before, its free was seen. */
+	if (rt_mode_is_idle(rt_load(&control->mode)))
+		return block;
+	return rt_record_ready(block, size, alloc, frame);
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
@@ -41,13 +46,27 @@ void rt_forget_slow(void *block, struct rt_free how, const void *frame)
 		rt_forget_ready(block, how, frame);
 }
 
-void rt_free_slow(void *block, struct rt_free how, const void *frame)
+/* Apart, so that what is common in an idle mode saves no registers for it. */
+static RT_APART void free_known(void *block, struct rt_free how, const void *frame)
 {
 	if (RT_LIKELY(rt_tls.freeing != block))
 		rt_forget_slow(block, how, frame);
 	else
 		rt_tls.freeing = NULL;
 	rt_next.free(block);
+}
+
+/* Most blocks are none that was recorded then, and nobody wants to know how many are freed. */
+void rt_free_slow(void *block, struct rt_free how, const void *frame)
+{
+	const struct ledger_control *control = rt_mine.control;
+
+	if (RT_LIKELY(control != NULL) && rt_mode_is_idle(rt_load(&control->mode)) &&
+	    !rt_block_may_be((uintptr_t)block, rt_global.granule_shift) &&
+	    RT_LIKELY(rt_tls.freeing != block))
+		rt_next.free(block);
+	else
+		free_known(block, how, frame);
 }
 
 /*

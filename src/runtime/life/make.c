@@ -313,7 +313,8 @@ static void fill_control(void)
 	struct ledger_control *control = rt_global.control;
 	uint32_t filters = rt_options_filters();
 
-	rt_store(&control->mode, (rt_options.mode ? LEDGER_MODE_OFF : LEDGER_MODE_ALL) | filters);
+	rt_store(&control->mode, (uint32_t)rt_options.mode | filters);
+	rt_store(&control->filtered_once, rt_options.mode != LEDGER_MODE_ALL);
 	rt_store(&control->size_min_bytes, rt_options.size_min);
 	rt_store(&control->size_max_bytes, rt_options.size_max);
 	rt_store(&control->exit_wait_ms, (uint32_t)rt_options.exit_wait_ms);

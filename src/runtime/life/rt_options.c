@@ -21,7 +21,7 @@ struct rt_options rt_options;
 
 static RT_LARGE char modules[TEXT_MAX];
 
-static const char *const modes[] = { "all", "off", NULL };
+static const char *const modes[] = { "all", "scoped", "off", NULL };
 static const char *const thread_keys[] = { "off", "name", NULL };
 
 #define CORE_RUNTIME_OPTION(name, text, ...)           \

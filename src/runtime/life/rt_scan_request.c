@@ -53,7 +53,7 @@ void rt_recorder_meet(void)
 	if (!recorder)
 		return;
 	while (!rt_load_acquire(&control->recorder_pid) && !rt_load_acquire(&control->exit_ack) &&
-	       (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
+	       (rt_load(&control->mode) & LEDGER_MODE_MASK) != LEDGER_MODE_OFF &&
 	       rt_now_ns() < until_ns)
 		if (rt_futex_wait(&control->exit_ack, 0, MEET_CHECK_MS) == -ETIMEDOUT &&
 		    is_gone(recorder))

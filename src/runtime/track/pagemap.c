@@ -68,14 +68,6 @@ static void make_real(rt_cell *leaf, size_t page)
 	rt_count_private((int64_t)(made * LEDGER_PAGE_BYTES));
 }
 
-static struct ledger_large *large_of(rt_cell *leaf, uintptr_t address, unsigned granule_shift)
-{
-	struct ledger_large *large =
-		(struct ledger_large *)(leaf + ledger_leaf_cells(granule_shift));
-
-	return &large[rt_leaf_index(address, LEDGER_LARGE_SHIFT)];
-}
-
 static size_t page_of(rt_cell *leaf, const void *cell)
 {
 	return ((uintptr_t)cell - (uintptr_t)leaf) / LEDGER_PAGE_BYTES;
@@ -92,7 +84,8 @@ RT_INLINE uint64_t note_size(struct ledger_large *large, uintptr_t address, uint
 RT_INLINE struct rt_block large_in(enum ledger_cell_state state, uintptr_t address)
 {
 	rt_cell *leaf = rt_leaf_find(address);
-	struct ledger_large *large = leaf ? large_of(leaf, address, rt_global.granule_shift) : NULL;
+	struct ledger_large *large = leaf ? rt_leaf_large(leaf, address, rt_global.granule_shift)
+					  : NULL;
 	uint64_t value = large ? rt_load(&large->cell) : 0;
 
 	if (ledger_cell_state(value) != state || ledger_large_begin(value, address) != address)
@@ -116,7 +109,7 @@ rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field)
 	if (!leaf)
 		return NULL;
 	real = rt_leaf_real(leaf, shift);
-	large = large_of(leaf, address, shift);
+	large = rt_leaf_large(leaf, address, shift);
 	if (!rt_load(&real[page_of(leaf, large)]) ||
 	    ledger_cell_state(rt_load(&large->cell)) == LEDGER_CELL_LIVE)
 		return NULL;
@@ -136,7 +129,7 @@ bool rt_block_take_stale(uintptr_t address, uint64_t size, struct rt_block *ret_
 	unsigned shift = rt_global.granule_shift;
 	rt_cell *leaf = rt_leaf_find(address);
 	rt_cell *small = rt_cell_real(address, shift);
-	struct ledger_large *large = leaf ? large_of(leaf, address, shift) : NULL;
+	struct ledger_large *large = leaf ? rt_leaf_large(leaf, address, shift) : NULL;
 	uint64_t value = small ? rt_load(small) : 0;
 
 	if (ledger_cell_state(value) == LEDGER_CELL_LIVE) {
@@ -173,7 +166,7 @@ void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t flag
 		return;
 	cell = &leaf[rt_leaf_index(address, shift)];
 	if (size >= LEDGER_LARGE_BYTES)
-		cell = &large_of(leaf, address, shift)->cell;
+		cell = &rt_leaf_large(leaf, address, shift)->cell;
 	if (!rt_load(rt_leaf_real(leaf, shift) + page_of(leaf, cell)))
 		make_real(leaf, page_of(leaf, cell));
 	if (size >= LEDGER_LARGE_BYTES) {
@@ -212,7 +205,7 @@ static struct rt_block large_before(uintptr_t address)
 
 	while (at > lowest) {
 		rt_cell *leaf = rt_leaf_find(at);
-		struct ledger_large *large = leaf ? large_of(leaf, at, rt_global.granule_shift)
+		struct ledger_large *large = leaf ? rt_leaf_large(leaf, at, rt_global.granule_shift)
 						  : NULL;
 		uintptr_t step = leaf ? LARGE_PER_PAGE_BYTES : leaf_bytes;
 
@@ -295,7 +288,7 @@ void rt_block_unknow(uintptr_t address)
 	if (small)
 		rt_store(small, 0);
 	if (leaf && (rt_large_at(address).value || rt_block_freed(address).value))
-		rt_store(&large_of(leaf, address, rt_global.granule_shift)->cell, 0);
+		rt_store(&rt_leaf_large(leaf, address, rt_global.granule_shift)->cell, 0);
 }
 
 static void each_in_page(rt_cell *leaf, uintptr_t base, size_t page, rt_block_function *each,

@@ -104,6 +104,27 @@ RT_INLINE struct rt_block rt_block_at(uintptr_t address, unsigned granule_shift)
 	return (struct rt_block){ cell, value, ledger_cell_size(value), address };
 }
 
+RT_INLINE struct ledger_large *rt_leaf_large(rt_cell *leaf, uintptr_t address,
+					     unsigned granule_shift)
+{
+	struct ledger_large *large =
+		(struct ledger_large *)(leaf + ledger_leaf_cells(granule_shift));
+
+	return &large[rt_leaf_index(address, LEDGER_LARGE_SHIFT)];
+}
+
+/* Could a live block begin there? No more than two cells are looked at. */
+RT_INLINE bool rt_block_may_be(uintptr_t address, unsigned granule_shift)
+{
+	rt_cell *leaf = rt_leaf_find(address);
+
+	return leaf &&
+	       (ledger_cell_state(rt_load(&leaf[rt_leaf_index(address, granule_shift)])) ==
+			LEDGER_CELL_LIVE ||
+		ledger_cell_state(rt_load(&rt_leaf_large(leaf, address, granule_shift)->cell)) ==
+			LEDGER_CELL_LIVE);
+}
+
 RT_APART rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field);
 
 /*

@@ -10,7 +10,12 @@ static void set_last_row(struct rt_thread *thread, struct rt_key key, uint32_t e
 	/* There, marks are not looked at; and who had no row of its own may have one next time. */
 	bool quick = !rt_tls.ignoring && rt_row_is_context(row) && !thread->walk.truncated;
 
-	last->mode_and_epoch = (uint64_t)epoch << 32 | LEDGER_MODE_ALL;
+	/* In a scope it is recorded in either mode; and who leaves it looks for its row anew. */
+	last->mode_and_epoch = (uint64_t)epoch << 32 |
+			       (thread->entries && rt_load(&rt_global.control->mode) ==
+							   LEDGER_MODE_SCOPED
+					? LEDGER_MODE_SCOPED
+					: LEDGER_MODE_ALL);
 	last->row = row;
 	last->slot = &thread->slots[row & thread->slot_mask];
 	rt_store(&last->quick, quick ? rt_quick_key(rt_load(&rt_global.quick), rt_key_untagged(key))

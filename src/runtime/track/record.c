@@ -37,7 +37,7 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	if (RT_LIKELY(mode == LEDGER_MODE_ALL))
 		return true;
 	least = rt_load(&control->size_min_bytes);
-	return (mode & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
+	return !rt_mode_is_idle(mode) &&
 	       size - least <= rt_load(&control->size_max_bytes) - least &&
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
@@ -256,7 +256,9 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 		return false;
 	now = rt_mode_and_epoch(control);
 	/* Forked in a handler since: in a state of the parent's a slot could be made. */
-	if (RT_UNLIKELY(rt_tls.thread != thread) || RT_UNLIKELY((uint32_t)now != LEDGER_MODE_ALL))
+	if (RT_UNLIKELY(rt_tls.thread != thread) ||
+	    (RT_UNLIKELY((uint32_t)now != LEDGER_MODE_ALL) &&
+	     ((uint32_t)now != LEDGER_MODE_SCOPED || !thread->entries)))
 		return rt_quick_give_up(thread);
 	row = rt_place_row(thread, alloc.key, (uint32_t)(now >> 32), frame);
 	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;

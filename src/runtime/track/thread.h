@@ -162,6 +162,14 @@ static inline void rt_last_row_resume(struct rt_thread *thread)
 	rt_last_row_check(thread);
 }
 
+/* Does @mode of the control line take nothing of what this thread allocates now? */
+RT_INLINE bool rt_mode_is_idle(uint32_t mode)
+{
+	mode &= LEDGER_MODE_MASK;
+	return RT_UNLIKELY(mode != LEDGER_MODE_ALL) &&
+	       (mode != LEDGER_MODE_SCOPED || !rt_tls.thread || !rt_tls.thread->entries);
+}
+
 /* Once, before the first thread has a state: where they are to be found. False: no memory. */
 bool rt_threads_start(void);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep mode": what a running process records from now on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/ledger_operand.h"
+#include "recorder/ledger_control.h"
+
+const struct seep_option_table cmd_mode_options = {
+	.min_operands = 2,
+	.max_operands = 2,
+	.details = "all: every allocation. scoped: what is allocated in scopes (seep/seep.h).\n"
+		   "off: nothing. Frees of what was recorded are counted in any mode. The process\n"
+		   "is neither stopped nor changed.\n",
+};
+
+static const struct {
+	const char *name;
+	enum ledger_mode mode;
+} modes[] = {
+	{ "all", LEDGER_MODE_ALL },
+	{ "scoped", LEDGER_MODE_SCOPED },
+	{ "off", LEDGER_MODE_OFF },
+};
+
+int cmd_mode(char **operands, struct seep_error *err)
+{
+	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand operand = { 0 };
+	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
+	size_t i = 0;
+	int rc;
+
+	while (i < sizeof(modes) / sizeof(modes[0]) && strcmp(operands[1], modes[i].name) != 0)
+		i++;
+	if (i == sizeof(modes) / sizeof(modes[0]))
+		return seep_fail(err, SEEP_EUSAGE, "%s is no mode; modes are all, scoped and off",
+				 operands[1]);
+	rc = seep_ledger_operand_find(operands[0], &operand, err);
+	if (rc == 0)
+		rc = seep_ledger_operand_open(&operand, &ledger, err);
+	if (rc < 0)
+		return rc;
+	seep_ledger_set_mode(ledger.control, modes[i].mode);
+	seep_print_escaped(stdout, "%s (pid %u) records %s", seep_path_base(operand.entry->exe),
+			   operand.entry->pid,
+			   modes[i].mode == LEDGER_MODE_ALL	 ? "all allocations"
+			   : modes[i].mode == LEDGER_MODE_SCOPED ? "what is allocated in scopes"
+								 : "nothing");
+	return 0;
+}
