@@ -167,6 +167,15 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 		{ "freed_bytes", SEEP_UNSEEN_NO_LIVE },
 	};
 
+	/* Of some call stacks their sums are, and the moment of the process's peak. */
+	if (profile->within && strcmp(total, "peak_at_ns") != 0) {
+		int figure = 0;
+
+		while (figure < SEEP_FIGURE_COUNT && strcmp(seep_figure_names[figure], total) != 0)
+			figure++;
+		if (figure == SEEP_FIGURE_COUNT)
+			return false;
+	}
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		if (strcmp(unknown[i].total, total) == 0 &&
 		    seep_profile_says(profile, unknown[i].code))

@@ -251,6 +251,8 @@ void seep_view_add_own(struct seep_view *view)
 	const uint32_t children = profile->process.child_count;
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
+	if (profile->within)
+		return;
 	if (forked->processes > 0)
 		seep_strbuf_addf(
 			&line,
