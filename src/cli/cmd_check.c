@@ -65,9 +65,10 @@ const struct seep_option_table cmd_check_options = {
 		"  seep check -b 'held{within=handle_request}<=0' run.seep\n"
 		"  seep check --baseline old.seep -b 'live<=+5%' -b 'leaks<=0' run.seep\n"
 		"\n"
-		"MEASURE is peak, live or held, allocs, temporary, lost, growth, leaks or findings,\n"
-		"that is heap errors. FUNCTION may be a pattern, FILE:LINE or a module. Before a\n"
-		"MEASURE, function:NAME: and module:NAME: say the same.\n"
+		"MEASURE is peak, live, allocs, temporary, lost, growth, leaks or findings, that\n"
+		"is heap errors; held is live. {within=FUNCTION} counts what a function, and all\n"
+		"that it calls, allocated; FUNCTION may be a pattern, FILE:LINE or a module.\n"
+		"function:NAME:MEASURE counts what goes with a leak, too.\n"
 		"The status is 1 if a budget is broken, 2 if one could not be checked.\n",
 };
 

@@ -21,7 +21,7 @@ FIGURES = ("allocs", "alloc_bytes", "frees", "freed_bytes", "live_blocks", "live
            "peak_bytes", "temporary")
 LOST = ("LOST", "LOST-CYCLE", "LOST-WITH")
 
-# tests/programs/within.c
+# tests/programs/within_server.c
 REQUESTS, BODY, LINE, NODE, DEPTH, NAMES = 10, 100, 30, 24, 5, 7
 
 
@@ -182,13 +182,13 @@ def test_recursion_in_every_form_has_its_truth(seep):
 @pytest.fixture(name="server", scope="module")
 def record_server(tmp_path_factory):
     path = tmp_path_factory.mktemp("within") / "server.seep"
-    subprocess.run([SEEP, "run", "-q", "-o", path, program("within")], check=True,
+    subprocess.run([SEEP, "run", "-q", "-o", path, program("within_server")], check=True,
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return path
 
 
 def line_of(text):
-    lines = (SOURCE / "tests" / "programs" / "within.c").read_text().splitlines()
+    lines = (SOURCE / "tests" / "programs" / "within_server.c").read_text().splitlines()
     return 1 + next(i for i, line in enumerate(lines) if text in line)
 
 
@@ -217,15 +217,15 @@ CASES = {
     "of both": (["--within", "handle_request", "--without", "log_line"], BODIES, NODES),
     "of several without": (["--within", "handle_request", "--without", "log_line",
                             "--without", "descend"], BODIES),
-    "a line": (["--within", "within.c:{log_line();}"], LINES),
-    "a line inside": (["--within", "within.c:{descend(DEPTH)}"], NODES),
-    "a line with a folder": (["--within", "programs/within.c:{parse();}"], BODIES),
-    "a line and a function": (["--within", "within.c:{parse();}", "--within", "descend"],
+    "a line": (["--within", "within_server.c:{log_line();}"], LINES),
+    "a line inside": (["--within", "within_server.c:{descend(DEPTH)}"], NODES),
+    "a line with a folder": (["--within", "programs/within_server.c:{parse();}"], BODIES),
+    "a line and a function": (["--within", "within_server.c:{parse();}", "--within", "descend"],
                               BODIES, NODES),
-    "a file": (["--within", "within.c"], BODIES, NODES, LINES, OTHERS, "stdio"),
-    "a module": (["--within", "module:within"], BODIES, NODES, LINES, OTHERS,
+    "a file": (["--within", "within_server.c"], BODIES, NODES, LINES, OTHERS, "stdio"),
+    "a module": (["--within", "module:within_server"], BODIES, NODES, LINES, OTHERS,
                  "stdio"),
-    "a path of a module": (["--within", "*/programs/within"],
+    "a path of a module": (["--within", "*/programs/within_server"],
                            BODIES, NODES, LINES, OTHERS, "stdio"),
 }
 
@@ -296,7 +296,7 @@ def test_what_is_of_the_process_alone_is_not_given(seep, server):
 @pytest.mark.fast
 @pytest.mark.parametrize("words, said", [
     (["--within", "handle_requst"], "handle_requst; did you mean handle_request?"),
-    (["--within", "within.x"], "within.x; did you mean within.c?"),
+    (["--within", "within_server.x"], "within_server.x; did you mean within_server.c?"),
     (["--within", "main", "--without", "lob_line"], "lob_line; did you mean log_line?"),
     (["--within", "nothing_like_it"], "nothing_like_it\n"),
 ])
@@ -310,7 +310,7 @@ def test_a_pattern_that_names_nothing_is_an_error(seep, server, words, said):
 def test_stacks_that_may_belong_to_it_are_told(seep):
     """Of a program without symbols nobody can say."""
     bare = seep.directory / "bare"
-    subprocess.run([need("strip"), "-o", bare, program("within")], check=True)
+    subprocess.run([need("strip"), "-o", bare, program("within_server")], check=True)
     recordings = seep.record([bare])
     found = document(seep, recordings.path, "--within", "_IO_*")
     assert "within-unsure" in {line["code"] for line in found["unseen"]}
@@ -381,9 +381,9 @@ def test_budgets(seep, server):
                            (f"held{{within=handle_request}}<={held}", 0),
                            (f"held{{within=descend}}<={held - 1}", 1),
                            ("held{within=parse}<=0", 0),
-                           (f"allocs{{within=within.c:{line_of('log_line();')}}}<={REQUESTS - 1}", 1),
+                           (f"allocs{{within=within_server.c:{line_of('log_line();')}}}<={REQUESTS - 1}", 1),
                            (f"allocs{{within=grow}}<={REQUESTS}", 0),
-                           ("live{within=module:within}<=100k", 0)):
+                           ("live{within=module:within_server}<=100k", 0)):
         done = seep.command("check", server, "-b", budget)
         assert done.status == status, (budget, done.stdout.decode())
         assert budget in done.stdout.decode()
@@ -444,7 +444,7 @@ def test_the_page_says_what_it_is_of(seep, server):
 
 
 def test_top_shows_what_is_within_and_goes_on(seep):
-    process = launch(seep, program("within"))
+    process = launch(seep, program("within_server"))
     try:
         process.stdout.readline()
         pid = str(process.pid)
