@@ -185,7 +185,7 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 
 bool seep_profile_is_void(const struct seep_profile *profile)
 {
-	return profile->totals.allocs == 0 &&
+	return profile->totals.allocs == 0 && !profile->within &&
 	       (seep_profile_says(profile, "no-memory") || seep_profile_says(profile, "no-space") ||
 		seep_profile_says(profile, "ledger-full") ||
 		seep_profile_says(profile, "ledger-refused"));
