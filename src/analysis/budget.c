@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "core/nearest.h"
 
@@ -41,6 +42,9 @@ static int parse_measure(struct seep_budget *budget, const char *word, struct se
 	const char *near;
 
 	core_nearest_init(&nearest, word);
+	/* What was allocated there is held as long as it lives. */
+	if (strcmp(word, "held") == 0)
+		word = seep_budget_measure_name(SEEP_BY_LIVE);
 	for (unsigned i = 0; i < SEEP_BUDGET_MEASURE_COUNT; i++) {
 		budget->measure = i;
 		if (strcmp(seep_budget_measure_name(i), word) == 0)
@@ -68,23 +72,17 @@ static int parse_limit(struct seep_budget *budget, const char *limit, struct see
 	return seep_parse_amount(number, &budget->limit, err);
 }
 
-/* "PLACE:GLOB" */
-static int parse_place(struct seep_budget *budget, char *text, struct seep_error *err)
+/* "PLACE:GLOB", which is a pattern. */
+static int parse_place(struct seep_budget *budget, const char *text, struct seep_error *err)
 {
-	char *glob = strchr(text, ':');
+	SEEP_FREED char *place = seep_xstrndup(text, strcspn(text, ":"));
 
-	if (glob)
-		*glob++ = '\0';
-	if (strcmp(text, "function") == 0)
-		budget->place = SEEP_PLACE_FUNCTION;
-	else if (strcmp(text, "module") == 0)
-		budget->place = SEEP_PLACE_MODULE;
-	else
+	if (strcmp(place, "function") != 0 && strcmp(place, "module") != 0)
 		return seep_fail(err, SEEP_EUSAGE, "'%.*s' must be function or module", SHOWN_BYTES,
-				 text);
-	if (!glob || !*glob)
-		return seep_fail(err, SEEP_EUSAGE, "write %s:NAME:MEASURE<=LIMIT", text);
-	budget->glob = seep_xstrdup(glob);
+				 place);
+	if (!text[strlen(place)] || !text[strlen(place) + 1])
+		return seep_fail(err, SEEP_EUSAGE, "write %s:NAME:MEASURE<=LIMIT", place);
+	budget->within = seep_xstrdup(text);
 	return 0;
 }
 
@@ -92,13 +90,23 @@ static int parse_place(struct seep_budget *budget, char *text, struct seep_error
 static int parse(struct seep_budget *budget, char *text, struct seep_error *err)
 {
 	char *limit = strrchr(text, '<');
-	char *measure;
+	char *measure, *selector = NULL;
 	int rc = 0;
 
 	if (!limit || limit[1] != '=')
 		return seep_fail(err, SEEP_EUSAGE, "write for example peak<=24MB or leaks<=0");
 	*limit = '\0';
-	measure = strrchr(text, ':');
+	if (limit > text && limit[-1] == '}')
+		selector = strchr(text, '{');
+	if (selector) {
+		limit[-1] = *selector++ = '\0';
+		if (!seep_begins_with(selector, "within=") || !selector[strlen("within=")])
+			return seep_fail(err, SEEP_EUSAGE, "write %s{within=FUNCTION}<=LIMIT",
+					 text);
+		budget->within = seep_xstrdup(selector + strlen("within="));
+		budget->is_part = true;
+	}
+	measure = selector ? NULL : strrchr(text, ':');
 	if (measure) {
 		*measure++ = '\0';
 		rc = parse_place(budget, text, err);
@@ -111,7 +119,7 @@ static int parse(struct seep_budget *budget, char *text, struct seep_error *err)
 static void budget_done(struct seep_budget *budget)
 {
 	free(budget->text);
-	free(budget->glob);
+	free(budget->within);
 }
 
 int seep_budgets_add(struct seep_budgets *budgets, const char *text, struct seep_error *err)

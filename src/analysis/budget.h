@@ -2,13 +2,15 @@
 /*
  * Budgets: what a process may allocate, as people write it.
  *
- *	[PLACE:GLOB:]MEASURE<=LIMIT
+ *	[PLACE:GLOB:]MEASURE[{within=PATTERN}]<=LIMIT
  *
  *	peak<=24MB			bytes at the process's peak
  *	function:parse_*:allocs<=10k	call stacks that pass through a function
  *	module:libfoo.so*:live<=+5%	through a module; 5 per cent more than the baseline at most
+ *	held{within=handle_request}<=0	what a function and all that it calls allocated
  *
- * The last "<=" and the last ':' before it separate, so names may hold both.
+ * The last "<=" and the last ':' before it separate, and the first '{' where a '}' ends the rest, so
+ * names may hold all of them.
  */
 #ifndef SEEP_ANALYSIS_BUDGET_H
 #define SEEP_ANALYSIS_BUDGET_H
@@ -23,17 +25,10 @@
 /* An enum seep_measure, SEEP_BY_LOST, SEEP_BY_GROWTH, or the number of leaks or of findings. */
 enum { SEEP_BUDGET_LEAKS = SEEP_BY_COUNT, SEEP_BUDGET_FINDINGS, SEEP_BUDGET_MEASURE_COUNT };
 
-/* Whose call stacks count: those that pass through it. */
-enum seep_budget_place {
-	SEEP_PLACE_ALL,
-	SEEP_PLACE_FUNCTION, /* inlined calls too */
-	SEEP_PLACE_MODULE,
-};
-
 struct seep_budget {
 	char *text;
-	enum seep_budget_place place;
-	char *glob; /* NULL: of all */
+	char *within; /* whose call stacks count, a pattern of analysis/within.h; NULL: all */
+	bool is_part; /* blocks that go with a leak count where they were allocated, not with it */
 	unsigned measure;
 	bool is_relative; /* to the baseline */
 	bool is_share;	  /* of it, in millionths */

@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/function_name.h"
 #include "analysis/group.h"
+#include "analysis/within.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "core/glob.h"
 #include "profile/verdict.h"
-
-enum whether { NO, YES, PERHAPS };
 
 /* A known leak grew if it has more than a tenth more, and more than this. */
 enum { GROWN_BLOCKS = 1, GROWN_BYTES = 1024 };
@@ -24,65 +21,15 @@ struct checker {
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
 	const struct seep_baseline *known; /* NULL: everything counts */
-	unsigned char *in_place;	   /* by frame, enum whether; NULL: all are */
+	unsigned char *in_place;	   /* of seep_within_frames(); NULL: all are */
 	uint64_t unsure;		   /* so much more may be of the place */
 	struct seep_budget_outcome *outcome;
 };
 
-/* ---- what is of a place ---------------------------------------------------------------------- */
-
-static bool is_called(const struct checker *c, const char *name)
+static enum seep_whether is_in_place(const struct checker *c,
+				     const struct seep_profile_context *context)
 {
-	const struct core_glob glob = { c->budget->glob, strlen(c->budget->glob) };
-
-	return core_glob_match(glob, name, strlen(name));
-}
-
-/* A function is called as it is written in full, and as reports write it. */
-static enum whether is_frame_in_place(const struct checker *c, uint32_t index)
-{
-	const struct seep_profile_frame *frame = &c->profile->frames[index];
-	const char *path = seep_profile_frame_path(c->profile, frame);
-	SEEP_FREED char *name = NULL;
-
-	if (c->budget->place == SEEP_PLACE_MODULE)
-		return path && (is_called(c, seep_path_base(path)) || is_called(c, path));
-	/* The program's own code without a name may be the function that is meant. */
-	if (!frame->function)
-		return c->sites->of_frame[index].own ? PERHAPS : NO;
-	name = seep_function_short_name(frame->function, frame->file);
-	return is_called(c, frame->function) || is_called(c, name);
-}
-
-static void find_place(struct checker *c)
-{
-	if (c->budget->place == SEEP_PLACE_ALL)
-		return;
-	c->in_place = seep_xcalloc(c->profile->frame_count, 1);
-	for (uint32_t i = 0; i < c->profile->frame_count; i++)
-		c->in_place[i] = (unsigned char)is_frame_in_place(c, i);
-}
-
-/* @context NULL: its stack is not here. What comes before main is libc's in all stacks. */
-static enum whether is_in_place(const struct checker *c, const struct seep_profile_context *context)
-{
-	bool perhaps;
-	struct seep_stack_part part;
-
-	if (!c->in_place)
-		return YES;
-	if (!context || context->stack_count == 0)
-		return PERHAPS;
-	perhaps = context->damaged || context->truncated || context->cut;
-	part = seep_sites_trim(c->sites, context->stack, context->stack_count);
-	for (uint32_t i = 0; i < part.end; i++) {
-		const unsigned char is = c->in_place[context->stack[i].frame];
-
-		if (is == YES)
-			return YES;
-		perhaps |= is == PERHAPS;
-	}
-	return perhaps ? PERHAPS : NO;
+	return c->in_place ? seep_within_stack(c->sites, c->in_place, context) : SEEP_YES;
 }
 
 /* ---- what counts ----------------------------------------------------------------------------- */
@@ -155,6 +102,17 @@ static void count(struct checker *c, uint64_t value, const struct seep_budget_st
 	*SEEP_APPEND(c->outcome->stacks, c->outcome->stack_count) = *stack;
 }
 
+/* What goes with a leak is a part of it, but where only its own bytes are asked for. */
+static bool is_counted(const struct checker *c, const struct seep_profile_leak *leak)
+{
+	const struct seep_profile_leak *root = seep_leak_root(c->profile, leak);
+
+	if (root == leak || !root || !c->budget->is_part)
+		return root == leak;
+	return c->budget->measure == SEEP_BY_LOST ||
+	       is_in_place(c, seep_profile_context_at(c->profile, root->context)) != SEEP_YES;
+}
+
 static void count_leaks(struct checker *c)
 {
 	SEEP_RELEASED(seep_leak_sums_done) struct seep_leak_sums leaks;
@@ -168,32 +126,34 @@ static void count_leaks(struct checker *c)
 			.value = leak->bytes,
 			.blocks = leak->blocks,
 		};
-		const enum whether is = is_in_place(c, stack.context);
+		const enum seep_whether is = is_in_place(c, stack.context);
 		uint64_t value;
 
-		if (seep_leak_root(c->profile, leak) != leak || is_known(c, &leaks, &stack))
+		if (!is_counted(c, leak) || is_known(c, &leaks, &stack))
 			continue;
-		core_add(&stack.value, leak->with_bytes);
-		core_add(&stack.blocks, leak->with_blocks);
+		if (!c->budget->is_part) {
+			core_add(&stack.value, leak->with_bytes);
+			core_add(&stack.blocks, leak->with_blocks);
+		}
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
-		if (is == YES)
+		if (is == SEEP_YES)
 			count(c, value, &stack);
-		else if (is == PERHAPS)
+		else if (is == SEEP_PERHAPS)
 			core_add(&c->unsure, value);
 	}
 }
 
 /* Where it was made or where its block is from: who is to blame may stand in either. */
-static enum whether is_finding_in_place(const struct checker *c,
-					const struct seep_profile_finding *finding)
+static enum seep_whether is_finding_in_place(const struct checker *c,
+					     const struct seep_profile_finding *finding)
 {
-	const enum whether here = is_in_place(c,
-					      seep_profile_context_at(c->profile, finding->here));
+	const enum seep_whether here =
+		is_in_place(c, seep_profile_context_at(c->profile, finding->here));
 	const struct seep_profile_context *from = seep_profile_context_at(c->profile,
 									  finding->block);
-	const enum whether block = from ? is_in_place(c, from) : NO;
+	const enum seep_whether block = from ? is_in_place(c, from) : SEEP_NO;
 
-	return here == YES || block == YES ? YES : here == NO ? block : here;
+	return here == SEEP_YES || block == SEEP_YES ? SEEP_YES : here == SEEP_NO ? block : here;
 }
 
 static void count_findings(struct checker *c)
@@ -205,13 +165,13 @@ static void count_findings(struct checker *c)
 			.finding = finding,
 			.value = finding->count,
 		};
-		const enum whether is = is_finding_in_place(c, finding);
+		const enum seep_whether is = is_finding_in_place(c, finding);
 
 		if (finding->suppressed_by || (c->known && has(&c->known->findings, finding->hash)))
 			continue;
-		if (is == YES)
+		if (is == SEEP_YES)
 			count(c, 1, &stack);
-		else if (is == PERHAPS)
+		else if (is == SEEP_PERHAPS)
 			core_add(&c->unsure, 1);
 	}
 }
@@ -230,13 +190,13 @@ static void count_contexts(struct checker *c)
 		for (uint32_t k = 0; k < groups->items[i].context_count; k++) {
 			const struct seep_profile_context *context = &c->profile->contexts[at];
 			const struct seep_counts counts = seep_counts_of(context);
-			const enum whether is = is_in_place(c, context);
+			const enum seep_whether is = is_in_place(c, context);
 
-			c->outcome->has_place |= is == YES;
-			if (is != NO)
-				core_add(is == YES ? &stack.value : &c->unsure,
+			c->outcome->has_place |= is == SEEP_YES;
+			if (is != SEEP_NO)
+				core_add(is == SEEP_YES ? &stack.value : &c->unsure,
 					 value_of(c, context));
-			if (is == YES && c->budget->measure < SEEP_MEASURE_COUNT)
+			if (is == SEEP_YES && c->budget->measure < SEEP_MEASURE_COUNT)
 				core_add(&stack.blocks,
 					 (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
 			at = groups->next[at];
@@ -260,7 +220,9 @@ static int by_value(const void *left, const void *right)
 
 static void measure(struct checker *c)
 {
-	find_place(c);
+	if (c->budget->within)
+		c->in_place = seep_within_frames(
+			c->sites, (const char *const[]){ c->budget->within }, 1, NULL);
 	count_contexts(c);
 	if (is_of_leaks(c))
 		count_leaks(c);
@@ -432,9 +394,9 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 		return 0;
 	return seep_fail(why, SEEP_ENOTFOUND, "%s more may belong to it: %s",
 			 seep_budget_text(c->budget->measure, c->unsure).text,
-			 c->budget->place ? "call stacks that are not whole, or have functions "
-					    "without names"
-					  : "the peak is not exact");
+			 c->budget->within ? "call stacks that are not whole, or have functions "
+					     "without names"
+					   : "the peak is not exact");
 }
 
 struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,

@@ -246,7 +246,8 @@ struct seep_diff *seep_diff_held(const struct seep_profile *profile,
 		.round_count = count,
 		.rows = seep_xcalloc(groups->count, sizeof(*diff->rows)),
 		.count = groups->count,
-		.row_of_context = seep_xcalloc(profile->context_count, sizeof(uint32_t)),
+		.row_of_context = seep_xcalloc(
+			(size_t)profile->context_count + profile->left_out_count, sizeof(uint32_t)),
 		.round_sums = seep_xcalloc((size_t)groups->count * count,
 					   sizeof(*diff->round_sums)),
 	};

@@ -383,7 +383,8 @@ void seep_growth_hear(struct seep_growth *growth, const struct seep_profile *pro
 		const uint32_t place = seep_profile_context_of(profile, item->id);
 		const struct seep_profile_context *context;
 
-		if (place == 0 || item->growth.verdict >= SEEP_GROWTH_COUNT)
+		if (place == 0 || place > profile->context_count ||
+		    item->growth.verdict >= SEEP_GROWTH_COUNT)
 			continue;
 		context = &profile->contexts[place - 1];
 		item->id = context->id;

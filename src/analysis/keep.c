@@ -60,8 +60,8 @@ static unsigned judge_stack(const struct seep_sites *sites,
 	return verdict;
 }
 
-/* @wanted: by index of a context, of those that were not left out before. */
-static void keep(struct seep_profile *profile, const bool *wanted)
+/* What was left out before stays so. */
+void seep_keep_contexts(struct seep_profile *profile, const bool *wanted)
 {
 	const uint32_t count = profile->context_count + profile->left_out_count;
 	SEEP_FREED uint32_t *was = seep_xcalloc(count, sizeof(*was));
@@ -106,7 +106,7 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 		wanted[i] = is_kept(modules, judge_stack(sites, context, of_module)) &&
 			    is_kept(threads, judge(threads, thread));
 	}
-	keep(profile, wanted);
+	seep_keep_contexts(profile, wanted);
 }
 
 void seep_keep_allocations(struct seep_profile *profile)
@@ -115,7 +115,7 @@ void seep_keep_allocations(struct seep_profile *profile)
 
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		wanted[i] = profile->contexts[i].kind != LEDGER_KIND_FREE;
-	keep(profile, wanted);
+	seep_keep_contexts(profile, wanted);
 }
 
 enum { CANDIDATES = 5 };

@@ -27,6 +27,9 @@ struct seep_keep_globs {
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads);
 
+/* Keep those contexts of which @wanted is set, by index; the others stand behind them, left out. */
+void seep_keep_contexts(struct seep_profile *profile, const bool *wanted);
+
 /*
  * Keep the contexts that allocate; those of findings, whose figures are 0, stand behind them. Whoever
  * shows or sums contexts need not know them then.

@@ -5,6 +5,7 @@
 #include "analysis/growth_ages.h"
 #include "analysis/growth_text.h"
 #include "analysis/rank.h"
+#include "analysis/within.h"
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/procfs.h"
@@ -28,8 +29,16 @@ struct seep_live *seep_live_new(const struct seep_live_options *options)
 	return live;
 }
 
+static void take_profile(const struct seep_live *live, struct seep_live_process *process)
+{
+	process->profile = seep_within_copy(seep_ledger_live_profile(process->ledger),
+					    live->options.symbols, live->options.within,
+					    &process->part);
+}
+
 static void process_free(struct seep_live_process *process)
 {
+	seep_arena_free(process->part.arena);
 	seep_growth_free(process->growth);
 	seep_groups_free(process->groups);
 	seep_sites_free(process->sites);
@@ -96,7 +105,7 @@ int seep_live_add(struct seep_live *live, const char *path, struct seep_error *e
 	process->user = SEEP_NOBODY;
 	process->path = seep_xstrdup(path);
 	process->ledger = ledger;
-	process->profile = seep_ledger_live_profile(ledger);
+	take_profile(live, process);
 	process->growth = seep_growth_new(live->options.growth_after_ns);
 	make_room(process);
 	*SEEP_APPEND(live->processes, live->count) = process;
@@ -175,6 +184,7 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 	if (process->read_ns)
 		remember(process);
 	r = seep_ledger_live_refresh(process->ledger, &err);
+	take_profile(live, process);
 	make_room(process);
 	if (r < 0) {
 		/* One that is cut after its end is nobody's loss. */
@@ -579,7 +589,8 @@ void seep_live_name(const struct seep_live *live, struct seep_live_process *proc
 	    profile->frame_count == process->named_frames)
 		return;
 	/* All stacks together too long: the last ones lack inlined calls. */
-	(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL);
+	if (!live->options.within)
+		(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL);
 	process->named_contexts = profile->context_count;
 	process->named_frames = profile->frame_count;
 	seep_sites_free(process->sites);

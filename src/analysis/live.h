@@ -59,7 +59,8 @@ struct seep_live_process {
 	uint64_t number; /* from 1, and never that of another one; 0 is none's */
 	char *path;	 /* of its ledger */
 	struct seep_ledger_live *ledger;
-	struct seep_profile *profile; /* the ledger's */
+	struct seep_profile *profile; /* the ledger's, or what of it was asked for */
+	struct seep_profile part;     /* that */
 	struct seep_sites *sites;     /* of all frames, once seep_live_name() was called */
 	struct seep_groups *groups;   /* of the contexts that had names then */
 	struct seep_growth *growth;
@@ -86,7 +87,8 @@ struct seep_live_process {
 
 struct seep_live_options {
 	uint64_t growth_after_ns; /* 0: as its recorder has it, SEEP_GROWTH_AFTER_NS without one */
-	struct seep_symbols *symbols; /* borrowed */
+	struct seep_symbols *symbols;		  /* borrowed */
+	const struct seep_profile_within *within; /* borrowed; NULL: all */
 	/* Call seep_live_add() for each ledger that belongs to the tree; those that it has are no
 	 * harm. Called before each reading. */
 	void (*find)(void *user, struct seep_live *live);

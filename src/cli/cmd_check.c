@@ -33,7 +33,7 @@ static struct {
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("budget", 'b', LIST, "BUDGET", asked.budgets,
-		    "Check BUDGET: [PLACE:NAME:]MEASURE<=LIMIT (default: leaks<=0)"),
+		    "Check BUDGET: MEASURE[{within=FUNCTION}]<=LIMIT (default: leaks<=0)"),
 	SEEP_OPTION(
 		"baseline", 0, LIST, "FILE", asked.baselines,
 		"Compare with this earlier recording: known leaks count only if they grew, known "
@@ -62,10 +62,13 @@ const struct seep_option_table cmd_check_options = {
 		"  seep check run.seep                        no leaks\n"
 		"  seep check -b 'peak<=24MB' -b 'leaks<=0' -b 'findings<=0' run.seep\n"
 		"  seep check -b 'function:parse_*:allocs<=10k' run.seep\n"
+		"  seep check -b 'held{within=handle_request}<=0' run.seep\n"
 		"  seep check --baseline old.seep -b 'live<=+5%' -b 'leaks<=0' run.seep\n"
 		"\n"
 		"MEASURE is peak, live, allocs, temporary, lost, growth, leaks or findings, that\n"
-		"is heap errors; PLACE is function or module, and NAME its name with * and ?.\n"
+		"is heap errors; held is live. {within=FUNCTION} counts what a function, and all\n"
+		"that it calls, allocated; FUNCTION may be a pattern, FILE:LINE or a module.\n"
+		"function:NAME:MEASURE counts what goes with a leak, too.\n"
 		"The status is 1 if a budget is broken, 2 if one could not be checked.\n",
 };
 

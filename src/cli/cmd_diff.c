@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/keep_options.h"
 #include "cli/ledger_operand.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
@@ -43,6 +44,7 @@ static struct {
 	const char *blocks;
 	const char *json;
 	const char *html;
+	struct seep_within_option_values within;
 	struct seep_symbol_option_values symbols;
 } asked;
 
@@ -52,6 +54,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("top", 'n', COUNT, "N", asked.top_count,
 		    "Show the N largest changes (default: 10; all with --json)", .max = TOP_MAX),
 	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
+	SEEP_WITHIN_OPTIONS(asked.within, "Compare"),
 	SEEP_OPTION("blocks", 0, OPTIONAL, "N", asked.blocks,
 		    "List addresses and sizes of N blocks of each stack, of a running process "
 		    "(without N: 20)"),
@@ -105,9 +108,12 @@ static int side_find(struct side *side, const char *operand, struct seep_error *
 	return seep_ledger_operand_find(side->what, &side->found, err);
 }
 
-static int load(const struct side *side, struct seep_profile **ret_profile, struct seep_error *err)
+static int load(const struct side *side, bool is_last, struct seep_profile **ret_profile,
+		struct seep_error *err)
 {
-	return seep_symbol_options_open(&asked.symbols, side->found.path, ret_profile, err);
+	int rc = seep_symbol_options_open(&asked.symbols, side->found.path, ret_profile, err);
+
+	return rc < 0 ? rc : seep_within_options_apply(&asked.within, *ret_profile, is_last, err);
 }
 
 /* The last one of that name; or what there is. */
@@ -178,10 +184,10 @@ static int compare(const struct side sides[2], struct seep_error *err)
 	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *a = NULL, *b = NULL;
 	SEEP_RELEASED(seep_diff_free_at) struct seep_diff *diff = NULL;
 	struct seep_diff_view view = { .names = { sides[0].what, sides[1].what } };
-	int rc = load(&sides[0], &a, err);
+	int rc = load(&sides[0], false, &a, err);
 
 	if (rc == 0)
-		rc = load(&sides[1], &b, err);
+		rc = load(&sides[1], true, &b, err);
 	if (rc == 0)
 		rc = check_known(&sides[0], a, err);
 	if (rc == 0)
@@ -274,7 +280,7 @@ static int hold(const struct side *from, const struct side *until, const struct 
 	if (rc == 0 && asked.blocks)
 		rc = read_blocks(from, &blocks, err);
 	if (rc == 0)
-		rc = load(from, &profile, err);
+		rc = load(from, true, &profile, err);
 	if (rc == 0 && rounds && profile->process.pid != from->found.entry->pid)
 		rc = seep_fail(err, SEEP_ENOTFOUND, "the ledger of %s was replaced", from->what);
 	if (rc == 0 && !rounds)

@@ -87,13 +87,10 @@ static int check_known(const struct seep_exporter *format, const struct seep_pro
 static int write_profile(const struct seep_exporter *format, struct seep_profile *profile,
 			 struct seep_error *err)
 {
-	SEEP_RELEASED(seep_sites_free_at)
-	struct seep_sites *sites = seep_keep_options_any(&asked.keep) ? seep_sites_new(profile)
-								      : NULL;
 	struct seep_view_options how = { .by = asked.by };
 	struct seep_atomic_file file;
 	SEEP_FREED char *shown = NULL;
-	int ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
+	int ret = seep_keep_options_apply(&asked.keep, profile, &shown, err);
 
 	how.shown = shown;
 	if (ret == 0)

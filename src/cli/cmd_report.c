@@ -151,7 +151,6 @@ static int print(struct seep_profile *profile, const struct seep_sites *sites,
 int cmd_report(char **operands, struct seep_error *err)
 {
 	const bool stacks_only = asked.json != NULL || asked.raw;
-	const bool some = seep_keep_options_any(&asked.keep);
 	SEEP_RELEASED(seep_profile_free_at) struct seep_profile *profile = NULL;
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
 	SEEP_FREED char *shown = NULL, *path = NULL;
@@ -171,13 +170,10 @@ int cmd_report(char **operands, struct seep_error *err)
 	/* JSON says in "scan" whether there was one, and the page in its first line. */
 	if (ret == 0 && asked.by == SEEP_BY_LOST && !asked.json)
 		ret = seep_leak_options_need_scan(profile, operands[0], err);
-	if (ret == 0) {
-		if (!stacks_only || some)
-			sites = seep_sites_new(profile);
-		ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
-		view.shown = shown;
-		if (ret == 0)
-			ret = print(profile, sites, &view, err);
-	}
-	return ret;
+	if (ret == 0)
+		ret = seep_keep_options_apply(&asked.keep, profile, &shown, err);
+	view.shown = shown;
+	if (ret == 0 && !stacks_only)
+		sites = seep_sites_new(profile);
+	return ret < 0 ? ret : print(profile, sites, &view, err);
 }

@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/keep_options.h"
 #include "cli/on_growth.h"
 #include "cli/symbol_options.h"
 #include "cli/top_find.h"
@@ -41,6 +42,7 @@ static struct {
 	uint64_t growth_after_ns;
 	const char *on_growth;
 	uint64_t growth_exitcode;
+	struct seep_within_option_values within;
 	struct seep_symbol_option_values symbols;
 } asked = {
 	.interval_ns = SEEP_NS_PER_S,
@@ -66,6 +68,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("top", 'n', COUNT, "N", asked.top,
 		    "Show the N first stacks; screens have as many as fit (20)", .min = 1,
 		    .max = TOP_MAX),
+	SEEP_WITHIN_OPTIONS(asked.within, "Show"),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
 		    "Call a stack GROWING when it grew for T (as its recorder; else 60s)",
 		    .min = 1000000),
@@ -186,6 +189,7 @@ static int begin(const struct seep_ledger_operand *found, struct watching *watch
 	watching->live = seep_live_new(&(struct seep_live_options){
 		.growth_after_ns = asked.growth_after_ns,
 		.symbols = watching->symbols,
+		.within = seep_within_options_read(&asked.within),
 		.find = find_more,
 		.grown = asked.on_growth ? grown : NULL,
 		.user = watching,
@@ -315,9 +319,10 @@ static int check_leaks(void *user, struct seep_live_process *process,
 	uint32_t pid = 0;
 	int r = open_again(process, SEEP_LEDGER_READ, &ledger, &pid, err);
 
-	if (r < 0)
-		return r;
-	return seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, &plan, NULL, ret_profile, err);
+	if (r == 0)
+		r = seep_leak_check_now(&ledger, pid, SEEP_SCAN_LIVE, &plan, NULL, ret_profile,
+					err);
+	return r < 0 ? r : seep_within_options_apply(&asked.within, *ret_profile, false, err);
 }
 
 static int show(struct watching *watching, struct seep_error *err)

@@ -316,10 +316,11 @@ static void add_comments(struct builder *b, const struct seep_view_options *opti
 	const struct seep_profile *profile = b->profile;
 	SEEP_FREED char *command = seep_view_command(profile);
 
-	b->out.comment = seep_arena_calloc(b->arena, (size_t)profile->unseen_count + 3,
+	b->out.comment = seep_arena_calloc(b->arena, (size_t)profile->unseen_count + 4,
 					   sizeof(*b->out.comment));
 	add_comment(b, "seep", SEEP_VERSION);
 	add_comment(b, "command", command);
+	add_comment(b, "only", profile->within ? profile->within->text : NULL);
 	add_comment(b, "only", options->shown);
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		add_comment(b, profile->unseen[i].code, profile->unseen[i].detail);

@@ -167,6 +167,15 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 		{ "freed_bytes", SEEP_UNSEEN_NO_LIVE },
 	};
 
+	/* Of some call stacks their sums are, and the moment of the process's peak. */
+	if (profile->within && strcmp(total, "peak_at_ns") != 0) {
+		int figure = 0;
+
+		while (figure < SEEP_FIGURE_COUNT && strcmp(seep_figure_names[figure], total) != 0)
+			figure++;
+		if (figure == SEEP_FIGURE_COUNT)
+			return false;
+	}
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		if (strcmp(unknown[i].total, total) == 0 &&
 		    seep_profile_says(profile, unknown[i].code))
@@ -176,7 +185,7 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 
 bool seep_profile_is_void(const struct seep_profile *profile)
 {
-	return profile->totals.allocs == 0 &&
+	return profile->totals.allocs == 0 && !profile->within &&
 	       (seep_profile_says(profile, "no-memory") || seep_profile_says(profile, "no-space") ||
 		seep_profile_says(profile, "ledger-full") ||
 		seep_profile_says(profile, "ledger-refused"));

@@ -357,6 +357,15 @@ struct seep_profile_run {
 	uint64_t peaks_at_once_bytes;
 };
 
+/* Patterns that say which call stacks of a profile were asked for, as they were typed. */
+struct seep_profile_within {
+	const char *const *within; /* those through any of these; none: all */
+	size_t within_count;
+	const char *const *without; /* but for those through any of these */
+	size_t without_count;
+	const char *text; /* all of them, in words */
+};
+
 /*
  * The arrays of a profile that can grow: ARRAY(constant, the member that points to the items, the one
  * that counts them, what an item is).
@@ -410,6 +419,8 @@ struct seep_profile {
 	uint32_t epoch_count;
 	uint64_t growth_after_ns; /* a context grows when it did for so long; 0: nobody looked */
 	uint32_t left_out_count;  /* contexts behind those, not to be shown; analysis/keep.h */
+	/* NULL: it is all of the process; else borrowed, and totals are sums; analysis/within.h */
+	const struct seep_profile_within *within;
 	uint32_t first_row; /* of a ledger: id of the first of these; lower ones are of ancestors */
 	struct seep_profile_row *rows;
 	uint32_t row_count;

@@ -133,6 +133,7 @@ void seep_json_diff(struct seep_json *json, const char *key, const struct seep_d
 	seep_json_open_document(json, key);
 	write_profile(json, "before", view->names[BEFORE], diff->profiles[BEFORE]);
 	write_profile(json, "after", view->names[AFTER], diff->profiles[AFTER]);
+	seep_json_within(json, diff->profiles[AFTER]->within);
 	seep_json_mark(json, "from", view->from);
 	seep_json_mark(json, "until", view->until);
 	seep_json_int(json, "round_count", diff->round_count);

@@ -199,6 +199,17 @@ void seep_json_lead(struct seep_json *json, const struct seep_sites *sites,
 	seep_json_close(json);
 }
 
+void seep_json_within(struct seep_json *json, const struct seep_profile_within *within)
+{
+	const struct seep_profile_within patterns = within ? *within
+							   : (struct seep_profile_within){ 0 };
+
+	for (size_t i = 0; seep_json_each(json, "within", i, patterns.within_count); i++)
+		seep_json_text(json, NULL, patterns.within[i]);
+	for (size_t i = 0; seep_json_each(json, "without", i, patterns.without_count); i++)
+		seep_json_text(json, NULL, patterns.without[i]);
+}
+
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark)
 {
 	if (!seep_json_open_known(json, key, mark))

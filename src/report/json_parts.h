@@ -46,6 +46,9 @@ void seep_json_shown_done(struct seep_json_shown *shown);
 void seep_json_lead(struct seep_json *json, const struct seep_sites *sites,
 		    const struct seep_view_options *options);
 
+/* Members "within" and "without": patterns; NULL: none. */
+void seep_json_within(struct seep_json *json, const struct seep_profile_within *within);
+
 /* @mark NULL: null. */
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark);
 

@@ -405,7 +405,7 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 	seep_json_open_array(json, "unseen");
 	seep_json_unseen(json, profile, NULL);
 	for (uint32_t i = 0; i < profile->left_out_count; i++)
-		omitted += profile->contexts[profile->context_count + i].kind != LEDGER_KIND_FREE;
+		omitted += profile->contexts[profile->context_count + i].allocs > 0;
 	if (omitted > 0) {
 		SEEP_FREED char *detail = seep_xasprintf("%u contexts were left out on request%s%s",
 							 omitted, shown ? ": only " : "",
@@ -423,6 +423,7 @@ void seep_json_profile(struct seep_json *json, const char *key, const struct see
 
 	seep_json_open_document(json, key);
 	seep_json_lead(json, sites, options);
+	seep_json_within(json, profile->within);
 	write_process(json, profile);
 	write_totals(json, profile);
 	write_forked(json, &profile->forked);

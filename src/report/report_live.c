@@ -26,13 +26,15 @@ static char *headline_of(const struct seep_live *live)
 	const struct seep_live_totals sum = seep_live_total(live);
 	const struct seep_live_process *first = seep_live_first(live);
 	const char *exe;
+	const struct seep_profile_within *within = live->options.within;
 	SEEP_STRBUF(text, SEEP_LINE_BYTES_MAX);
 
 	if (!first)
 		return seep_xstrdup("no process");
 	exe = first->profile->process.exe;
-	seep_strbuf_addf(&text, "%.200s (pid %u%s): %s live", exe ? seep_path_base(exe) : "?",
+	seep_strbuf_addf(&text, "%.200s (pid %u%s)%s%s: %s live", exe ? seep_path_base(exe) : "?",
 			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
+			 within ? ", " : "", within ? within->text : "",
 			 seep_bytes_text(sum.live_bytes).text);
 	if (first->span_ns)
 		seep_strbuf_addf(&text, ", %s in %s",
@@ -312,6 +314,7 @@ void seep_report_live_json(FILE *out, const struct seep_live *live,
 	seep_json_open_document(json, NULL);
 	if (leader)
 		seep_json_lead(json, leader->sites, &lead_options);
+	seep_json_within(json, live->options.within);
 	seep_json_open_object(json, "totals");
 	seep_json_int(json, "processes", totals.processes);
 	write_totals(json, &totals);

@@ -66,14 +66,16 @@ static void draw_head(struct seep_tui *tui)
 	const struct seep_live_process *process = seep_live_first(tui->live);
 	const char *exe = process ? process->profile->process.exe : NULL;
 	SEEP_FREED char *text = NULL, *grown = NULL;
+	const struct seep_profile_within *within = tui->live->options.within;
 	char since[64] = "";
 
 	if (tui->live->since_ns)
 		(void)snprintf(since, sizeof(since), " since %s ago",
 			       seep_duration_text(tui->live->read_ns - tui->live->since_ns).text);
-	seep_tui_row(tui, 0, SEEP_LOOK_BAR, " seep top  %s (pid %u%s)  %s%s",
+	seep_tui_row(tui, 0, SEEP_LOOK_BAR, " seep top  %s (pid %u%s)%s%s  %s%s",
 		     exe ? seep_path_base(exe) : "?", process ? process->profile->process.pid : 0,
-		     sum.processes > 1 ? " and others" : "", tui->screen->name,
+		     sum.processes > 1 ? " and others" : "", within ? ", " : "",
+		     within ? within->text : "", tui->screen->name,
 		     !seep_live_runs(tui->live) ? "  ENDED"
 		     : tui->frozen		? "  FROZEN"
 						: "");

@@ -251,6 +251,8 @@ void seep_view_add_own(struct seep_view *view)
 	const uint32_t children = profile->process.child_count;
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
+	if (profile->within)
+		return;
 	if (forked->processes > 0)
 		seep_strbuf_addf(
 			&line,
@@ -283,7 +285,8 @@ void seep_view_add_next(struct seep_view *view, const struct seep_next_command *
 	SEEP_STRBUF(file, SEEP_LINE_BYTES_MAX);
 	size_t widest = 0;
 
-	if (path == NULL)
+	/* These are about the whole again. */
+	if (path == NULL || view->profile->within)
 		return;
 	if (path[0] == '-') /* no option */
 		seep_strbuf_adds(&file, "./");

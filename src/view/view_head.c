@@ -127,7 +127,8 @@ static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 
-	seep_strbuf_addf(buf, "; peak %s", seep_bytes_text(totals->peak_bytes).text);
+	seep_strbuf_addf(buf, profile->within ? "; %s at the peak of the process" : "; peak %s",
+			 seep_bytes_text(totals->peak_bytes).text);
 	if (totals->peak_error_bytes > 0)
 		seep_strbuf_addf(buf, " (±%s)", seep_bytes_text(totals->peak_error_bytes).text);
 	if (totals->peak_at_ns > profile->process.start_ns)
@@ -145,6 +146,9 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 			 totals->allocs == 1 ? "" : "s");
 	if (totals->allocs > 0)
 		seep_strbuf_addf(buf, " of %s in all", seep_bytes_text(totals->alloc_bytes).text);
+	if (profile->within)
+		seep_strbuf_addf(buf, ", %s freed inside or outside",
+				 seep_count_text(totals->frees).text);
 	if (ns >= RATE_FROM_NS && totals->allocs > 0) {
 		const unsigned __int128 rate = (unsigned __int128)totals->allocs * SEEP_NS_PER_S /
 					       ns;
@@ -164,9 +168,11 @@ static void add_totals(struct seep_view *view)
 
 	if (seep_profile_is_void(profile))
 		return;
+	if (profile->within)
+		seep_strbuf_addf(&line, "Only %s: ", profile->within->text);
 	/* "bytes live at exit": the bytes come next anyway. */
 	if (seep_measure_is_known(profile, SEEP_BY_LIVE))
-		seep_strbuf_addf(&line, "L%s %s in %s",
+		seep_strbuf_addf(&line, "%c%s %s in %s", profile->within ? 'l' : 'L',
 				 seep_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"),
 				 seep_bytes_text(totals->live_bytes).text,
 				 seep_things_text(totals->live_blocks, "block").text);
@@ -254,7 +260,11 @@ void seep_view_add_head(struct seep_view *view, const char *prefix, bool command
 			!view->options->full;
 	if (command)
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
+	/* All else that is said is of what is within, then. */
+	if (view->profile->within)
+		add_totals(view);
 	seep_view_add_lead(view, start);
-	add_totals(view);
+	if (!view->profile->within)
+		add_totals(view);
 	add_shown(view);
 }

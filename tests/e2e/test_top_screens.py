@@ -60,6 +60,20 @@ def test_two_hidden_leaks_are_named_and_explained(seep, show, columns, rows):
         assert screen.status() == 0
 
 
+def test_all_screens_are_of_what_is_within(seep, show):
+    with told(seep, "top_leaks") as target:
+        screen = show(120, 40, target.pid, *QUICK, "--within", "remember", "--within", "forget")
+        text = screen.wait(", within remember, forget  stacks", "1 growing: +", gone=["produce"])
+        assert re.search(r"GROWING remember .*top_leaks\.c:\d+ *$", text, re.M), text
+        screen.keys("2")
+        screen.wait("callers first", "remember", gone=["produce", "serve"])
+        screen.keys("4", "l")
+        # What remember() keeps is on a list.
+        screen.wait("10 blocks", "forget", gone=["produce", "remember "])
+        screen.keys("q")
+        assert screen.status() == 0
+
+
 @pytest.mark.parametrize("columns, rows", SIZES)
 def test_every_screen_shows_what_it_is_for(seep, show, columns, rows):
     with told(seep, "top_leaks") as target:

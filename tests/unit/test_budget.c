@@ -9,31 +9,33 @@ TEST(budgets_mean_what_they_say)
 {
 	static const struct {
 		const char *text;
-		enum seep_budget_place place;
-		const char *glob;
+		const char *within;
 		unsigned measure;
 		bool is_relative, is_share;
 		uint64_t limit;
 	} cases[] = {
-		{ "peak<=24MB", 0, NULL, SEEP_BY_PEAK, false, false, 24 << 20 },
-		{ "live<=1.5K", 0, NULL, SEEP_BY_LIVE, false, false, 1536 },
-		{ "lost<=0", 0, NULL, SEEP_BY_LOST, false, false, 0 },
-		{ "leaks<=0", 0, NULL, SEEP_BUDGET_LEAKS, false, false, 0 },
-		{ "growth<=1", 0, NULL, SEEP_BY_GROWTH, false, false, 1 },
-		{ "allocs<=1.5M", 0, NULL, SEEP_BY_ALLOCS, false, false, 1500000 },
-		{ "peak<=18446744073709551615", 0, NULL, SEEP_BY_PEAK, false, false, UINT64_MAX },
-		{ "temporary<=2G", 0, NULL, SEEP_BY_TEMPORARY, false, false, 2000000000 },
-		{ "live<=+5%", 0, NULL, SEEP_BY_LIVE, true, true, 50000 },
-		{ "peak<=+1MB", 0, NULL, SEEP_BY_PEAK, true, false, 1 << 20 },
-		{ "allocs<=+0", 0, NULL, SEEP_BY_ALLOCS, true, false, 0 },
-		{ "function:parse_*:allocs<=10k", SEEP_PLACE_FUNCTION, "parse_*", SEEP_BY_ALLOCS,
-		  false, false, 10000 },
-		{ "function:operator<=(A, B):live<=1", SEEP_PLACE_FUNCTION, "operator<=(A, B)",
+		{ "peak<=24MB", NULL, SEEP_BY_PEAK, false, false, 24 << 20 },
+		{ "live<=1.5K", NULL, SEEP_BY_LIVE, false, false, 1536 },
+		{ "lost<=0", NULL, SEEP_BY_LOST, false, false, 0 },
+		{ "leaks<=0", NULL, SEEP_BUDGET_LEAKS, false, false, 0 },
+		{ "growth<=1", NULL, SEEP_BY_GROWTH, false, false, 1 },
+		{ "allocs<=1.5M", NULL, SEEP_BY_ALLOCS, false, false, 1500000 },
+		{ "peak<=18446744073709551615", NULL, SEEP_BY_PEAK, false, false, UINT64_MAX },
+		{ "temporary<=2G", NULL, SEEP_BY_TEMPORARY, false, false, 2000000000 },
+		{ "live<=+5%", NULL, SEEP_BY_LIVE, true, true, 50000 },
+		{ "peak<=+1MB", NULL, SEEP_BY_PEAK, true, false, 1 << 20 },
+		{ "allocs<=+0", NULL, SEEP_BY_ALLOCS, true, false, 0 },
+		{ "function:parse_*:allocs<=10k", "function:parse_*", SEEP_BY_ALLOCS, false, false,
+		  10000 },
+		{ "function:operator<=(A, B):live<=1", "function:operator<=(A, B)", SEEP_BY_LIVE,
+		  false, false, 1 },
+		{ "module:libfoo.so*:peak<=1", "module:libfoo.so*", SEEP_BY_PEAK, false, false, 1 },
+		{ "function:a::b:leaks<=3", "function:a::b", SEEP_BUDGET_LEAKS, false, false, 3 },
+		{ "held{within=handle_request}<=0", "handle_request", SEEP_BY_LIVE, false, false,
+		  0 },
+		{ "lost{within=a.c:12}<=+5%", "a.c:12", SEEP_BY_LOST, true, true, 50000 },
+		{ "live{within=f::{lambda(A)}::operator<=(A)}<=1", "f::{lambda(A)}::operator<=(A)",
 		  SEEP_BY_LIVE, false, false, 1 },
-		{ "module:libfoo.so*:peak<=1", SEEP_PLACE_MODULE, "libfoo.so*", SEEP_BY_PEAK, false,
-		  false, 1 },
-		{ "function:a::b:leaks<=3", SEEP_PLACE_FUNCTION, "a::b", SEEP_BUDGET_LEAKS, false,
-		  false, 3 },
 	};
 	struct seep_budgets budgets = { 0 };
 
@@ -44,15 +46,15 @@ TEST(budgets_mean_what_they_say)
 		if (seep_budgets_add(&budgets, cases[i].text, &err) != 0)
 			fail_msg("%s: %s", cases[i].text, err.text);
 		budget = &budgets.items[i];
-		assert_int_equal(budget->place, cases[i].place);
 		assert_int_equal(budget->measure, cases[i].measure);
 		assert_int_equal(budget->is_relative, cases[i].is_relative);
 		assert_int_equal(budget->is_share, cases[i].is_share);
 		assert_int_equal(budget->limit, cases[i].limit);
-		if (cases[i].glob)
-			assert_string_equal(budget->glob, cases[i].glob);
+		if (cases[i].within)
+			assert_string_equal(budget->within, cases[i].within);
 		else
-			assert_null(budget->glob);
+			assert_null(budget->within);
+		assert_int_equal(budget->is_part, strchr(cases[i].text, '{') != NULL);
 	}
 	seep_budgets_done(&budgets);
 }
@@ -83,6 +85,10 @@ TEST(what_is_no_budget_is_refused_with_a_reason)
 		{ "live<=+%", "is not a share" },
 		{ "function:live<=1", "write function:NAME:MEASURE<=LIMIT" },
 		{ "function::live<=1", "write function:NAME:MEASURE<=LIMIT" },
+		{ "held{within=}<=0", "write held{within=FUNCTION}<=LIMIT" },
+		{ "held{tag=x}<=0", "write held{within=FUNCTION}<=LIMIT" },
+		{ "held{}<=0", "write held{within=FUNCTION}<=LIMIT" },
+		{ "hold{within=x}<=0", "is no measure" },
 		{ "live <=1", "did you mean live?" },
 		{ "fuction:a:live<=1", "'fuction' must be function or module" },
 		{ ":live<=1", "'' must be function or module" },
