@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/fork.h"
 
+#include "runtime/guard/waiting.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/make.h"
 #include "runtime/life/phase.h"
@@ -135,6 +136,7 @@ void rt_forked_child(void)
 	rt_store(&rt_nowhere.unseen, 0);
 	rt_early_drop();
 	rt_exit_forked(rt_tls.tid);
+	rt_waiting_forked();
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	if (is_inside)
 		replace_ledger();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/guarded.h"
 
+#include "runtime/sys/memo.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/misuse.h"
 #include "runtime/track/record.h"
@@ -9,10 +11,14 @@
 
 #include <string.h>
 
-enum { VIEW_BYTES = 64 << 10 };
+enum { VIEW_BYTES = 64 << 10, NOTED_MOST_BYTES = 1 << 20 };
 
 size_t rt_guard_bytes, rt_guard_front_bytes;
 _Atomic bool rt_guard_is_blind;
+
+/* From a block that is damaged to what is known of it. */
+static rt_memo noted;
+enum { NOTED = 1, ENDED };
 
 /* Small blocks lie side by side: one reading serves for many. */
 struct view {
@@ -84,6 +90,18 @@ static uintptr_t damage_of(const struct rt_block *block, struct view *view)
 	return at < count ? block->address + header.size + at : 0;
 }
 
+/* Has a look noted damage of the block? It is still there at the next one, and at the block's end. */
+static bool was_noted(uintptr_t block, bool ends)
+{
+	const uint64_t key = core_hash_step(rt_global.seed, block);
+	const bool is_known = rt_memo_find(&noted, key) == NOTED;
+
+	/* The next block at its address is another one. */
+	if (is_known == ends)
+		rt_memo_put(&noted, key, ends ? ENDED : NOTED, 0, NOTED_MOST_BYTES);
+	return is_known;
+}
+
 void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame)
 {
 	const struct rt_finding finding = {
@@ -93,8 +111,30 @@ void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *fra
 		.block = *block,
 	};
 
-	if (at)
+	if ((at || frame) && !was_noted(block->address, frame != NULL) && at)
 		rt_finding_note(&finding, frame);
+}
+
+bool rt_guarded_check_waiting(void *block, bool ends)
+{
+	struct ledger_guarded *header = rt_guarded_of(block);
+	const bool is_whole = rt_guarded_state(block) == LEDGER_GUARDED_WAITING;
+	const size_t size = is_whole ? header->size : 0;
+	const size_t at = ledger_guarded_first_other(block, size,
+						     (uint8_t)rt_facts.guards.waiting_byte);
+	const bool is_damaged = !is_whole || at < size;
+	struct rt_finding finding = {
+		.kind = LEDGER_FINDING_USE_AFTER_FREE,
+		.pointer = is_whole ? (uintptr_t)block + at : (uintptr_t)header,
+	};
+
+	if (is_whole) {
+		finding.block = (struct rt_block){ NULL, header->cell, size, (uintptr_t)block };
+		finding.freed_row = header->freed_row;
+	}
+	if ((is_damaged || ends) && !was_noted((uintptr_t)block, ends) && is_damaged)
+		rt_finding_note(&finding, NULL);
+	return is_whole;
 }
 
 void rt_guarded_retire(const struct rt_block *at, const void *frame)
