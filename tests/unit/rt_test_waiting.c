@@ -43,8 +43,7 @@ static int begin(void **state)
 	rt_tls.waits = 0;
 	left_count = looked_at = 0;
 	next = kept_from = own_from = 0;
-	assert_true(
-		rt_waiting_start(&(struct rt_waiting_how){ PLACES, PLACE_BYTES, note_leaving }));
+	assert_true(rt_waiting_start(PLACES, PLACE_BYTES, note_leaving));
 	return 0;
 }
 

@@ -129,7 +129,6 @@ static uintptr_t find_glibc_mark(void)
 bool rt_bare_start(void)
 {
 	glibc_mark = rt_global.glibc ? find_glibc_mark() : 0;
-	is_waiting_on = rt_global.glibc && rt_waiting_start(&(struct rt_waiting_how){
-						   PLACES, BLOCK_BYTES_MAX, rt_found.free });
+	is_waiting_on = rt_global.glibc && rt_waiting_start(PLACES, BLOCK_BYTES_MAX, rt_found.free);
 	return is_waiting_on;
 }

@@ -27,6 +27,13 @@ static uint64_t waits_most_bytes; /* of one block */
 static uint64_t check_every;
 static _Atomic uint64_t made_count;
 
+RT_INLINE char *take_once(size_t alignment, size_t bytes, bool zeroed)
+{
+	return zeroed	       ? rt_found.calloc(1, bytes)
+	       : alignment > 1 ? rt_found.memalign(alignment, bytes)
+			       : rt_found.malloc(bytes);
+}
+
 /* What waits would be there without it. */
 RT_INLINE char *take(size_t alignment, size_t bytes, bool zeroed)
 {
@@ -36,9 +43,7 @@ RT_INLINE char *take(size_t alignment, size_t bytes, bool zeroed)
 		rt_tls.in_guards = true;
 	do
 		/* Another allocator's calloc may be its malloc, which is our hook. */
-		whole = zeroed && rt_global.glibc ? rt_found.calloc(1, bytes)
-			: alignment > 1		  ? rt_found.memalign(alignment, bytes)
-						  : rt_found.malloc(bytes);
+		whole = take_once(alignment, bytes, zeroed && rt_global.glibc);
 	while (RT_UNLIKELY(!whole) && rt_waiting_give_back());
 	if (RT_UNLIKELY(!rt_global.glibc))
 		rt_tls.in_guards = false;
@@ -108,7 +113,7 @@ RT_INLINE void *make(size_t alignment, size_t size, bool zeroed)
 {
 	/* Between the next allocator's own functions. */
 	if (RT_UNLIKELY(rt_tls.in_guards))
-		return rt_found.memalign(core_larger(alignment, LEDGER_GUARD_ALIGNMENT), size);
+		return take_once(alignment, size, zeroed);
 	return RT_UNLIKELY(rt_guard_front_bytes) ? make_guarded(alignment, size, zeroed)
 						 : make_bare(alignment, size, zeroed);
 }
@@ -139,7 +144,7 @@ static void give_back(void *block)
 		rt_found.free((char *)block - (size_t)header->distance * LEDGER_GUARD_ALIGNMENT);
 }
 
-static void leave_checked(void *block)
+static void leave(void *block)
 {
 	if (rt_guarded_check_waiting(block, true))
 		give_back(block);
@@ -276,12 +281,11 @@ static size_t guarded_malloc_usable_size(void *block)
 /* At most @most_bytes, headers and guards included. */
 static void start_waiting(uint64_t most_bytes)
 {
-	struct rt_waiting_how how = { .places = PLACES_MIN, .leave = leave_checked };
+	uint64_t count = PLACES_MIN;
 
-	while (how.places < LEDGER_WAITING_MAX && how.places * PLACE_BYTES < most_bytes)
-		how.places *= 2;
-	how.place_bytes = (most_bytes + how.places - 1) / how.places;
-	if (most_bytes && rt_waiting_start(&how))
+	while (count < LEDGER_WAITING_MAX && count * PLACE_BYTES < most_bytes)
+		count *= 2;
+	if (most_bytes && rt_waiting_start(count, (most_bytes + count - 1) / count, leave))
 		waits_most_bytes = most_bytes / LARGEST_SHARE;
 }
 

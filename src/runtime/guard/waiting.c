@@ -6,9 +6,10 @@
 
 enum { GIVEN_BACK = 1 << 16 }; /* places from one try to the next */
 
-static struct rt_waiting_how how;
 static void *_Atomic *places;
+static uint64_t place_count, place_bytes;
 static unsigned round_shift; /* log2 of their number */
+static void (*give_back)(void *block);
 
 /* Places by number, which goes on in each round. Those below next are taken. */
 static _Atomic uint64_t next;
@@ -18,7 +19,7 @@ static uint64_t own_from;	   /* those before were taken by the parent */
 /* Each round begins with another place of a batch: threads that free one block and end use all, too. */
 static inline void *_Atomic *place_of(uint64_t number)
 {
-	const uint64_t batch = number & (how.places - 1) & -(uint64_t)RT_WAITING_BATCH;
+	const uint64_t batch = number & (place_count - 1) & -(uint64_t)RT_WAITING_BATCH;
 
 	return &places[batch + (number + (number >> round_shift)) % RT_WAITING_BATCH];
 }
@@ -48,29 +49,29 @@ static inline void *empty(void *_Atomic *place)
 static inline bool leave(void *block)
 {
 	if (block)
-		how.leave(block);
+		give_back(block);
 	return block != NULL;
 }
 
 static RT_APART void make_room(uint64_t bytes)
 {
-	for (; bytes > how.place_bytes; bytes -= how.place_bytes)
+	for (; bytes > place_bytes; bytes -= place_bytes)
 		(void)leave(empty(next_place()));
 }
 
 /* Others may change a place at any time, but who takes a block out has it alone. */
 void rt_waiting_put(void *block, uint64_t bytes)
 {
-	if (bytes > how.place_bytes)
+	if (bytes > place_bytes)
 		make_room(bytes);
 	block = swap(next_place(), block);
 	if (block)
-		how.leave(block);
+		give_back(block);
 }
 
 bool rt_waiting_take(void *block)
 {
-	for (uint64_t i = 0; i < how.places; i++) {
+	for (uint64_t i = 0; i < place_count; i++) {
 		void *expected = block;
 
 		if (rt_load(&places[i]) == block &&
@@ -85,7 +86,7 @@ bool rt_waiting_take(void *block)
 /* From @number on, those that nothing came to since. */
 static uint64_t first_from(uint64_t number, uint64_t end)
 {
-	return core_larger(number, end - core_smaller(end, how.places));
+	return core_larger(number, end - core_smaller(end, place_count));
 }
 
 bool rt_waiting_give_back(void)
@@ -120,14 +121,16 @@ void rt_waiting_forked(void)
 		own_from = rt_load(&next);
 }
 
-bool rt_waiting_start(const struct rt_waiting_how *asked)
+bool rt_waiting_start(uint64_t count, uint64_t bytes, void (*leave_function)(void *block))
 {
-	places = rt_mmap(asked->places * sizeof(*places));
+	places = rt_mmap(count * sizeof(*places));
 	if (!places)
 		return false;
-	how = *asked;
-	round_shift = (unsigned)__builtin_ctzll(how.places);
+	place_count = count;
+	place_bytes = bytes;
+	give_back = leave_function;
+	round_shift = (unsigned)__builtin_ctzll(place_count);
 	rt_facts.guards.waiting = (uintptr_t)places;
-	rt_facts.guards.waiting_count = how.places;
+	rt_facts.guards.waiting_count = place_count;
 	return true;
 }

@@ -14,16 +14,10 @@
 
 #include "runtime/rt.h"
 
-struct rt_waiting_how {
-	uint64_t places; /* a power of two, RT_WAITING_BATCH at least */
-	uint64_t place_bytes;
-	void (*leave)(void *block); /* gives a block back that has waited */
-};
-
 enum { RT_WAITING_BATCH = 16 }; /* places that a thread takes at once */
 
-/* False: there is no memory for it. */
-RT_COLD bool rt_waiting_start(const struct rt_waiting_how *how);
+/* @places, a power of two and RT_WAITING_BATCH at least. @leave gives a block back. False: there is no memory. */
+RT_COLD bool rt_waiting_start(uint64_t places, uint64_t place_bytes, void (*leave)(void *block));
 
 /* From now on @block, of @bytes, is ours. */
 void rt_waiting_put(void *block, uint64_t bytes);

@@ -90,16 +90,20 @@ static uintptr_t damage_of(const struct rt_block *block, struct view *view)
 	return at < count ? block->address + header.size + at : 0;
 }
 
-/* Has a look noted damage of the block? It is still there at the next one, and at the block's end. */
-static bool was_noted(uintptr_t block, bool ends)
+/*
+ * Unless a look has noted damage of this block: it is still there at the next one, and when the block
+ * ends. The next block at its address is another one. @finding: NULL: it has none.
+ */
+static void note_once(uintptr_t block, const struct rt_finding *finding, const void *frame,
+		      bool ends)
 {
 	const uint64_t key = core_hash_step(rt_global.seed, block);
 	const bool is_known = rt_memo_find(&noted, key) == NOTED;
 
-	/* The next block at its address is another one. */
-	if (is_known == ends)
+	if (is_known ? ends : finding && !ends)
 		rt_memo_put(&noted, key, ends ? ENDED : NOTED, 0, NOTED_MOST_BYTES);
-	return is_known;
+	if (finding && !is_known)
+		rt_finding_note(finding, frame);
 }
 
 void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame)
@@ -111,18 +115,16 @@ void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *fra
 		.block = *block,
 	};
 
-	if ((at || frame) && !was_noted(block->address, frame != NULL) && at)
-		rt_finding_note(&finding, frame);
+	note_once(block->address, at ? &finding : NULL, frame, frame != NULL);
 }
 
 bool rt_guarded_check_waiting(void *block, bool ends)
 {
-	struct ledger_guarded *header = rt_guarded_of(block);
+	const struct ledger_guarded *header = rt_guarded_of(block);
 	const bool is_whole = rt_guarded_state(block) == LEDGER_GUARDED_WAITING;
 	const size_t size = is_whole ? header->size : 0;
 	const size_t at = ledger_guarded_first_other(block, size,
 						     (uint8_t)rt_facts.guards.waiting_byte);
-	const bool is_damaged = !is_whole || at < size;
 	struct rt_finding finding = {
 		.kind = LEDGER_FINDING_USE_AFTER_FREE,
 		.pointer = is_whole ? (uintptr_t)block + at : (uintptr_t)header,
@@ -132,8 +134,7 @@ bool rt_guarded_check_waiting(void *block, bool ends)
 		finding.block = (struct rt_block){ NULL, header->cell, size, (uintptr_t)block };
 		finding.freed_row = header->freed_row;
 	}
-	if ((is_damaged || ends) && !was_noted((uintptr_t)block, ends) && is_damaged)
-		rt_finding_note(&finding, NULL);
+	note_once((uintptr_t)block, is_whole && at == size ? NULL : &finding, NULL, ends);
 	return is_whole;
 }
 
