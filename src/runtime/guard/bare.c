@@ -84,7 +84,7 @@ void rt_bare_free(void *block)
 	}
 }
 
-/* So much of it may be the program's, and is kept: what is new begins behind it, not behind its requested size. */
+/* So much of it may be the program's; 0: not known. What is new after a realloc begins behind that. */
 static size_t usable_of(void *block)
 {
 	return rt_global.glibc ? rt_usable_of_glibc((uintptr_t)block)

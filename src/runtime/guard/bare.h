@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks without a header of ours: where memory is only filled, nobody would pay for one. How large one is
- * stands where glibc alone has it, so that only its small blocks wait when they are freed, until
- * 1,024 others were. That they do shows in their second word, as in glibc's caches.
+ * Blocks without a header of ours: where memory is only filled, nobody would pay for one. What is freed
+ * waits only if the next allocator is glibc, whose chunks tell their size, and if it is small; until 1,024
+ * others were freed. That it waits shows in its second word, as in glibc's caches.
  */
 #ifndef SEEP_RUNTIME_BARE_H
 #define SEEP_RUNTIME_BARE_H

@@ -50,7 +50,7 @@ RT_INLINE char *take(size_t alignment, size_t bytes, bool zeroed)
 	return whole;
 }
 
-/* Up to @to. @whole is the next allocator's, in which @block begins. */
+/* Of @block, which begins in the next allocator's @whole, the bytes up to @to. */
 RT_INLINE void fill_new(char *block, const char *whole, size_t to, bool zeroed)
 {
 	if (zeroed && !rt_global.glibc)
@@ -59,7 +59,10 @@ RT_INLINE void fill_new(char *block, const char *whole, size_t to, bool zeroed)
 		rt_fill(block, 0, to, rt_fill_fresh);
 }
 
-/* A program may use all that is usable of malloc's. */
+/*
+ * A program may use all that is usable of malloc's, and have it kept by realloc, which fills from there
+ * on.
+ */
 RT_INLINE void *make_bare(size_t alignment, size_t size, bool zeroed)
 {
 	char *block = take(alignment, size, zeroed);
@@ -133,7 +136,7 @@ static void *guarded_calloc(size_t count, size_t size)
 	return make(1, bytes, true);
 }
 
-/* No @block waits any more, or it never did. */
+/* It has waited, or does not wait at all. */
 static void give_back(void *block)
 {
 	struct ledger_guarded *header = rt_guarded_of(block);

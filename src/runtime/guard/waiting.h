@@ -5,9 +5,9 @@
  * that the program has kept by mistake would lead there, and hide that it is lost. First in, first out,
  * as in valgrind's memcheck (--freelist-vol).
  *
- * It is a ring of places. A block takes one, behind one that stays empty for each further
- * place_bytes; whatever was in them leaves. So it waits until as much has come after it as there are places
- * for. Where a place holds the largest of all blocks, that is a number of blocks.
+ * It is a ring of places. A block takes one, and one before that, which stays empty, for each further
+ * place_bytes; what was in them leaves. So it waits until as many bytes have come after it as there are
+ * places for. Where a place is as large as any block, that is a number of blocks.
  */
 #ifndef SEEP_RUNTIME_WAITING_H
 #define SEEP_RUNTIME_WAITING_H
@@ -16,7 +16,7 @@
 
 enum { RT_WAITING_BATCH = 16 }; /* places that a thread takes at once */
 
-/* @places, a power of two and RT_WAITING_BATCH at least. @leave gives a block back. False: there is no memory. */
+/* @places: a power of two, RT_WAITING_BATCH at least. @leave gives a block back. False: there is no memory. */
 RT_COLD bool rt_waiting_start(uint64_t places, uint64_t place_bytes, void (*leave)(void *block));
 
 /* From now on @block, of @bytes, is ours. */

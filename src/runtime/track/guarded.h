@@ -45,8 +45,9 @@ RT_COLD void rt_guarded_retire(const struct rt_block *at, const void *frame);
 RT_COLD void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame);
 
 /*
- * Note what was written to the freed @block, which is nobody else's meanwhile; once, as above. False: its header was written
- * over, and nobody knows where it begins and ends. Not in bookkeeping.
+ * Note what was written to @block, which waits, but is nobody else's meanwhile; once, as above. @ends: it
+ * waits no longer. False: its header was written over, and nobody knows where it begins. Not in
+ * bookkeeping.
  */
 bool rt_guarded_check_waiting(void *block, bool ends);
 
