@@ -55,7 +55,7 @@ RT_INLINE void fill_new(char *block, const char *whole, size_t to, bool zeroed)
 {
 	if (zeroed && !rt_global.glibc)
 		rt_fill(block, 0, to, 0);
-	else if (!zeroed && !rt_fill_is_fresh(whole, to))
+	else if (!zeroed && rt_fill_fresh != LEDGER_FILL_NONE && !rt_fill_is_fresh(whole, to))
 		rt_fill(block, 0, to, rt_fill_fresh);
 }
 
