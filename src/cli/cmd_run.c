@@ -25,6 +25,7 @@
 #include "cli/memory_options.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
+#include "core/stack_hash.h"
 #include "ledger/ledger.h"
 #include "profile/verdict.h"
 #include "recorder/census.h"
@@ -171,6 +172,7 @@ struct run {
 	struct seep_symbols_options symbols;
 	struct seep_leak_check_plan leak_check;
 	uint32_t leak_kinds;		/* that --error-exitcode goes by */
+	uint64_t stop_nth;		/* of --break */
 	struct seep_recorder_plan plan; /* borrows from the others */
 	struct seep_spawn spawn;
 };
@@ -281,14 +283,9 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 }
 
 /* Of the program's environment. */
-static int set_stop(const char *text, struct seep_error *err)
+static int set_stop(struct run *run, const char *text, struct seep_error *err)
 {
-	const size_t digits = strspn(text, "0123456789abcdef");
-	const char *number = text + digits + (text[digits] == ':');
-	const size_t rest = strspn(number, "0123456789");
-
-	if (digits != 16 || number[rest] ||
-	    (text[digits] && (rest > 18 || strspn(number, "0") == rest)))
+	if (!core_stack_hash_read(text, &run->plan.stop_hash, &run->stop_nth))
 		return seep_fail(
 			err, SEEP_EUSAGE,
 			"--break: '%.100s' must be HASH or HASH:N; \"seep report --raw\" says "
@@ -307,7 +304,7 @@ static int check_options(struct run *run, struct seep_error *err)
 	if (rc == 0)
 		rc = check_leak_options(run, err);
 	if (rc == 0 && asked.stop_at)
-		rc = set_stop(asked.stop_at, err);
+		rc = set_stop(run, asked.stop_at, err);
 	if (rc < 0)
 		return rc;
 	if (asked.size_max && asked.size_max < asked.size_min)
@@ -544,6 +541,11 @@ int cmd_run(char **operands, struct seep_error *err)
 			       "growth was not judged: the program did not run for "
 			       "--growth-after, %s",
 			       seep_duration_text(asked.growth_after_ns).text);
+	if (result.stop_allocs < run.stop_nth)
+		seep_complainf("run",
+			       "--break: no process that was recorded came to allocation %" PRIu64
+			       " by that call stack; the most is %" PRIu64,
+			       run.stop_nth, result.stop_allocs);
 	/* The writer is still at work with what it borrows. */
 	if (result.gave_up)
 		seep_spawn_end_as(wait_status);

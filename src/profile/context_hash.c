@@ -105,3 +105,13 @@ uint64_t seep_profile_stack_hash(const struct seep_profile *profile,
 	}
 	return hash;
 }
+
+uint64_t seep_profile_stack_allocs(const struct seep_profile *profile, uint64_t stack_hash)
+{
+	uint64_t allocs = 0;
+
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (seep_profile_stack_hash(profile, &profile->contexts[i]) == stack_hash)
+			allocs += profile->contexts[i].allocs;
+	return allocs;
+}

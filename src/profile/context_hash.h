@@ -43,4 +43,7 @@ void seep_profile_hash_contexts(struct seep_profile *profile);
 uint64_t seep_profile_stack_hash(const struct seep_profile *profile,
 				 const struct seep_profile_context *context);
 
+/* Allocations by stacks of that hash. */
+uint64_t seep_profile_stack_allocs(const struct seep_profile *profile, uint64_t stack_hash);
+
 #endif

@@ -155,6 +155,8 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	/* Whether or not they can be written down. */
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
 	job->has_findings = seep_findings_count(profile) > 0;
+	if (job->plan->stop_hash)
+		job->stop_allocs = seep_profile_stack_allocs(profile, job->plan->stop_hash);
 	if (job->folder)
 		rc = seep_folder_open_own(job->output_fd, job->folder, &folder_fd, &job->err);
 	if (rc == 0)

@@ -38,6 +38,7 @@ struct seep_finish_job {
 	bool recorded;
 	uint32_t leak_verdicts; /* bits of enum seep_verdict */
 	bool has_findings;	/* that are not suppressed */
+	uint64_t stop_allocs;	/* by the plan's stop_hash */
 	bool unscanned;		/* a leak check was asked for, and could not be made */
 	bool became_unrecorded; /* by exec it became a program that was not recorded */
 	struct seep_profile_other share;

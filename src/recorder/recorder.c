@@ -175,6 +175,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
 	result->has_findings |= job->has_findings;
+	result->stop_allocs = core_larger(result->stop_allocs, job->stop_allocs);
 	result->growing_count += image->gathered.growth.growing_count;
 	if (job->run) {
 		result->profile = job->profile;

@@ -45,6 +45,8 @@ struct seep_recorder_plan {
 		      const struct seep_growth_list *list);
 	void (*turn)(void *user);
 	void *user;
+	uint64_t
+		stop_hash; /* a call stack (profile/context_hash.h) whose allocations are counted; 0: none */
 	bool quiet; /* no progress lines, not even when the program has ended */
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 	void (*on_first_signal)(void); /* one that asks to end came while recordings are written */

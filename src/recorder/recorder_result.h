@@ -18,6 +18,7 @@ struct seep_recorder_result {
 	bool recorded;		      /* FILE is written */
 	uint32_t leak_verdicts; /* of all processes with a recording: bits of enum seep_verdict */
 	bool has_findings;	/* of those: some that are not suppressed */
+	uint64_t stop_allocs;	/* of that process which has the most by the plan's stop_hash */
 	uint64_t growing_count; /* of all processes: contexts that are or were GROWING */
 	bool gave_up; /* interrupted while recordings were written; the writer still runs */
 	char *folder; /* of the others' recordings */

@@ -87,15 +87,15 @@ struct rt_tls {
 	bool forks_inside; /* the fork in progress is a handler's that interrupted code of ours */
 	/* What it allocates while this is not 0 is not to be reported as lost. */
 	uint16_t ignoring;
-	bool in_guards; /* another allocator makes a guarded block, and may call one of our hooks */
+	bool in_guards; /* another allocator makes a block for us, and may call one of our hooks */
+	uint32_t until_sample; /* allocations; 0: not drawn yet */
 	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
 	_Atomic uint64_t busy;
 	_Atomic uintptr_t
 		asks_at; /* frame address of the function that asked for a leak scan last */
 	/* What the next allocator's free_sized() was given; our hooks have forgotten it. */
 	void *freeing;
-	uint32_t waits; /* its next place in quarantine; at the end of a batch: it needs another */
-	uint32_t until_sample; /* allocations; 0: not drawn yet */
+	uint64_t waits; /* its next place in quarantine; at the end of a batch: it needs another */
 	/* In a forked child, while there is no thread: what its parent's thread had open. */
 	struct rt_scopes *scopes;
 };

@@ -119,6 +119,24 @@ def test_a_forked_child_that_did_wrong_has_a_recording_of_it(seep):
     assert found == [[], ["rear-guard"]]
 
 
+def test_what_a_child_inherits_its_parent_looks_at(seep):
+    result, recordings = seep.run([program("guards"), "damage_of_parent"], ["--quarantine"])
+    assert result.status == 0, result
+    # A child without a finding has no recording.
+    assert [[(f["kind"], f["count"]) for f in report["findings"]] for report in recordings.all()] == [
+        [("use-after-free", 1)]]
+
+
+@pytest.mark.parametrize("case, found", [
+    ("damage_then_more", {("rear-guard", 1), ("use-after-free", 1)}), ("damage_again", {("rear-guard", 3)})])
+def test_each_damaged_block_counts_once(seep, case, found):
+    """However many looks see it, and its free after them."""
+    quarantine = "--quarantine=0" if case == "damage_again" else "--quarantine"
+    result, recordings = seep.run([program("guards"), case], ["--check-every=1", quarantine])
+    assert result.status == 0, result
+    assert {(f["kind"], f["count"]) for f in recordings.main()["findings"]} == found
+
+
 @pytest.mark.fast
 def test_the_program_is_aborted_where_that_is_asked_for(seep):
     for case in "overflow_by_1", "overflow_kept", "free_twice":

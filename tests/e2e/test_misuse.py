@@ -227,6 +227,8 @@ def test_a_debugger_can_stop_at_an_allocation(seep):
     for nth, status in (("", -5), (":5", -5), (":6", 0)):
         result, _ = seep.run(words, [f"--break={stack}{nth}"])
         assert result.status == status, result
+        missed = "came to allocation 6 by that call stack; the most is 5".encode()
+        assert (missed in result.stderr) == (nth == ":6"), result
     for text in ("zz", stack[:15], f"{stack}:", f"{stack}:x"):
         refused = seep.command("run", f"--break={text}", "--", "/bin/true")
         assert refused.status == 2 and b"--break" in refused.stderr

@@ -132,6 +132,42 @@ APART static void free_large_twice(void)
 	free(block);
 }
 
+/* Both are looked at many times before they are freed, or leave. */
+APART static void damage_then_more(void)
+{
+	overflow_kept();
+	use_after_free();
+	for (int i = 0; i < 100; i++)
+		free(kept[1] = malloc(300));
+	free(kept[0]);
+}
+
+/* The same place is damaged of one block after the other, after a look each. */
+APART static void damage_again(void)
+{
+	for (int i = 0; i < 3; i++) {
+		overflow_kept();
+		kept[1] = malloc(300);
+		kept[2] = malloc(300);
+		free(kept[0]);
+	}
+}
+
+/* By the parent, before the child and while it lives. */
+APART static void damage_of_parent(void)
+{
+	int status;
+	pid_t child;
+
+	use_after_free();
+	child = fork();
+	if (child == 0) {
+		free(kept[0] = malloc(200));
+		exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
 APART static void damage_in_child(void)
 {
 	void *volatile block = malloc(100);
@@ -386,29 +422,19 @@ static const struct {
 	{                   \
 #name, name \
 	}
-	CASE(overflow_by_1),
-	CASE(overflow_at_7),
-	CASE(overflow_kept),
-	CASE(overflow_large),
-	CASE(overflow_new),
-	CASE(overflow_realloc),
-	CASE(underflow_by_1),
-	CASE(underflow_deep),
-	CASE(underflow_kept),
-	CASE(use_after_free),
-	CASE(use_then_more),
-	CASE(free_twice),
-	CASE(free_large_twice),
-	CASE(damage_in_child),
-	CASE(all_right),
-	CASE(refused),
-	CASE(many),
-	CASE(threads),
-	CASE(busy),
-	CASE(busy_and_wrong),
-	CASE(child_waits),
-	CASE(everything),
-	CASE(loses_and_holds),
+	CASE(overflow_by_1),	CASE(overflow_at_7),
+	CASE(overflow_kept),	CASE(overflow_large),
+	CASE(overflow_new),	CASE(overflow_realloc),
+	CASE(underflow_by_1),	CASE(underflow_deep),
+	CASE(underflow_kept),	CASE(use_after_free),
+	CASE(use_then_more),	CASE(free_twice),
+	CASE(free_large_twice), CASE(damage_in_child),
+	CASE(damage_then_more), CASE(damage_again),
+	CASE(damage_of_parent), CASE(all_right),
+	CASE(refused),		CASE(many),
+	CASE(threads),		CASE(busy),
+	CASE(busy_and_wrong),	CASE(child_waits),
+	CASE(everything),	CASE(loses_and_holds),
 	CASE(look_at_freed),
 	CASE(handler_in_child),
 };

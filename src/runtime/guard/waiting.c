@@ -1,140 +1,136 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/guard/waiting.h"
 
-#include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
-#include "runtime/track/guarded.h"
-#include "runtime/track/misuse.h"
 
-#include <string.h>
+enum { GIVEN_BACK = 1 << 16 }; /* places from one try to the next */
 
-enum {
-	PLACES_MIN = 1 << 10,
-	PLACE_BYTES = 128, /* the least that most blocks take */
-	LARGEST_SHARE = 4, /* of all that may wait; a larger block would be costly to fill */
-};
-
-/* Places by number: those from out to in are taken, but for some that others are about to change. */
 static void *_Atomic *places;
-static uint64_t place_count;
-static _Atomic uint64_t in, out;
-static _Atomic uint64_t held_bytes;
-static uint64_t held_most_bytes;
-static uint8_t fill_byte;
+static uint64_t place_count, place_bytes;
+static unsigned round_shift; /* log2 of their number */
+static void (*give_back)(void *block);
 
-static uint64_t bytes_of(const struct ledger_guarded *header)
+/* Places by number, which goes on in each round. Those below next are taken. */
+static _Atomic uint64_t next;
+static _Atomic uint64_t kept_from; /* those before were given back, where there was no memory */
+static uint64_t own_from;	   /* those before were taken by the parent */
+
+/* Each round begins with another place of a batch: threads that free one block and end use all, too. */
+static inline void *_Atomic *place_of(uint64_t number)
 {
-	return rt_guard_front_bytes + header->size +
-	       ledger_guarded_rear_bytes(rt_guard_bytes, header->size);
+	const uint64_t batch = number & (place_count - 1) & -(uint64_t)RT_WAITING_BATCH;
+
+	return &places[batch + (number + (number >> round_shift)) % RT_WAITING_BATCH];
 }
 
-static void give_back(struct ledger_guarded *header, void *block)
+/* What a handler that interrupts this puts into the same place waits for less time. */
+static inline void *_Atomic *next_place(void)
 {
-	void *whole = (char *)block - (size_t)header->distance * LEDGER_GUARD_ALIGNMENT;
+	uint64_t number = rt_tls.waits;
 
-	/* Else who frees it once more would meet a header that is nobody's. */
-	rt_store(&header->tag, 0);
-	if (header->distance)
-		rt_found.free(whole);
+	if (number % RT_WAITING_BATCH == 0)
+		number = atomic_fetch_add_explicit(&next, RT_WAITING_BATCH, memory_order_relaxed);
+	rt_tls.waits = number + 1;
+	return place_of(number);
 }
 
-/* False: its header was written over, and nobody knows where it begins and ends. */
-static bool check(void *block)
+static inline void *swap(void *_Atomic *place, void *block)
 {
-	struct ledger_guarded *header = rt_guarded_of(block);
-	const bool is_whole = rt_guarded_state(block) == LEDGER_GUARDED_WAITING;
-	const size_t at = is_whole ? ledger_guarded_first_other(block, header->size, fill_byte) : 0;
-	struct rt_finding finding = {
-		.kind = LEDGER_FINDING_USE_AFTER_FREE,
-		.pointer = is_whole ? (uintptr_t)block + at : (uintptr_t)header,
-	};
+	return atomic_exchange_explicit(place, block, memory_order_acq_rel);
+}
 
-	if (is_whole && at == header->size)
-		return true;
-	if (is_whole) {
-		finding.block = (struct rt_block){ NULL, header->cell, header->size,
-						   (uintptr_t)block };
-		finding.freed_row = header->freed_row;
+/* What was in it; an empty place is not written to. */
+static inline void *empty(void *_Atomic *place)
+{
+	return rt_load(place) ? swap(place, NULL) : NULL;
+}
+
+static inline bool leave(void *block)
+{
+	if (block)
+		give_back(block);
+	return block != NULL;
+}
+
+static RT_APART void make_room(uint64_t bytes)
+{
+	for (; bytes > place_bytes; bytes -= place_bytes)
+		(void)leave(empty(next_place()));
+}
+
+/* Others may change a place at any time, but who takes a block out has it alone. */
+void rt_waiting_put(void *block, uint64_t bytes)
+{
+	if (bytes > place_bytes)
+		make_room(bytes);
+	block = swap(next_place(), block);
+	if (block)
+		give_back(block);
+}
+
+bool rt_waiting_take(void *block)
+{
+	for (uint64_t i = 0; i < place_count; i++) {
+		void *expected = block;
+
+		if (rt_load(&places[i]) == block &&
+		    atomic_compare_exchange_strong_explicit(&places[i], &expected, NULL,
+							    memory_order_acq_rel,
+							    memory_order_relaxed))
+			return true;
 	}
-	rt_finding_note(&finding, NULL);
-	return is_whole;
+	return false;
 }
 
-static void leave(void *block)
+/* From @number on, those that nothing came to since. */
+static uint64_t first_from(uint64_t number, uint64_t end)
 {
-	if (!block || !check(block))
-		return;
-	(void)atomic_fetch_sub_explicit(&held_bytes, bytes_of(rt_guarded_of(block)),
-					memory_order_relaxed);
-	give_back(rt_guarded_of(block), block);
-}
-
-static void *exchange(uint64_t number, void *block)
-{
-	return atomic_exchange_explicit(&places[number % place_count], block, memory_order_acq_rel);
-}
-
-/* A handler that interrupts this, or another thread, may take what is in a place, but only once. */
-void rt_waiting_put(void *block)
-{
-	struct ledger_guarded *header = rt_guarded_of(block);
-	const uint64_t bytes = bytes_of(header);
-	uint64_t number, oldest;
-
-	/* What is not known to begin anywhere cannot be given back, and what holds too much costs too much. */
-	if (!header->distance || bytes > held_most_bytes / LARGEST_SHARE) {
-		give_back(header, block);
-		return;
-	}
-	memset(block, fill_byte, header->size);
-	number = atomic_fetch_add_explicit(&in, 1, memory_order_relaxed);
-	rt_add(&held_bytes, bytes);
-	oldest = rt_load(&out);
-	while (oldest < number &&
-	       (number - oldest >= place_count || rt_load(&held_bytes) > held_most_bytes))
-		if (atomic_compare_exchange_strong_explicit(
-			    &out, &oldest, oldest + 1, memory_order_relaxed, memory_order_relaxed))
-			leave(exchange(oldest++, NULL));
-	leave(exchange(number, block));
+	return core_larger(number, end - core_smaller(end, place_count));
 }
 
 bool rt_waiting_give_back(void)
 {
-	const uint64_t count = core_smaller(rt_load(&in), place_count);
+	const uint64_t end = rt_load(&next);
+	uint64_t number = first_from(rt_load(&kept_from), end);
 	bool any = false;
 
-	for (uint64_t i = 0; i < count; i++) {
-		void *block = exchange(i, NULL);
-
-		any |= block != NULL;
-		leave(block);
-	}
+	while (number < end && !(any && number % GIVEN_BACK == 0))
+		any |= leave(empty(place_of(number++)));
+	rt_store(&kept_from, number);
 	return any;
 }
 
-void rt_waiting_look(void)
+void rt_waiting_look(bool (*check)(void *block))
 {
-	const uint64_t count = core_smaller(rt_load(&in), place_count);
+	const uint64_t end = rt_load(&next);
 
-	for (uint64_t i = 0; i < count; i++) {
-		void *block = exchange(i, NULL);
+	for (uint64_t number = first_from(own_from, end); number < end; number++) {
+		void *block = empty(place_of(number));
 
 		/* Another may have come meanwhile. */
 		if (block && check(block))
-			leave(exchange(i, block));
+			(void)leave(swap(place_of(number), block));
 	}
 }
 
-void rt_waiting_start(uint64_t most_bytes, uint8_t byte)
+/* Each page that is written to without need is a copy of it in each child. */
+void rt_waiting_forked(void)
 {
-	fill_byte = byte;
-	place_count = PLACES_MIN;
-	while (place_count < LEDGER_WAITING_MAX && place_count * PLACE_BYTES < most_bytes)
-		place_count *= 2;
-	places = most_bytes ? rt_mmap(place_count * sizeof(*places)) : NULL;
-	held_most_bytes = places ? most_bytes : 0;
+	if (places)
+		own_from = rt_load(&next);
+}
+
+bool rt_waiting_start(uint64_t count, uint64_t bytes, void (*leave_function)(void *block))
+{
+	places = rt_mmap(count * sizeof(*places));
+	if (!places)
+		return false;
+	place_count = count;
+	place_bytes = bytes;
+	give_back = leave_function;
+	round_shift = (unsigned)__builtin_ctzll(place_count);
 	rt_facts.guards.waiting = (uintptr_t)places;
-	rt_facts.guards.waiting_count = places ? place_count : 0;
-	rt_facts.guards.waiting_byte = byte;
+	rt_facts.guards.waiting_count = place_count;
+	return true;
 }

@@ -6,8 +6,6 @@
  */
 #include "runtime/hook/hook.h"
 
-#include "runtime/guard/fill.h"
-
 static inline size_t request(size_t size)
 {
 	return RT_UNLIKELY(size < rt_min_request) ? rt_min_request : size;
@@ -86,14 +84,10 @@ FREE_SIZED(free_aligned_sized, (void *block, size_t alignment, size_t size),
 
 static void *resize(void *block, size_t size, const void *frame)
 {
-	void *after;
-
 	if (block)
 		return rt_resize(block, size, size ? request(size) : 0, frame);
-	after = rt_next.realloc(NULL, request(size));
-	if (RT_UNLIKELY(rt_fill_is_on))
-		rt_fill_block(after, request(size));
-	return rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
+	return rt_record(rt_next.realloc(NULL, request(size)), size,
+			 rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
 }
 
 RT_EXPORT void *realloc(void *block, size_t size)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
-#include "runtime/guard/fill.h"
-
 /* Found without a control line: is there one now, or will there be? Then what happens is counted. */
 static RT_COLD bool is_counted(void)
 {
@@ -83,19 +81,13 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
 	bool begun = RT_LIKELY(rt_mine.control != NULL) || is_counted();
 	struct rt_resize resize = { 0 };
-	size_t held = 0;
 	void *after;
 
 	if (RT_LIKELY(begun)) {
 		say_resizing(rt_thread_self(), block);
 		rt_resize_begin(block, frame, &resize);
 	}
-	/* So much of it may be the program's. Of others' that are not known nobody can tell. */
-	if (RT_UNLIKELY(rt_fill_is_on))
-		held = rt_global.glibc ? rt_usable_of_glibc((uintptr_t)block) : resize.usable;
 	after = rt_next.realloc(block, request);
-	if (RT_UNLIKELY(held) && after)
-		rt_fill(after, held, rt_global.glibc ? rt_usable_of_glibc((uintptr_t)after) : size);
 	/* A handler may have forked meanwhile, and another thread have made the ledger. */
 	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
 		rt_resize_end(&resize, block, after, size, frame);

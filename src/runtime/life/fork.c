@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/fork.h"
 
+#include "runtime/guard/waiting.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/make.h"
 #include "runtime/life/phase.h"
@@ -137,6 +138,7 @@ void rt_forked_child(void)
 	rt_store(&rt_nowhere.unseen, 0);
 	rt_early_drop();
 	rt_exit_forked(rt_tls.tid);
+	rt_waiting_forked();
 	/* What is open stays open. */
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
 				  .scopes = rt_tls.thread ? rt_tls.thread->scopes : NULL };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/start.h"
 
-#include "runtime/guard/fill.h"
 #include "runtime/guard/guard.h"
 #include "runtime/guard/sample.h"
 #include "runtime/life/exit.h"
@@ -116,12 +115,12 @@ static bool start(const void *argument)
 	rt_early_settle();
 	rt_break_start(first.stop);
 	rt_finding_aborts = rt_options.abort_on_error;
-	if (rt_options_guards())
+	if (rt_options_guards() || rt_options.fill < LEDGER_FILL_NONE ||
+	    rt_options.fill_free < LEDGER_FILL_NONE)
 		rt_guard_start(&(struct rt_guard_how){
-			rt_options.guard, rt_options.quarantine, rt_options.check_every,
-			(unsigned)rt_options.fill, (unsigned)rt_options.fill_free });
-	else if (rt_options.fill < LEDGER_FILL_NONE || rt_options.fill_free < LEDGER_FILL_NONE)
-		rt_fill_start((unsigned)rt_options.fill, (unsigned)rt_options.fill_free);
+			rt_options_guards(), rt_options.guard, rt_options.quarantine,
+			rt_options.check_every, (unsigned)rt_options.fill,
+			(unsigned)rt_options.fill_free });
 	if (rt_options.guarded_sample)
 		rt_sample_start(rt_options.guarded_sample);
 	return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/guarded.h"
 
+#include "runtime/sys/memo.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/misuse.h"
 #include "runtime/track/record.h"
@@ -9,10 +11,14 @@
 
 #include <string.h>
 
-enum { VIEW_BYTES = 64 << 10 };
+enum { VIEW_BYTES = 64 << 10, NOTED_MOST_BYTES = 1 << 20 };
 
 size_t rt_guard_bytes, rt_guard_front_bytes;
 _Atomic bool rt_guard_is_blind, rt_guard_is_over;
+
+/* From a block that is damaged to what is known of it. */
+static rt_memo noted;
+enum { NOTED = 1, ENDED };
 
 /* Small blocks lie side by side: one reading serves for many. */
 struct view {
@@ -84,6 +90,22 @@ static uintptr_t damage_of(const struct rt_block *block, struct view *view)
 	return at < count ? block->address + header.size + at : 0;
 }
 
+/*
+ * Unless a look has noted damage of this block: it is still there at the next one, and when the block
+ * ends. The next block at its address is another one. @finding: NULL: it has none.
+ */
+static void note_once(uintptr_t block, const struct rt_finding *finding, const void *frame,
+		      bool ends)
+{
+	const uint64_t key = core_hash_step(rt_global.seed, block);
+	const bool is_known = rt_memo_find(&noted, key) == NOTED;
+
+	if (is_known ? ends : finding && !ends)
+		rt_memo_put(&noted, key, ends ? ENDED : NOTED, 0, NOTED_MOST_BYTES);
+	if (finding && !is_known)
+		rt_finding_note(finding, frame);
+}
+
 void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame)
 {
 	const struct rt_finding finding = {
@@ -93,8 +115,27 @@ void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *fra
 		.block = *block,
 	};
 
-	if (at)
-		rt_finding_note(&finding, frame);
+	note_once(block->address, at ? &finding : NULL, frame, frame != NULL);
+}
+
+bool rt_guarded_check_waiting(void *block, bool ends)
+{
+	const struct ledger_guarded *header = rt_guarded_of(block);
+	const bool is_whole = rt_guarded_state(block) == LEDGER_GUARDED_WAITING;
+	const size_t size = is_whole ? header->size : 0;
+	const size_t at = ledger_guarded_first_other(block, size,
+						     (uint8_t)rt_facts.guards.waiting_byte);
+	struct rt_finding finding = {
+		.kind = LEDGER_FINDING_USE_AFTER_FREE,
+		.pointer = is_whole ? (uintptr_t)block + at : (uintptr_t)header,
+	};
+
+	if (is_whole) {
+		finding.block = (struct rt_block){ NULL, header->cell, size, (uintptr_t)block };
+		finding.freed_row = header->freed_row;
+	}
+	note_once((uintptr_t)block, is_whole && at == size ? NULL : &finding, NULL, ends);
+	return is_whole;
 }
 
 void rt_guarded_retire(const struct rt_block *at, const void *frame)

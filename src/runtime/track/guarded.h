@@ -40,8 +40,19 @@ static inline uint32_t rt_guarded_flags(const void *block)
  */
 RT_COLD void rt_guarded_retire(const struct rt_block *at, const void *frame);
 
-/* The byte at @at, beside @block, was written over; 0: none was. Not in bookkeeping. */
+/*
+ * The byte at @at, beside @block, was written over; 0: none was. Where a look has noted it of this block,
+ * it is not noted again. @frame: the block ends there, by the hook; NULL: it was only looked at. Not in
+ * bookkeeping.
+ */
 RT_COLD void rt_guarded_note(const struct rt_block *block, uintptr_t at, const void *frame);
+
+/*
+ * Note what was written to @block, which waits, but is nobody else's meanwhile; once, as above. @ends: it
+ * waits no longer. False: its header was written over, and nobody knows where it begins. Not in
+ * bookkeeping.
+ */
+bool rt_guarded_check_waiting(void *block, bool ends);
 
 /* Was the block that begins there freed, and is nobody else's yet? *@ret_freed_row: where; 0: not known. */
 RT_COLD bool rt_guarded_waits(const void *block, uint32_t *ret_freed_row);
