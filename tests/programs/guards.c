@@ -435,8 +435,7 @@ static const struct {
 	CASE(threads),		CASE(busy),
 	CASE(busy_and_wrong),	CASE(child_waits),
 	CASE(everything),	CASE(loses_and_holds),
-	CASE(look_at_freed),
-	CASE(handler_in_child),
+	CASE(look_at_freed),	CASE(handler_in_child),
 };
 
 int main(int argc, char **argv)
