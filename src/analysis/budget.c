@@ -100,10 +100,16 @@ static int parse(struct seep_budget *budget, char *text, struct seep_error *err)
 		selector = strchr(text, '{');
 	if (selector) {
 		limit[-1] = *selector++ = '\0';
-		if (!seep_begins_with(selector, "within=") || !selector[strlen("within=")])
-			return seep_fail(err, SEEP_EUSAGE, "write %s{within=FUNCTION}<=LIMIT",
-					 text);
-		budget->within = seep_xstrdup(selector + strlen("within="));
+		char **pattern = seep_begins_with(selector, "within=") ? &budget->within
+				 : seep_begins_with(selector, "tag=")  ? &budget->tag
+								       : NULL;
+		const char *value = strchr(selector, '=');
+
+		if (!pattern || !value[1])
+			return seep_fail(err, SEEP_EUSAGE,
+					 "write %s{within=FUNCTION}<=LIMIT or %s{tag=TAG}<=LIMIT",
+					 text, text);
+		*pattern = seep_xstrdup(value + 1);
 		budget->is_part = true;
 	}
 	measure = selector ? NULL : strrchr(text, ':');
@@ -120,6 +126,7 @@ static void budget_done(struct seep_budget *budget)
 {
 	free(budget->text);
 	free(budget->within);
+	free(budget->tag);
 }
 
 int seep_budgets_add(struct seep_budgets *budgets, const char *text, struct seep_error *err)

@@ -2,12 +2,13 @@
 /*
  * Budgets: what a process may allocate, as people write it.
  *
- *	[PLACE:GLOB:]MEASURE[{within=PATTERN}]<=LIMIT
+ *	[PLACE:GLOB:]MEASURE[{within=PATTERN}|{tag=GLOB}]<=LIMIT
  *
  *	peak<=24MB			bytes at the process's peak
  *	function:parse_*:allocs<=10k	call stacks that pass through a function
  *	module:libfoo.so*:live<=+5%	through a module; 5 per cent more than the baseline at most
  *	held{within=handle_request}<=0	what a function and all that it calls allocated
+ *	held{tag=tenant=*}<=1MB		what was allocated in scopes of these tags
  *
  * The last "<=" and the last ':' before it separate, and the first '{' where a '}' ends the rest, so
  * names may hold all of them.
@@ -28,6 +29,7 @@ enum { SEEP_BUDGET_LEAKS = SEEP_BY_COUNT, SEEP_BUDGET_FINDINGS, SEEP_BUDGET_MEAS
 struct seep_budget {
 	char *text;
 	char *within; /* whose call stacks count, a pattern of analysis/within.h; NULL: all */
+	char *tag;    /* in whose scopes, a glob; NULL: anywhere */
 	bool is_part; /* blocks that go with a leak count where they were allocated, not with it */
 	unsigned measure;
 	bool is_relative; /* to the baseline */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/group.h"
+#include "analysis/scope_sums.h"
 #include "analysis/within.h"
 #include "base/path.h"
 #include "base/search.h"
@@ -29,6 +30,10 @@ struct checker {
 static enum seep_whether is_in_place(const struct checker *c,
 				     const struct seep_profile_context *context)
 {
+	if (c->budget->tag)
+		return context && seep_scope_has_tag(c->profile, context->scope, c->budget->tag)
+			       ? SEEP_YES
+			       : SEEP_NO;
 	return c->in_place ? seep_within_stack(c->sites, c->in_place, context) : SEEP_YES;
 }
 

@@ -4,15 +4,22 @@
 #include "base/idtable.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "core/glob.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *tag)
+bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *glob)
 {
-	while (scope && strcmp(profile->scopes[scope - 1].tag, tag) != 0)
-		scope = profile->scopes[scope - 1].parent;
-	return scope != 0;
+	const struct core_glob wanted = { glob, strlen(glob) };
+
+	for (; scope; scope = profile->scopes[scope - 1].parent) {
+		const char *tag = profile->scopes[scope - 1].tag;
+
+		if (core_glob_match(wanted, tag, strlen(tag)))
+			return true;
+	}
+	return false;
 }
 
 /* A parent comes before its children. */

@@ -27,7 +27,7 @@ struct seep_scopes {
 void seep_scopes_init(struct seep_scopes *scopes, const struct seep_profile *profile);
 void seep_scopes_done(struct seep_scopes *scopes);
 
-/* Is @tag open in @scope, an index + 1? */
-bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *tag);
+/* Is a tag that @glob matches open in @scope, an index + 1? 0: there is none. */
+bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *glob);
 
 #endif

@@ -146,8 +146,10 @@ static char *outcome_text(const struct seep_budget *budget, const struct seep_bu
 	if (found->result != SEEP_BUDGET_NOT_KNOWN && found->grown_count > 0)
 		seep_strbuf_addf(&text, "; %s grew",
 				 seep_things_text(found->grown_count, "known leak").text);
-	if (found->result == SEEP_BUDGET_KEPT && budget->within && !found->has_place)
-		seep_strbuf_adds(&text, "; no call stack passes through it");
+	if (found->result == SEEP_BUDGET_KEPT && (budget->within || budget->tag) &&
+	    !found->has_place)
+		seep_strbuf_adds(&text, budget->tag ? "; nothing was allocated in such a scope"
+						    : "; no call stack passes through it");
 	return seep_escape_dup(text.text);
 }
 

@@ -212,6 +212,24 @@ def test_a_forked_child_goes_on_in_what_is_open_and_counts_its_own_entries(seep)
     assert [entered(s) for s in found.values()] == [(0, 0), (0, 0), (1, 0)]
 
 
+BUDGETS = {
+    "held{tag=part}<=0": "3 B",
+    "held{tag=part}<=3": "kept",
+    "held{tag=coroutine}<=4": "7 B",
+    "allocs{tag=lo*}<=5": "kept",
+    "held{tag=other}<=0": "nothing was allocated in such a scope",
+}
+
+
+def test_budgets_go_by_tag_and_what_is_in_it(seep):
+    recordings, _ = small(seep, "coroutines")
+    for budget, said in BUDGETS.items():
+        done = seep.command("check", recordings.path, "-b", budget)
+        kept = said == "kept" or said.startswith("nothing")
+        assert done.status == (0 if kept else 1), budget
+        assert said in done.stdout.decode(), done.stdout.decode()
+
+
 def test_a_coroutine_takes_its_scopes_with_it(seep):
     recordings, _ = small(seep, "coroutines")
     held = {tags: scope["held_bytes"] for tags, scope in by_path(recordings.main()).items()}

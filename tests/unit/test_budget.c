@@ -36,6 +36,7 @@ TEST(budgets_mean_what_they_say)
 		{ "lost{within=a.c:12}<=+5%", "a.c:12", SEEP_BY_LOST, true, true, 50000 },
 		{ "live{within=f::{lambda(A)}::operator<=(A)}<=1", "f::{lambda(A)}::operator<=(A)",
 		  SEEP_BY_LIVE, false, false, 1 },
+		{ "held{tag=tenant=*}<=1MB", NULL, SEEP_BY_LIVE, false, false, 1 << 20 },
 	};
 	struct seep_budgets budgets = { 0 };
 
@@ -50,6 +51,7 @@ TEST(budgets_mean_what_they_say)
 		assert_int_equal(budget->is_relative, cases[i].is_relative);
 		assert_int_equal(budget->is_share, cases[i].is_share);
 		assert_int_equal(budget->limit, cases[i].limit);
+		assert_int_equal(budget->tag != NULL, strstr(cases[i].text, "{tag") != NULL);
 		if (cases[i].within)
 			assert_string_equal(budget->within, cases[i].within);
 		else
@@ -86,7 +88,8 @@ TEST(what_is_no_budget_is_refused_with_a_reason)
 		{ "function:live<=1", "write function:NAME:MEASURE<=LIMIT" },
 		{ "function::live<=1", "write function:NAME:MEASURE<=LIMIT" },
 		{ "held{within=}<=0", "write held{within=FUNCTION}<=LIMIT" },
-		{ "held{tag=x}<=0", "write held{within=FUNCTION}<=LIMIT" },
+		{ "held{tag=}<=0", "or held{tag=TAG}<=LIMIT" },
+		{ "held{tagged=x}<=0", "or held{tag=TAG}<=LIMIT" },
 		{ "held{}<=0", "write held{within=FUNCTION}<=LIMIT" },
 		{ "hold{within=x}<=0", "is no measure" },
 		{ "live <=1", "did you mean live?" },
