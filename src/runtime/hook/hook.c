@@ -59,9 +59,12 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
 
-	if (RT_LIKELY(control != NULL) && rt_mode_is_idle(rt_load(&control->mode)) &&
-	    !rt_block_may_be((uintptr_t)block, rt_global.granule_shift) &&
-	    RT_LIKELY(rt_tls.freeing != block))
+	/* In a scope, the common case is this. */
+	if (rt_quick_forget(RT_QUICK_GLIBC, true, block, how, frame))
+		rt_next.free(block);
+	else if (RT_LIKELY(control != NULL) && rt_mode_is_idle(rt_load(&control->mode)) &&
+		 !rt_block_may_be((uintptr_t)block, rt_global.granule_shift) &&
+		 RT_LIKELY(rt_tls.freeing != block))
 		rt_next.free(block);
 	else
 		free_known(block, how, frame);

@@ -371,12 +371,6 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 		(void)rt_slot_flush(thread, slot);
 }
 
-static RT_APART bool forget_in_scope(void *block, struct rt_free how, const void *frame)
-{
-	return rt_quick_forget(RT_QUICK_GLIBC, true, block, how, frame) ||
-	       rt_quick_forget(RT_QUICK_CLASSED, true, block, how, frame);
-}
-
 void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 {
 	struct ledger_control *control;
@@ -385,9 +379,9 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	struct rt_block at;
 	uint32_t row;
 
-	/* Of glibc's, and outside of scopes, the hook has tried it: these return at once. */
+	/* Of glibc's the hook has tried it: these return at once. */
 	if (rt_quick_forget(RT_QUICK_CLASSED, false, block, how, frame) ||
-	    forget_in_scope(block, how, frame))
+	    rt_quick_forget(RT_QUICK_CLASSED, true, block, how, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	if (RT_UNLIKELY(how.is_others) &&

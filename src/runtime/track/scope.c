@@ -15,6 +15,7 @@ enum {
 	IS_INNER = 1 << 16,   /* beside a scope's number */
 	CPU_EVERY_NS = 20000, /* the thread's own clock is a system call */
 	PLACES_LOOKED_AT = 256,
+	LEFT_LOOKED_AT = 8,
 };
 
 struct rt_row_tags rt_row_tags;
@@ -265,13 +266,16 @@ void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame)
 static bool is_on_stack(struct rt_thread *thread, const void *variable, const void *frame)
 {
 	struct rt_scopes *of = thread->scopes;
+	const struct rt_stack *stack = &thread->walk.stack;
 	const uint32_t page = (uint32_t)((uintptr_t)frame / LEDGER_PAGE_BYTES);
 
+	if (RT_LIKELY((uintptr_t)frame - stack->low < stack->end - stack->low))
+		return (uintptr_t)variable - (uintptr_t)frame < stack->end - (uintptr_t)frame;
 	if (of->other_page == page)
 		return false;
 	if (rt_stack_holds(&thread->walk.stack, (uintptr_t)frame, (uintptr_t)variable, 1))
 		return true;
-	if ((uintptr_t)frame < thread->walk.stack.low || (uintptr_t)frame >= thread->walk.stack.end)
+	if ((uintptr_t)frame - stack->low >= stack->end - stack->low)
 		of->other_page = page;
 	return false;
 }
@@ -303,13 +307,15 @@ static void open_scope(struct rt_thread *thread, uint32_t tag, uint64_t key, boo
 	set_present(thread);
 }
 
-/* Its index; the depth if there is none. */
-static uint32_t find_open(const struct rt_scopes *of, uint64_t key)
+/* The index of that of @key, among the @most innermost; the depth if there is none. */
+static uint32_t find_open(const struct rt_scopes *of, uint64_t key, uint32_t most)
 {
-	for (uint32_t i = of ? of->depth : 0; i-- > 0;)
+	const uint32_t depth = of ? of->depth : 0;
+
+	for (uint32_t i = depth; i-- > 0 && most-- > 0;)
 		if (of->open[i].key == key)
 			return i;
-	return of ? of->depth : 0;
+	return depth;
 }
 
 void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable, const void *frame)
@@ -323,7 +329,7 @@ void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable
 	}
 	of = thread->scopes;
 	/* A variable is entered once: then its function was left without a word, or goes on elsewhere. */
-	index = find_open(of, (uintptr_t)variable);
+	index = find_open(of, (uintptr_t)variable, LEFT_LOOKED_AT);
 	for (uint32_t i = of->depth; RT_UNLIKELY(index < i); i--)
 		if (!of->open[i - 1].is_handle)
 			close_at(of, i - 1, rt_now_ns());
@@ -333,7 +339,7 @@ void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable
 void rt_scope_leave(struct rt_thread *thread, const void *variable)
 {
 	struct rt_scopes *of = thread->scopes;
-	const uint32_t index = find_open(of, (uintptr_t)variable);
+	const uint32_t index = find_open(of, (uintptr_t)variable, UINT32_MAX);
 
 	if (!of || index == of->depth)
 		return;
@@ -353,10 +359,11 @@ static _Atomic uint32_t next_place;
 
 enum { PLACE_FREE = 0, PLACE_OPEN = 1, PLACE_SUSPENDED = 2, PLACE_BUSY = 3, PLACE_STATES = 3 };
 
-/* A handle: the place, and how often that was given out. */
+/* A handle: the place, and how often that was given out. No address has the highest bit. */
 static uint64_t handle_of(const struct place *place)
 {
-	return (uint64_t)(place - places + 1) | rt_load(&place->state) >> 2 << 32;
+	return (uint64_t)(place - places + 1) | rt_load(&place->state) >> 2 << 32 |
+	       UINT64_C(1) << 63;
 }
 
 static struct place *place_of(uint64_t handle)
@@ -413,7 +420,7 @@ uint64_t rt_scope_begin(struct rt_thread *thread, uint32_t tag)
 bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle)
 {
 	struct rt_scopes *of = thread->scopes;
-	uint32_t i = find_open(of, handle);
+	uint32_t i = find_open(of, handle, UINT32_MAX);
 	struct place *first = place_of(handle), *last = NULL;
 	const uint64_t now = rt_now_ns();
 
@@ -492,7 +499,7 @@ bool rt_scope_end(struct rt_thread *thread, uint64_t handle)
 
 	if (!first || (!thread->scopes && !has_room(thread)))
 		return false;
-	index = find_open(thread->scopes, handle);
+	index = find_open(thread->scopes, handle, UINT32_MAX);
 	if (index < thread->scopes->depth) {
 		close_at(thread->scopes, index, now);
 		set_present(thread);
