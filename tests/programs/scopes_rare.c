@@ -199,6 +199,7 @@ static void misuse(void)
 	printf(" %d\n", seep_scope_end(UINT64_C(0x123456789abc)));
 	{
 		SEEP_SCOPE_NAMED("");
+		SEEP_SCOPE_NAMED(NULL);
 		keep(1);
 	}
 	{

@@ -21,13 +21,18 @@ static struct rt_thread *begin(const void *frame)
 	return thread && rt_enter(thread, frame) ? thread : NULL;
 }
 
+static uint32_t label_of(const char *text)
+{
+	return rt_label(text, text ? strnlen(text, RT_LABEL_BYTES) : 0);
+}
+
 static uint32_t tag_of(struct seep_tag *tag)
 {
 	uint32_t label = __atomic_load_n(&tag->number, __ATOMIC_RELAXED);
 
 	if (RT_LIKELY(label - 1 < RT_LABELS_MAX - 1))
 		return label;
-	label = rt_label(tag->text, strnlen(tag->text, RT_LABEL_BYTES));
+	label = label_of(tag->text);
 	__atomic_store_n(&tag->number, label, __ATOMIC_RELAXED);
 	return label;
 }
@@ -60,7 +65,7 @@ RT_EXPORT unsigned long long seep_rt_scope_begin(const char *tag)
 
 	if (!thread)
 		return 0;
-	handle = rt_scope_begin(thread, rt_label(tag, strnlen(tag, RT_LABEL_BYTES)));
+	handle = rt_scope_begin(thread, label_of(tag));
 	rt_leave(thread);
 	return handle;
 }

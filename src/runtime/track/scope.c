@@ -539,7 +539,8 @@ void rt_scopes_begin(struct rt_thread *thread)
 	if (rt_tls.scopes) {
 		of = thread->scopes = rt_tls.scopes;
 		rt_tls.scopes = NULL;
-		memset(of->entries, 0, sizeof(of->entries));
+		memset(of->entries, 0,
+		       core_smaller(rt_load(&scope_count), RT_SCOPES_MAX) * sizeof(*of->entries));
 		of->cpu_at_ns = 0;
 		set_present(thread);
 		return;
