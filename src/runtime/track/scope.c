@@ -1,122 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/scope.h"
 
-#include "runtime/sys/memo.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/label.h"
+#include "runtime/track/scope_number.h"
 #include "runtime/unwind/stack.h"
 
 #include <string.h>
 
 enum {
-	NONE = 0,
-	MEMO_BYTES_MAX = 2 << 20,
-	IS_INNER = 1 << 16,   /* beside a scope's number */
 	CPU_EVERY_NS = 20000, /* the thread's own clock is a system call */
 	PLACES_LOOKED_AT = 256,
 	LEFT_LOOKED_AT = 8,
 };
 
 struct rt_row_tags rt_row_tags;
-
-/* By number; what the ledger says of it is in the item before. They only become more. */
-static RT_LARGE struct {
-	uint16_t parent;
-	uint16_t tag;
-} scopes[RT_SCOPES_MAX];
-static _Atomic uint32_t scope_count = 1; /* may exceed RT_SCOPES_MAX */
-/* From a hash of parent and tag: the number, and IS_INNER. */
-static rt_memo by_parent_and_tag;
-
-/* In the ledger; the order of items is that of numbers. False: no room, readers find none. */
-static bool publish(uint32_t scope)
-{
-	struct ledger_scope *item;
-
-	if (!rt_table_offer(LEDGER_TABLE_SCOPES, scope) ||
-	    scope > rt_header.table[LEDGER_TABLE_SCOPES].capacity)
-		return false;
-	item = rt_global.scopes + scope - 1;
-	item->parent = scopes[scope].parent;
-	item->tag = rt_label_text(scopes[scope].tag);
-	rt_raise(&rt_global.state->table[LEDGER_TABLE_SCOPES].reserved, scope);
-	rt_store_release(&item->ready, 1);
-	return true;
-}
-
-static uint64_t hash_of(uint32_t parent, uint32_t tag)
-{
-	return core_hash_step(core_hash_step(rt_global.seed, parent), tag) | 1;
-}
-
-static void keep(uint32_t parent, uint32_t tag, uint64_t value)
-{
-	rt_memo_put(&by_parent_and_tag, hash_of(parent, tag), value, 0, MEMO_BYTES_MAX);
-}
-
-/* @tag, which is not open in @parent. NONE: too many. */
-static uint32_t child(uint32_t parent, uint32_t tag)
-{
-	uint32_t scope = (uint32_t)rt_memo_find(&by_parent_and_tag, hash_of(parent, tag));
-
-	if (scope)
-		return scope;
-	if (rt_load(&scope_count) < RT_SCOPES_MAX)
-		scope = atomic_fetch_add_explicit(&scope_count, 1, memory_order_relaxed);
-	if (scope == NONE || scope >= RT_SCOPES_MAX)
-		return NONE;
-	scopes[scope].parent = (uint16_t)parent;
-	scopes[scope].tag = (uint16_t)tag;
-	if (!publish(scope))
-		return NONE;
-	keep(parent, tag, scope);
-	return scope;
-}
-
-/* The path of @scope without @tag. */
-static uint32_t path_without(uint32_t scope, uint32_t tag)
-{
-	uint16_t *path = rt_scratch_take(RT_SCOPES_MAX * sizeof(*path));
-	uint32_t length = 0, without = NONE;
-
-	for (; path && scope; scope = scopes[scope].parent)
-		if (scopes[scope].tag != tag)
-			path[length++] = scopes[scope].tag;
-	for (bool go_on = true; go_on && length; go_on = without != NONE)
-		without = child(without, path[--length]);
-	rt_scratch_give(path);
-	return without;
-}
-
-static bool is_open(uint32_t scope, uint32_t tag)
-{
-	while (scope && scopes[scope].tag != tag)
-		scope = scopes[scope].parent;
-	return scope != NONE;
-}
-
-/* The scope of @tag entered in @parent, and IS_INNER. Where there are too many, "all others" of none. */
-static RT_COLD uint64_t find_scope(uint32_t parent, uint32_t tag)
-{
-	uint64_t inner = is_open(parent, tag) ? IS_INNER : 0;
-	uint32_t scope = child(inner ? path_without(parent, tag) : parent, tag);
-
-	if (scope == NONE || tag == RT_LABEL_OTHERS)
-		rt_note_unseen(LEDGER_UNSEEN_SCOPE_TAGS);
-	if (scope == NONE)
-		return child(NONE, RT_LABEL_OTHERS) | inner;
-	if (inner)
-		keep(parent, tag, scope | inner);
-	return scope | inner;
-}
-
-static uint64_t scope_of(uint32_t parent, uint32_t tag)
-{
-	uint64_t known = rt_memo_find(&by_parent_and_tag, hash_of(parent, tag));
-
-	return RT_LIKELY(known != 0) ? known : find_scope(parent, tag);
-}
 
 /*
  * Time that the thread has run, asked for now and then: in between it is taken to run. At each end of a
@@ -162,7 +61,7 @@ static void set_present(struct rt_thread *thread)
 	const struct rt_scope_open *open = of->open + of->depth - 1;
 	const bool i = of->depth != 0;
 
-	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, i ? open->scope : NONE);
+	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, i ? open->scope : RT_SCOPE_NONE);
 	thread->open_tag = i ? open->tag : RT_LABEL_NONE;
 	thread->entries = i ? entries_of(of, open->scope) : NULL;
 	thread->frees_quickly = !i && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
@@ -282,8 +181,11 @@ static bool is_on_stack(struct rt_thread *thread, const void *variable, const vo
 
 static bool has_room(struct rt_thread *thread)
 {
-	if (RT_UNLIKELY(!thread->scopes))
+	if (RT_UNLIKELY(!thread->scopes)) {
 		thread->scopes = rt_mmap_sparse(sizeof(*thread->scopes));
+		/* Few scopes, hardly nested, touch so much. */
+		rt_count_private(thread->scopes ? 2 * LEDGER_PAGE_BYTES : 0);
+	}
 	return thread->scopes && thread->scopes->depth < RT_SCOPE_DEPTH_MAX;
 }
 
@@ -292,7 +194,7 @@ static void open_scope(struct rt_thread *thread, uint32_t tag, uint64_t key, boo
 {
 	struct rt_scopes *of = thread->scopes;
 	struct rt_scope_open *open = of->open + of->depth;
-	const uint64_t scope = scope_of(of->depth ? open[-1].scope : NONE, tag);
+	const uint64_t scope = rt_scope_number(of->depth ? open[-1].scope : RT_SCOPE_NONE, tag);
 
 	*open = (struct rt_scope_open){ .key = key,
 					.first_row = rt_global.first_row,
@@ -300,7 +202,7 @@ static void open_scope(struct rt_thread *thread, uint32_t tag, uint64_t key, boo
 					.tag = (uint16_t)tag,
 					.is_handle = is_handle,
 					.on_stack = on_stack,
-					.is_inner = scope & IS_INNER };
+					.is_inner = scope & RT_SCOPE_INNER };
 	take_up(of, open, rt_now_ns());
 	count_entry(of, open);
 	of->depth++;
@@ -528,7 +430,7 @@ void rt_scope_row(uint32_t row, struct rt_key key)
 			rt_munmap_sparse(map, rt_row_tags.count * sizeof(*map));
 	}
 	if (rt_load(&rt_row_tags.tags) && index < rt_row_tags.count)
-		rt_load(&rt_row_tags.tags)[index] = scopes[rt_key_scope(key)].tag;
+		rt_load(&rt_row_tags.tags)[index] = rt_scope_tag(rt_key_scope(key));
 }
 
 void rt_scopes_begin(struct rt_thread *thread)
@@ -539,8 +441,7 @@ void rt_scopes_begin(struct rt_thread *thread)
 	if (rt_tls.scopes) {
 		of = thread->scopes = rt_tls.scopes;
 		rt_tls.scopes = NULL;
-		memset(of->entries, 0,
-		       core_smaller(rt_load(&scope_count), RT_SCOPES_MAX) * sizeof(*of->entries));
+		memset(of->entries, 0, rt_scope_numbers() * sizeof(*of->entries));
 		of->cpu_at_ns = 0;
 		set_present(thread);
 		return;
@@ -551,6 +452,10 @@ void rt_scopes_begin(struct rt_thread *thread)
 
 		count_exit(of, open, 0, false);
 		place_give(open->is_handle ? place_of(open->key) : NULL);
+	}
+	if (of) {
+		of->cpu_at_ns = 0;
+		of->other_page = 0;
 	}
 	thread->entries = NULL;
 	thread->frees_quickly = rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
@@ -563,7 +468,5 @@ void rt_scopes_forked(void)
 	if (tags)
 		rt_munmap_sparse(tags, rt_row_tags.count * sizeof(*tags));
 	rt_store(&rt_row_tags.tags, NULL);
-	for (uint32_t scope = 1; scope < rt_load(&scope_count) && scope < RT_SCOPES_MAX; scope++)
-		if (!publish(scope))
-			rt_note_unseen(LEDGER_UNSEEN_SCOPE_TAGS);
+	rt_scope_numbers_forked();
 }

@@ -4,9 +4,6 @@
  * has contexts of its own (the scope is part of their key), so what a scope holds is told by rows; how
  * often and for how long it was open, and what was freed in it, stands in the ledger's entries.
  *
- * A scope is a tag under those that were open when it was opened. If the same tag was open already, it
- * moves to the end of that path: there are no more scopes than orders of the tags that are met.
- *
  * Those that longjmp() jumps out of are closed by then. What leaves functions in another way without
  * running their cleanups is noticed when a scope further out on the same stack is left.
  */
@@ -16,10 +13,10 @@
 #include "ledger/ledger_scope.h"
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
+#include "runtime/track/scope_number.h"
 #include "runtime/track/thread.h"
 
 enum {
-	RT_SCOPES_MAX = 1 << 14, /* that are told apart */
 	RT_SCOPE_DEPTH_MAX = 1 << 12,
 	RT_SCOPE_HANDLES_MAX =
 		1 << 14, /* at a time; of those that are suspended, with all in them */
