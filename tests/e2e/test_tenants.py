@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """A server of several tenants: who of them holds what is read while it runs, and is what it says itself."""
 
+import os
 import random
+import re
 import socket
 import subprocess
 import threading
 
 import pytest
 
-from harness import LIMIT_S, SEEP, by_path, program
+from harness import LIMIT_S, SEEP, SOURCE, by_path, need, program
 
 TENANTS = [f"customer-{i}" for i in range(20)]
 
@@ -58,6 +60,18 @@ class Server:
         assert self.run.wait(LIMIT_S) == 0
 
 
+def who_loses(server):
+    """What the command of the page says: by path of tags, the bytes that are lost."""
+    need("jq")
+    page = (SOURCE / "docs" / "scopes-redis.md").read_text()
+    (command,) = re.findall(r"^seep leaks .*?(?=^```)", page, re.M | re.S)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=LIMIT_S, check=True,
+                          env={**os.environ, **server.seep.environment(), "PID": server.pid,
+                               "PATH": f"{SEEP.parent}:{os.environ['PATH']}"})
+    lines = (re.fullmatch(r"(.+): (\d+) bytes lost", line) for line in done.stdout.splitlines())
+    return {line[1]: int(line[2]) for line in lines}
+
+
 def settled(server):
     """By tenant, as truth(). Clients have their answers a moment before the workers end requests."""
     while True:
@@ -88,5 +102,6 @@ def test_the_tenant_that_loses_memory_is_named_while_it_runs(seep):
         logs = [path for path in paths if path[-1] == "log"]
         assert len(logs) == len(TENANTS)
         assert [path for path in logs if paths[path]["held_bytes"]] == [(f"tenant={leaky}", "log")]
+        assert who_loses(server).keys() == {f"tenant={leaky} > log"}
     finally:
         server.close()
