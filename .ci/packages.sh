@@ -18,10 +18,10 @@ build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
 	protobuf-c-compiler"
 fast_packages="$build_packages binutils jq libelf-dev python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
-check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm dwz file fish gdb git
+check_packages="$fast_packages bubblewrap cargo chromium clang clang-format cmark-gfm dwz file fish gdb git
 	golang-go google-perftools heaptrack libclang-rt-14-dev libdebuginfod1 libgc-dev
 	libgoogle-perftools-dev libheaptrack libjemalloc-dev libmimalloc-dev lld llvm-19 man-db mandoc
-	patchelf perl pkg-config procps sqlite3 strace tmux valgrind xz-utils zsh zstd"
+	patchelf perl pkg-config procps rustc sqlite3 strace tmux valgrind xz-utils zsh zstd"
 # The page's tests: any node from 18 on will do, and beside one that is not Debian's its npm is refused.
 command -v npm >/dev/null 2>&1 || check_packages="$check_packages nodejs npm"
 # What bench/page measures with; its peers come from npm.
@@ -37,7 +37,7 @@ fuzz_packages="$build_packages binutils clang golang-go heaptrack libclang-rt-14
 	libjemalloc2 llvm-14 python3 rustc xz-utils zstd"
 # What tests/soak/run needs: all of these, programs with windows, Rust, Python's own tests, and the big
 # binaries of tests/soak/big_symbols.py.
-soak_packages="$check_packages $fuzz_packages $deb_packages cargo dbus-daemon debootstrap heaptrack-gui
+soak_packages="$check_packages $fuzz_packages $deb_packages dbus-daemon debootstrap heaptrack-gui
 	imagemagick kcachegrind libboost-dev libc6-dbg libpython3.11-testsuite librust-aho-corasick-dev
 	librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev mold python3.11-dbg
 	tesseract-ocr xvfb"

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# Tests that fail when a program leaks, or allocates more than its budgets:
+# The header, for programs that say something to seep. Nothing is linked:
 #
-#	find_package(Seep REQUIRED)
+#	find_package(seep REQUIRED)
+#	target_link_libraries(server PRIVATE seep::seep)
+#
+# And tests that fail when a program leaks, or allocates more than its budgets:
+#
+#	find_package(seep REQUIRED)
 #	seep_add_leak_test(NAME parser.memory COMMAND parser_test --all
 #		BUDGETS "leaks<=0" "peak<=24MB" "function:parse_*:allocs<=10k")
 #
@@ -21,6 +26,7 @@
 # The recording is left in the binary folder as NAME.seep. BASELINE and SUPPRESSIONS are relative to
 # the source folder, files in CHECK_OPTIONS and the names of source files to CMAKE_SOURCE_DIR.
 
+include("${CMAKE_CURRENT_LIST_DIR}/seep-targets.cmake")
 find_program(SEEP_EXECUTABLE seep HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin"
 	"${CMAKE_CURRENT_LIST_DIR}/../../../../bin" DOC "The heap profiler seep")
 

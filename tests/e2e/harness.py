@@ -253,6 +253,19 @@ def functions(context):
     return [frame["function"] for frame in context["frames"]]
 
 
+def by_path(report):
+    """The scopes by their tags, outermost first."""
+    scopes = {scope["id"]: scope for scope in report["scopes"]}
+    found = {}
+    for scope in report["scopes"]:
+        tags, at = [], scope
+        while at:
+            tags.append(at["tag"])
+            at = scopes.get(at["parent"])
+        found[tuple(reversed(tags))] = scope
+    return found
+
+
 @dataclasses.dataclass
 class Truth:
     """What a program says of itself: figures by function, notes and what it inherited."""

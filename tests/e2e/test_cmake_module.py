@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""seep_add_leak_test() in a project of somebody else, with seep installed: what ctest says of it."""
+"""A project of somebody else, with seep installed: its header, and what ctest says of seep_add_leak_test()."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from harness import BUILD, need
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(example C)
-find_package(Seep 0.1 REQUIRED)
+find_package(seep 0.1 REQUIRED)
 enable_testing()
 add_executable(player player.c)
 target_compile_options(player PRIVATE -g -O1)
@@ -110,6 +110,32 @@ def test_recordings_are_left_to_look_at(project):
     assert (project / "build" / "leaks.seep").exists()
     text = run(need("ctest"), "-V", "-R", "^leaks$", cwd=project / "build", status=8)
     assert re.search(r"parse +\S*player\.c:\d+", text)
+
+
+USES = """
+#include <seep/seep.h>
+int main(void) { SEEP_SCOPE("main"); return seep_mark("x") ? 3 : 0; }
+"""
+
+
+@pytest.mark.parametrize("name", ["seep", "Seep"])
+def test_the_header_comes_with_a_target_and_nothing_is_linked(project, tmp_path, name):
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.10)\nproject(example C CXX)\nfind_package({name} 0.1 REQUIRED)\n"
+        "add_executable(in_c uses.c)\nadd_executable(in_cxx uses.cc)\n"
+        "foreach(target in_c in_cxx)\ntarget_link_libraries(${target} seep::seep)\nendforeach()\n"
+        "target_compile_features(in_cxx PRIVATE cxx_std_17)\n")
+    for source in ("uses.c", "uses.cc"):
+        (tmp_path / source).write_text(USES)
+    run(need("cmake"), "-S", tmp_path, "-B", tmp_path / "build",
+        f"-DCMAKE_PREFIX_PATH={project}/usr", cwd=tmp_path)
+    run(need("cmake"), "--build", tmp_path / "build", cwd=tmp_path)
+    for program in ("in_c", "in_cxx"):
+        run(tmp_path / "build" / program, cwd=tmp_path, status=3)
+        run(project / "usr/bin/seep", "run", "-q", "--force", "-o", tmp_path / "x.seep", "--",
+            tmp_path / "build" / program, cwd=tmp_path)
+        needs = run(need("readelf"), "-d", tmp_path / "build" / program, cwd=tmp_path)
+        assert "libseep" not in needs
 
 
 @pytest.mark.parametrize("words, complaint", [

@@ -132,16 +132,25 @@ def test_completion_is_where_the_shells_look(installed):
         assert (share / path).read_bytes().startswith(first)
 
 
-def test_the_header_is_found_by_pkg_config(root, installed, tmp_path):
-    source = tmp_path / "uses.c"
-    source.write_text('#include <seep/seep.h>\nint main(void) { return !seep_mark("x"); }\n')
-    flags = subprocess.run([need("pkg-config"), "--cflags", "seep"], capture_output=True, text=True,
-                           timeout=LIMIT_S, check=True,
-                           env={**os.environ, "PKG_CONFIG_LIBDIR": f"{installed}/lib/pkgconfig",
-                                "PKG_CONFIG_SYSTEM_INCLUDE_PATH": "/none"}).stdout.split()
-    assert flags == [f"-I{PREFIX}/include"]
-    built = run_plain(["gcc", f"-I{root}{flags[0][2:]}", source, "-o", tmp_path / "uses"])
-    assert built.status == 0, built.stderr
+def test_the_header_is_found_by_pkg_config(seep, root, installed):
+    """Nothing is linked; the scope is there where it is recorded."""
+    source, built = seep.directory / "uses.c", seep.directory / "uses"
+    source.write_text('#include <seep/seep.h>\nint main(void) { SEEP_SCOPE("all"); return !seep_mark("x"); }\n')
+
+    def flags(what, **env):
+        return subprocess.run([need("pkg-config"), what, "seep"], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=True,
+                              env={**os.environ, "PKG_CONFIG_LIBDIR": f"{installed}/lib/pkgconfig",
+                                   "PKG_CONFIG_SYSTEM_INCLUDE_PATH": "/none", **env}).stdout.split()
+
+    assert flags("--cflags") == [f"-I{PREFIX}/include"]
+    assert flags("--libs") == []
+    words = flags("--cflags", PKG_CONFIG_SYSROOT_DIR=str(root))
+    assert run_plain(["gcc", *words, source, "-o", built]).status == 0
+    assert run_plain([built]).status == 0
+    done, recordings = seep.run([built])
+    assert done.status == 1
+    assert [scope["tag"] for scope in recordings.main()["scopes"]] == ["all"]
 
 
 @pytest.mark.parametrize("words", [[], ["remove", "/usr"], ["install", BUILD, "usr"],

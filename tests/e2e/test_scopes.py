@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import SEEP, SOURCE, need, program
+from harness import SEEP, SOURCE, by_path, need, program
 
 SCOPE = struct.Struct("<II10Q")
 # What the program counts, by the name of its figure in a scope.
@@ -43,18 +43,6 @@ def truth(path):
             at = scopes[at[0]]
         figures = (entries, entries - exits, allocs, size, *frees, allocs - freed, size - freed_bytes)
         found[tuple(reversed(tags))] = dict(zip(FIGURES, figures))
-    return found
-
-
-def by_path(report):
-    scopes = {scope["id"]: scope for scope in report["scopes"]}
-    found = {}
-    for scope in report["scopes"]:
-        tags, at = [], scope
-        while at:
-            tags.append(at["tag"])
-            at = scopes.get(at["parent"])
-        found[tuple(reversed(tags))] = scope
     return found
 
 
