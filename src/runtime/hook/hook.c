@@ -47,9 +47,11 @@ void rt_forget_slow(void *block, struct rt_free how, const void *frame)
 /* Apart, so that what is common in an idle mode saves no registers for it. */
 static RT_APART void free_known(void *block, struct rt_free how, const void *frame)
 {
-	if (RT_LIKELY(rt_tls.freeing != block))
+	bool is_done = rt_quick_forget(RT_QUICK_GLIBC, true, block, how, frame);
+
+	if (RT_UNLIKELY(!is_done) && RT_LIKELY(rt_tls.freeing != block))
 		rt_forget_slow(block, how, frame);
-	else
+	else if (RT_UNLIKELY(!is_done))
 		rt_tls.freeing = NULL;
 	rt_next.free(block);
 }
@@ -59,12 +61,9 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
 
-	/* In a scope, the common case is this. */
-	if (rt_quick_forget(RT_QUICK_GLIBC, true, block, how, frame))
-		rt_next.free(block);
-	else if (RT_LIKELY(control != NULL) && rt_mode_is_idle(rt_load(&control->mode)) &&
-		 !rt_block_may_be((uintptr_t)block, rt_global.granule_shift) &&
-		 RT_LIKELY(rt_tls.freeing != block))
+	if (RT_LIKELY(control != NULL) && rt_mode_is_idle(rt_load(&control->mode)) &&
+	    !rt_block_may_be((uintptr_t)block, rt_global.granule_shift) &&
+	    RT_LIKELY(rt_tls.freeing != block))
 		rt_next.free(block);
 	else
 		free_known(block, how, frame);
