@@ -23,7 +23,7 @@ WRONG = [
     (["run", "--depth", " 5", "--", "/bin/true"], "--depth: ' 5' is not a number"),
     (["run", "--depth", "5x", "--", "/bin/true"], "--depth: '5x' is not a number"),
     (["run", "--depth", "99999999999999999999999", "--", "/bin/true"], "too large"),
-    (["run", "--mode", "some", "--", "/bin/true"], "must be one of all, off"),
+    (["run", "--mode", "some", "--", "/bin/true"], "must be one of all, scoped, off"),
     (["run", "--follow", "(", "/bin/true"], "'(' is not a regular expression"),
     (["run", "--growth-after", "1ms", "--", "true"], "--growth-after is below 100 ms"),
     (["run", "--growth-after", "0", "--growth-exitcode", "3", "--", "true"],
