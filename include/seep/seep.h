@@ -44,6 +44,7 @@ enum seep_scope_move { SEEP_SCOPE_END, SEEP_SCOPE_SUSPEND, SEEP_SCOPE_RESUME };
 /* In libseep.so. Call the functions further below instead: these may not be there. */
 #define SEEP_WEAK __attribute__((weak))
 SEEP_WEAK unsigned seep_rt_leaks_off(unsigned off);
+SEEP_WEAK unsigned seep_rt_recording_off(unsigned off);
 SEEP_WEAK void seep_rt_leak_ignore(const void *block);
 SEEP_WEAK void seep_rt_root_region_add(const void *begin, size_t bytes);
 SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
@@ -103,6 +104,43 @@ static inline unsigned seep_leaks_enable(void)
 static inline void seep_leaks_restore(unsigned before)
 {
 	__typeof__(&seep_rt_leaks_off) function = SEEP_FIND(seep_rt_leaks_off);
+
+	if (function)
+		(void)function(before);
+}
+
+/**
+ * seep_recording_disable - do not record what this thread allocates from now on
+ *
+ * As if a filter left it out. A recorded block that it frees is counted as freed all the same; one
+ * that it gives to realloc() is, and what comes out is not recorded. Once this was called, no free is
+ * called a double one any more.
+ *
+ * Returns: the state before, for seep_recording_restore(). 0: it was enabled.
+ */
+static inline unsigned seep_recording_disable(void)
+{
+	__typeof__(&seep_rt_recording_off) function = SEEP_FIND(seep_rt_recording_off);
+
+	return function ? function(1) : 0;
+}
+
+/**
+ * seep_recording_enable - record again what this thread allocates, however often it was disabled
+ *
+ * Returns: the state before, for seep_recording_restore().
+ */
+static inline unsigned seep_recording_enable(void)
+{
+	__typeof__(&seep_rt_recording_off) function = SEEP_FIND(seep_rt_recording_off);
+
+	return function ? function(0) : 0;
+}
+
+/* @before: what seep_recording_disable() or seep_recording_enable() returned in this thread. */
+static inline void seep_recording_restore(unsigned before)
+{
+	__typeof__(&seep_rt_recording_off) function = SEEP_FIND(seep_rt_recording_off);
 
 	if (function)
 		(void)function(before);
