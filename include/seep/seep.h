@@ -30,6 +30,28 @@ typedef void seep_leaks_hook(const struct seep_leak *leak, void *user);
 
 enum seep_leaks_scan { SEEP_LEAKS_COUNT, SEEP_LEAKS_REPORT, SEEP_LEAKS_MARK_REPORTED };
 
+/*
+ * What is alive of one context: blocks of one kind that were allocated by one call stack, in one scope
+ * and, with `seep run --by-thread`, by threads of one name. Repeats of a recursion are left out of
+ * stacks. Of what an ancestor allocated before fork() nothing else is known: it is one context.
+ */
+struct seep_context {
+	size_t blocks;
+	size_t bytes;		   /* as requested */
+	const void *const *frames; /* return addresses, innermost first */
+	unsigned frame_count;	   /* 256 at most; 0: not known */
+	int is_inherited;	   /* allocated before fork() */
+	const char *kind;	   /* the function: "malloc", "new[]" ...; "": not known */
+	const char *thread;	   /* "": not told apart */
+	const char *scope;	   /* tags, outermost first: "request/parse"; "": none was open */
+};
+
+/*
+ * Called once for each context; all that it is given is good until it returns. It may allocate and free.
+ * Not 0: no more. It should not be left by an exception or longjmp(), which leaves memory behind.
+ */
+typedef int seep_contexts_hook(const struct seep_context *context, void *user);
+
 /* A tag where it is written: its number is known from the first time on. */
 struct seep_tag {
 	const char *text;
@@ -50,6 +72,7 @@ SEEP_WEAK void seep_rt_root_region_add(const void *begin, size_t bytes);
 SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
 SEEP_WEAK long seep_rt_leaks_scan(enum seep_leaks_scan what);
 SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
+SEEP_WEAK long seep_rt_contexts_each(seep_contexts_hook *hook, void *user);
 SEEP_WEAK int seep_rt_mark(const char *name);
 SEEP_WEAK void seep_rt_scope_enter(struct seep_tag *tag, const void *scope);
 SEEP_WEAK void seep_rt_scope_leave(const void *scope);
@@ -218,6 +241,23 @@ static inline long seep_leaks_mark_reported(void)
 	__typeof__(&seep_rt_leaks_scan) function = SEEP_FIND(seep_rt_leaks_scan);
 
 	return function ? function(SEEP_LEAKS_MARK_REPORTED) : -1;
+}
+
+/**
+ * seep_contexts_each - what is alive now, by context, the one with most bytes first
+ * @hook: called in this thread, before this returns; @user is passed to it
+ *
+ * Of the process itself, without the recorder. It takes as long as looking at all live blocks does, and
+ * some 100 bytes for each context meanwhile. What other threads do at this moment is in it or not; two
+ * threads that met a new call stack at once may have made two contexts of it. Also in signal handlers.
+ *
+ * Returns: how often @hook was called; -1: nothing is recorded, or there is no memory.
+ */
+static inline long seep_contexts_each(seep_contexts_hook *hook, void *user)
+{
+	__typeof__(&seep_rt_contexts_each) function = SEEP_FIND(seep_rt_contexts_each);
+
+	return function ? function(hook, user) : -1;
 }
 
 /**

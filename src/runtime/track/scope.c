@@ -88,6 +88,24 @@ static uint32_t path_without(uint32_t scope, uint32_t tag)
 	return without;
 }
 
+const char *rt_scope_say(uint32_t scope, char *buffer, size_t max)
+{
+	char *at = buffer + max - 1;
+
+	*at = '\0';
+	for (; scope && scope < RT_SCOPES_MAX; scope = scopes[scope].parent) {
+		const char *tag;
+		size_t bytes = rt_label_say(scopes[scope].tag, &tag);
+
+		if ((size_t)(at - buffer) <= bytes)
+			break;
+		if (*at)
+			*--at = '/';
+		at = (char *)memcpy(at - bytes, tag, bytes);
+	}
+	return at;
+}
+
 static bool is_open(uint32_t scope, uint32_t tag)
 {
 	while (scope && scopes[scope].tag != tag)

@@ -89,6 +89,9 @@ static inline void rt_scope_free(struct rt_thread *thread, uint32_t row, uint64_
 	rt_bump(own ? &entries->own_freed_bytes : &entries->foreign_freed_bytes, size);
 }
 
+/* The tags of @scope in @buffer, outermost first, with '/' in between; what has no room is left out. */
+const char *rt_scope_say(uint32_t scope, char *buffer, size_t max);
+
 /* @thread begins, with a cache that another may have had; in a forked child with what was open. */
 void rt_scopes_begin(struct rt_thread *thread);
 
