@@ -12,6 +12,7 @@
 #define SEEP_SEEP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,11 +74,31 @@ SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
 SEEP_WEAK long seep_rt_leaks_scan(enum seep_leaks_scan what);
 SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
 SEEP_WEAK long seep_rt_contexts_each(seep_contexts_hook *hook, void *user);
+SEEP_WEAK int seep_rt_dump_text(int fd);
 SEEP_WEAK int seep_rt_mark(const char *name);
 SEEP_WEAK void seep_rt_scope_enter(struct seep_tag *tag, const void *scope);
 SEEP_WEAK void seep_rt_scope_leave(const void *scope);
 SEEP_WEAK unsigned long long seep_rt_scope_begin(const char *tag);
 SEEP_WEAK int seep_rt_scope_move(enum seep_scope_move move, unsigned long long scope);
+
+/**
+ * get_malloc_leak_info - what is alive now, by call stack and size, as Android's C library has it
+ * @info: an array of entries, for free_malloc_leak_info() only; NULL: nothing is recorded or alive, or
+ *	there is no memory
+ * @overall_size: bytes of the array
+ * @info_size: bytes of an entry: size_t size, size_t blocks, uintptr_t return_addresses[backtrace_size],
+ *	innermost first, zeros where a stack is shorter. Bit 31 of a size is set in a forked process, for
+ *	what it allocated itself; what it inherited has no stack.
+ * @total_memory: bytes of all blocks, as requested
+ * @backtrace_size: frames of the deepest stack, 256 at most
+ *
+ * What existing programs call; see first whether it is there. Larger sizes come first, and inherited
+ * ones before others. If one of the arguments is NULL, nothing is done.
+ */
+SEEP_WEAK void get_malloc_leak_info(uint8_t **info, size_t *overall_size, size_t *info_size,
+				    size_t *total_memory, size_t *backtrace_size);
+/* NULL, and what is no such array (any more), is nothing. */
+SEEP_WEAK void free_malloc_leak_info(uint8_t *info);
 #undef SEEP_WEAK
 
 /*
@@ -258,6 +279,22 @@ static inline long seep_contexts_each(seep_contexts_hook *hook, void *user)
 	__typeof__(&seep_rt_contexts_each) function = SEEP_FIND(seep_rt_contexts_each);
 
 	return function ? function(hook, user) : -1;
+}
+
+/**
+ * seep_dump_text - write what is alive now as text, with the process's mappings
+ * @fd: where to; it may block
+ *
+ * In the format of Android's malloc_debug, "Android Native Heap Dump v1.2", which its
+ * native_heapdump_viewer.py reads. Also in signal handlers.
+ *
+ * Returns: 0; -1: nothing is recorded, there is no memory, or not all was written.
+ */
+static inline int seep_dump_text(int fd)
+{
+	__typeof__(&seep_rt_dump_text) function = SEEP_FIND(seep_rt_dump_text);
+
+	return function ? function(fd) : -1;
 }
 
 /**

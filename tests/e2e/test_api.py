@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What a program may say to the library, and ask it, beside leaks, marks and scopes: seep.h."""
 
+import re
+
 import pytest
 
-from harness import check_truth, parse_truth, program, run_plain
+from harness import RUNTIME, check_truth, parse_truth, program, run_plain
 
 
 @pytest.mark.fast
@@ -30,12 +32,18 @@ CASES = [
     ("api_live", "forked", ""),
     ("api_live", "hooks", ""),
     ("api_live", "storm", ""),
+    ("bionic_info", "arguments", ""),
+    ("bionic_info", "empty", ""),
+    ("bionic_info", "single", ""),
+    ("bionic_info", "multi", ""),
+    ("bionic_info", "wrong", ""),
 ]
+OPTIONS = {"bionic_info": ["--mode", "scoped"]}
 
 
 @pytest.mark.parametrize("name, case, said", CASES)
 def test_what_a_program_is_told_is_what_it_did(seep, name, case, said):
-    done, _ = seep.run([program(name), case])
+    done, _ = seep.run([program(name), case], OPTIONS.get(name, ()))
     assert done.stdout.decode() == said + "failures 0\n"
     assert (done.status, done.stderr) == (0, b"")
 
@@ -54,3 +62,44 @@ def test_threads_are_told_apart_if_that_is_asked_for(seep):
 def test_a_ledger_of_anything_leads_nowhere(seep):
     done, _ = seep.run([program("api_live"), "scribbled"])
     assert (done.status, done.stdout) == (0, b"")
+
+
+def test_a_process_that_is_not_recorded_has_nothing_to_tell():
+    """No ledger is made where files may not be as large."""
+    words = f"ulimit -f 100; LD_PRELOAD={RUNTIME} exec {program('bionic_info')} empty"
+    done = run_plain(["sh", "-c", words])
+    assert (done.status, done.stdout) == (0, b"failures 0\n")
+
+
+def records(text):
+    """Of a heap dump, as Android's viewer reads it: (z, size, number, frames)."""
+    assert text.startswith("Android Native Heap Dump v1.2\n\nBuild fingerprint: ")
+    head, maps = text.split("MAPS\n")
+    found = [(int(z), int(size), int(number), frames.split())
+             for z, size, number, frames in
+             re.findall(r"^z ([01])  sz +(\d+)  num +(\d+)  bt((?: [0-9a-f]+)*)$", head, re.M)]
+    total, count, depth = map(int, re.findall(r"^(?:Total|Alloc|Back)[^:]*: (\d+)$", head, re.M))
+    assert total == sum(size * number for _, size, number, _ in found)
+    assert (count, depth) == (len(found), max(len(frames) for *_, frames in found))
+    assert maps.endswith("\nEND\n") and "bionic_info" in maps
+    modules = [[int(word, 16) for word in re.match(r"(\w+)-(\w+) r-xp", line).groups()]
+               for line in maps.splitlines() if " r-xp " in line]
+    for _, _, _, frames in found:
+        for at in frames:
+            assert any(begin < int(at, 16) <= end for begin, end in modules), at
+    return found
+
+
+def test_a_heap_dump_has_what_is_alive_and_the_mappings(seep):
+    done, _ = seep.run([program("bionic_info"), "dump"], ["--mode", "scoped"])
+    text, failures = done.stdout.decode().split("END\n")
+    assert failures == "failures 0\n"
+    assert [found[:3] for found in records(text + "END\n")] == [(0, 4100, 2), (0, 500, 1)]
+
+
+def test_what_a_child_allocated_is_told_from_what_it_inherited(seep):
+    done, _ = seep.run([program("bionic_info"), "forked"], ["--mode", "scoped"])
+    text, failures = done.stdout.decode().split("END\n")
+    assert failures == "failures 0\n"
+    inherited, own = records(text + "END\n")
+    assert (inherited[:3], inherited[3], own[:3]) == ((0, 1000, 2), [], (1, 2000, 1))

@@ -42,7 +42,7 @@ static void describe(const struct rt_live *live, struct told *told, struct seep_
 		.blocks = live->blocks,
 		.bytes = live->bytes,
 		.frames = (const void *const *)told->frames,
-		.frame_count = rt_live_frames(live, told->frames),
+		.frame_count = rt_live_frames(live, told->frames, RT_LIVE_FRAMES_MAX),
 		.is_inherited = live->context == RT_LIVE_INHERITED,
 		.kind = "",
 		.thread = told->thread,

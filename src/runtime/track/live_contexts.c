@@ -111,7 +111,7 @@ void rt_lives_take(struct rt_lives *ret_lives, bool by_size, rt_live_order *orde
 
 		if (!item.blocks)
 			continue;
-		item.depth = rt_live_frames(&item, NULL);
+		item.depth = rt_live_frames(&item, NULL, RT_LIVE_FRAMES_MAX);
 		lives->items[count++] = item;
 	}
 	if (lives->items)
@@ -140,14 +140,14 @@ static uint64_t bias_of(uint32_t module)
 		       : 0;
 }
 
-uint32_t rt_live_frames(const struct rt_live *live, uintptr_t *frames)
+uint32_t rt_live_frames(const struct rt_live *live, uintptr_t *frames, uint32_t max)
 {
 	const uint64_t nodes = rt_load(&rt_tables[LEDGER_TABLE_NODES].ready);
 	const struct ledger_context *context = rt_live_context(live);
 	/* Each once: what is compared is to be what is used. */
 	uint32_t at = context ? __atomic_load_n(&context->leaf, __ATOMIC_RELAXED) : 0, count = 0;
 
-	while (at && at < nodes && count < RT_LIVE_FRAMES_MAX) {
+	while (at && at < nodes && count < max) {
 		const struct ledger_node *node = &rt_global.nodes[at];
 		const uint32_t parent = rt_load_acquire(&node->parent_ready) - 1;
 

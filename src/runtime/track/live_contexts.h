@@ -34,8 +34,8 @@ typedef bool rt_live_order(const struct rt_live *a, const struct rt_live *b);
 RT_COLD void rt_lives_take(struct rt_lives *ret_lives, bool by_size, rt_live_order *order);
 RT_COLD void rt_lives_give(struct rt_lives *lives);
 
-/* The return addresses into @frames, if it is not NULL, RT_LIVE_FRAMES_MAX at most, innermost first. */
-RT_COLD uint32_t rt_live_frames(const struct rt_live *live, uintptr_t *frames);
+/* The return addresses into @frames, if it is not NULL, @max at most, innermost first; how many. */
+RT_COLD uint32_t rt_live_frames(const struct rt_live *live, uintptr_t *frames, uint32_t max);
 
 /* NULL: an ancestor's. What it says may be another process's word. */
 const struct ledger_context *rt_live_context(const struct rt_live *live);
