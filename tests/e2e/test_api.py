@@ -37,6 +37,9 @@ CASES = [
     ("bionic_info", "single", ""),
     ("bionic_info", "multi", ""),
     ("bionic_info", "wrong", ""),
+    ("api_sizes", "pointers", ""),
+    ("api_sizes", "sums", ""),
+    ("api_sizes", "forked", ""),
 ]
 OPTIONS = {"bionic_info": ["--mode", "scoped"]}
 

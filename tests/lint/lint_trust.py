@@ -19,6 +19,7 @@ READERS = {
 }
 # How often a table is indexed: by what rt_table_take() or a memo gave, or below a private count.
 INDEXED = {
+    "src/runtime/hook/allocator_interface.c": 1,
     "src/runtime/sys/tables.h": 1,
     "src/runtime/track/context.c": 5,
     "src/runtime/track/counters.c": 2,
