@@ -73,6 +73,10 @@ SEEP_WEAK void seep_rt_root_region_add(const void *begin, size_t bytes);
 SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
 SEEP_WEAK long seep_rt_leaks_scan(enum seep_leaks_scan what);
 SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
+SEEP_WEAK void seep_rt_pool_add(const void *begin, size_t bytes);
+SEEP_WEAK void seep_rt_pool_remove(const void *begin, size_t bytes);
+SEEP_WEAK void seep_rt_pool_alloc(const void *block, size_t bytes);
+SEEP_WEAK void seep_rt_pool_free(const void *block);
 SEEP_WEAK long seep_rt_contexts_each(seep_contexts_hook *hook, void *user);
 SEEP_WEAK int seep_rt_dump_text(int fd);
 SEEP_WEAK int seep_rt_mark(const char *name);
@@ -262,6 +266,56 @@ static inline long seep_leaks_mark_reported(void)
 	__typeof__(&seep_rt_leaks_scan) function = SEEP_FIND(seep_rt_leaks_scan);
 
 	return function ? function(SEEP_LEAKS_MARK_REPORTED) : -1;
+}
+
+/**
+ * seep_pool_add - the program gives out parts of [@begin, @begin + @bytes) as blocks of its own
+ *
+ * If @begin lies in a live block, that one ends there from now on: it counts what comes before, which
+ * may be 0 bytes, and the blocks of the pool count theirs. The rest is nobody's, and pointers in it
+ * keep nothing alive. Elsewhere, in a mapping of the program's, they do, and nothing is to be added.
+ */
+static inline void seep_pool_add(const void *begin, size_t bytes)
+{
+	__typeof__(&seep_rt_pool_add) function = SEEP_FIND(seep_rt_pool_add);
+
+	if (function)
+		function(begin, bytes);
+}
+
+/* All blocks of the pool there are freed at once. Before its memory is freed or used for other things. */
+static inline void seep_pool_remove(const void *begin, size_t bytes)
+{
+	__typeof__(&seep_rt_pool_remove) function = SEEP_FIND(seep_rt_pool_remove);
+
+	if (function)
+		function(begin, bytes);
+}
+
+/**
+ * seep_pool_alloc - @bytes at @block, in a pool, are given out
+ * @block: NULL is nothing
+ *
+ * It counts like an allocation by the caller, of kind "pool". What is at no multiple of 16 is not
+ * recorded, and of blocks that begin within the same 32 bytes (16 under other allocators than
+ * glibc's) only the first one is: the output says so (`unaligned`). With --guard, --quarantine and the
+ * like nothing is: there the pool's own blocks stay whole.
+ */
+static inline void seep_pool_alloc(const void *block, size_t bytes)
+{
+	__typeof__(&seep_rt_pool_alloc) function = SEEP_FIND(seep_rt_pool_alloc);
+
+	if (function)
+		function(block, bytes);
+}
+
+/* @block is given back to its pool; NULL, and what is no live block of a pool, is nothing. */
+static inline void seep_pool_free(const void *block)
+{
+	__typeof__(&seep_rt_pool_free) function = SEEP_FIND(seep_rt_pool_free);
+
+	if (function)
+		function(block);
 }
 
 /**

@@ -2,10 +2,12 @@
 """What a program may say to the library, and ask it, beside leaks, marks and scopes: seep.h."""
 
 import re
+import signal
 
 import pytest
 
-from harness import RUNTIME, check_truth, parse_truth, program, run_plain
+from harness import RUNTIME, check_truth, contexts_of, parse_truth, program, record_with_truth
+from harness import run_plain
 
 
 @pytest.mark.fast
@@ -106,3 +108,28 @@ def test_what_a_child_allocated_is_told_from_what_it_inherited(seep):
     assert failures == "failures 0\n"
     inherited, own = records(text + "END\n")
     assert (inherited[:3], inherited[3], own[:3]) == ((0, 1000, 2), [], (1, 2000, 1))
+
+
+@pytest.mark.parametrize("case", ["", "tight", "wrong", "child"])
+def test_blocks_of_a_pool_count_where_they_were_given_out(seep, case):
+    recordings, truth = record_with_truth(seep, "api_pools", *case.split())
+    report = recordings.main()
+    check_truth(report, truth)
+    kinds = {c["kind"] for c in contexts_of(report, "carve_small")}
+    assert kinds == {"pool"} and report["findings"] == []
+    assert ("unaligned" in {line["code"] for line in report["unseen"]}) == (case == "tight")
+
+
+def test_what_is_freed_past_its_pool_is_a_finding(seep):
+    done, recordings = seep.run([program("api_pools"), "freed"])
+    assert done.status == -signal.SIGABRT
+    (finding,) = recordings.main()["findings"]
+    assert (finding["kind"], finding["expected"]) == ("mismatched-free", "seep_pool_free")
+
+
+@pytest.mark.parametrize("options", [["--guard"], ["--quarantine"], ["--mode", "scoped"]], ids="".join)
+def test_where_pools_are_not_told_apart_their_chunks_are(seep, options):
+    done, recordings = seep.run([program("api_pools")], options)
+    report = recordings.main()
+    assert done.status == 0 and report["findings"] == []
+    assert not contexts_of(report, "carve_small")
