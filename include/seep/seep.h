@@ -12,6 +12,7 @@
 #define SEEP_SEEP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,28 @@ typedef void seep_leaks_hook(const struct seep_leak *leak, void *user);
 
 enum seep_leaks_scan { SEEP_LEAKS_COUNT, SEEP_LEAKS_REPORT, SEEP_LEAKS_MARK_REPORTED };
 
+/*
+ * What is alive of one context: blocks of one kind that were allocated by one call stack, in one scope
+ * and, with `seep run --by-thread`, by threads of one name. Repeats of a recursion are left out of
+ * stacks. Of what an ancestor allocated before fork() nothing else is known: it is one context.
+ */
+struct seep_context {
+	size_t blocks;
+	size_t bytes;		   /* as requested */
+	const void *const *frames; /* return addresses, innermost first */
+	unsigned frame_count;	   /* 256 at most; 0: not known */
+	int is_inherited;	   /* allocated before fork() */
+	const char *kind;	   /* the function: "malloc", "new[]" ...; "": not known */
+	const char *thread;	   /* "": not told apart */
+	const char *scope;	   /* tags, outermost first: "request/parse"; "": none was open */
+};
+
+/*
+ * Called once for each context; all that it is given is good until it returns. It may allocate and free.
+ * Not 0: no more. It should not be left by an exception or longjmp(), which leaves memory behind.
+ */
+typedef int seep_contexts_hook(const struct seep_context *context, void *user);
+
 /* A tag where it is written: its number is known from the first time on. */
 struct seep_tag {
 	const char *text;
@@ -44,16 +67,42 @@ enum seep_scope_move { SEEP_SCOPE_END, SEEP_SCOPE_SUSPEND, SEEP_SCOPE_RESUME };
 /* In libseep.so. Call the functions further below instead: these may not be there. */
 #define SEEP_WEAK __attribute__((weak))
 SEEP_WEAK unsigned seep_rt_leaks_off(unsigned off);
+SEEP_WEAK unsigned seep_rt_recording_off(unsigned off);
 SEEP_WEAK void seep_rt_leak_ignore(const void *block);
 SEEP_WEAK void seep_rt_root_region_add(const void *begin, size_t bytes);
 SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
 SEEP_WEAK long seep_rt_leaks_scan(enum seep_leaks_scan what);
 SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
+SEEP_WEAK void seep_rt_pool_add(const void *begin, size_t bytes);
+SEEP_WEAK void seep_rt_pool_remove(const void *begin, size_t bytes);
+SEEP_WEAK void seep_rt_pool_alloc(const void *block, size_t bytes);
+SEEP_WEAK void seep_rt_pool_free(const void *block);
+SEEP_WEAK long seep_rt_contexts_each(seep_contexts_hook *hook, void *user);
+SEEP_WEAK int seep_rt_dump_text(int fd);
 SEEP_WEAK int seep_rt_mark(const char *name);
 SEEP_WEAK void seep_rt_scope_enter(struct seep_tag *tag, const void *scope);
 SEEP_WEAK void seep_rt_scope_leave(const void *scope);
 SEEP_WEAK unsigned long long seep_rt_scope_begin(const char *tag);
 SEEP_WEAK int seep_rt_scope_move(enum seep_scope_move move, unsigned long long scope);
+
+/**
+ * get_malloc_leak_info - what is alive now, by call stack and size, as Android's C library has it
+ * @info: an array of entries, for free_malloc_leak_info() only; NULL: nothing is recorded or alive, or
+ *	there is no memory
+ * @overall_size: bytes of the array
+ * @info_size: bytes of an entry: size_t size, size_t blocks, uintptr_t return_addresses[backtrace_size],
+ *	innermost first, zeros where a stack is shorter. Bit 31 of a size is set in a forked process, for
+ *	what it allocated itself; what it inherited has no stack.
+ * @total_memory: bytes of all blocks, as requested
+ * @backtrace_size: frames of the deepest stack, 256 at most
+ *
+ * What existing programs call; see first whether it is there. Larger sizes come first, and inherited
+ * ones before others. If one of the arguments is NULL, nothing is done.
+ */
+SEEP_WEAK void get_malloc_leak_info(uint8_t **info, size_t *overall_size, size_t *info_size,
+				    size_t *total_memory, size_t *backtrace_size);
+/* NULL, and what is no such array (any more), is nothing. */
+SEEP_WEAK void free_malloc_leak_info(uint8_t *info);
 #undef SEEP_WEAK
 
 /*
@@ -103,6 +152,43 @@ static inline unsigned seep_leaks_enable(void)
 static inline void seep_leaks_restore(unsigned before)
 {
 	__typeof__(&seep_rt_leaks_off) function = SEEP_FIND(seep_rt_leaks_off);
+
+	if (function)
+		(void)function(before);
+}
+
+/**
+ * seep_recording_disable - do not record what this thread allocates from now on
+ *
+ * As if a filter left it out. A recorded block that it frees is counted as freed all the same; one
+ * that it gives to realloc() is, and what comes out is not recorded. Once this was called, no free is
+ * called a double one any more.
+ *
+ * Returns: the state before, for seep_recording_restore(). 0: it was enabled.
+ */
+static inline unsigned seep_recording_disable(void)
+{
+	__typeof__(&seep_rt_recording_off) function = SEEP_FIND(seep_rt_recording_off);
+
+	return function ? function(1) : 0;
+}
+
+/**
+ * seep_recording_enable - record again what this thread allocates, however often it was disabled
+ *
+ * Returns: the state before, for seep_recording_restore().
+ */
+static inline unsigned seep_recording_enable(void)
+{
+	__typeof__(&seep_rt_recording_off) function = SEEP_FIND(seep_rt_recording_off);
+
+	return function ? function(0) : 0;
+}
+
+/* @before: what seep_recording_disable() or seep_recording_enable() returned in this thread. */
+static inline void seep_recording_restore(unsigned before)
+{
+	__typeof__(&seep_rt_recording_off) function = SEEP_FIND(seep_rt_recording_off);
 
 	if (function)
 		(void)function(before);
@@ -180,6 +266,89 @@ static inline long seep_leaks_mark_reported(void)
 	__typeof__(&seep_rt_leaks_scan) function = SEEP_FIND(seep_rt_leaks_scan);
 
 	return function ? function(SEEP_LEAKS_MARK_REPORTED) : -1;
+}
+
+/**
+ * seep_pool_add - the program gives out parts of [@begin, @begin + @bytes) as blocks of its own
+ *
+ * If @begin lies in a live block, that one ends there from now on: it counts what comes before, which
+ * may be 0 bytes, and the blocks of the pool count theirs. The rest is nobody's, and pointers in it
+ * keep nothing alive. Elsewhere, in a mapping of the program's, they do, and nothing is to be added.
+ */
+static inline void seep_pool_add(const void *begin, size_t bytes)
+{
+	__typeof__(&seep_rt_pool_add) function = SEEP_FIND(seep_rt_pool_add);
+
+	if (function)
+		function(begin, bytes);
+}
+
+/* All blocks of the pool there are freed at once. Before its memory is freed or used for other things. */
+static inline void seep_pool_remove(const void *begin, size_t bytes)
+{
+	__typeof__(&seep_rt_pool_remove) function = SEEP_FIND(seep_rt_pool_remove);
+
+	if (function)
+		function(begin, bytes);
+}
+
+/**
+ * seep_pool_alloc - @bytes at @block, in a pool, are given out
+ * @block: NULL is nothing
+ *
+ * It counts like an allocation by the caller, of kind "pool". What is at no multiple of 16 is not
+ * recorded, and of blocks that begin within the same 32 bytes (16 under other allocators than
+ * glibc's) only the first one is: the output says so (`unaligned`). With --guard, --quarantine and the
+ * like nothing is: there the pool's own blocks stay whole.
+ */
+static inline void seep_pool_alloc(const void *block, size_t bytes)
+{
+	__typeof__(&seep_rt_pool_alloc) function = SEEP_FIND(seep_rt_pool_alloc);
+
+	if (function)
+		function(block, bytes);
+}
+
+/* @block is given back to its pool; NULL, and what is no live block of a pool, is nothing. */
+static inline void seep_pool_free(const void *block)
+{
+	__typeof__(&seep_rt_pool_free) function = SEEP_FIND(seep_rt_pool_free);
+
+	if (function)
+		function(block);
+}
+
+/**
+ * seep_contexts_each - what is alive now, by context, the one with most bytes first
+ * @hook: called in this thread, before this returns; @user is passed to it
+ *
+ * Of the process itself, without the recorder. It takes as long as looking at all live blocks does, and
+ * some 100 bytes for each context meanwhile. What other threads do at this moment is in it or not; two
+ * threads that met a new call stack at once may have made two contexts of it. Also in signal handlers.
+ *
+ * Returns: how often @hook was called; -1: nothing is recorded, or there is no memory.
+ */
+static inline long seep_contexts_each(seep_contexts_hook *hook, void *user)
+{
+	__typeof__(&seep_rt_contexts_each) function = SEEP_FIND(seep_rt_contexts_each);
+
+	return function ? function(hook, user) : -1;
+}
+
+/**
+ * seep_dump_text - write what is alive now as text, with the process's mappings
+ * @fd: where to; it may block
+ *
+ * In the format of Android's malloc_debug, "Android Native Heap Dump v1.2", which its
+ * native_heapdump_viewer.py reads. Also in signal handlers.
+ *
+ * Returns: 0; -1: nothing is recorded, there is no memory, or not all was written.
+ */
+static inline int seep_dump_text(int fd)
+{
+	__typeof__(&seep_rt_dump_text) function = SEEP_FIND(seep_rt_dump_text);
+
+	return function ? function(fd) : -1;
 }
 
 /**

@@ -38,6 +38,7 @@ static const char *const by_kind[LEDGER_KIND_COUNT][13] = {
 			       "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
 			       "_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t",
 			       "operator delete(void*)", "operator delete[](void*)" },
+	[LEDGER_KIND_POOL] = { "seep_pool_alloc" },
 };
 
 static bool fits(struct core_glob pattern, const char *text)

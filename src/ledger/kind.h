@@ -14,16 +14,17 @@
  * ledgers, recordings and contexts' hashes: a new one goes to the end. Aligned: the caller gives an
  * alignment.
  */
-#define LEDGER_KINDS(KIND)                                                        \
-	KIND(MALLOC, "malloc", MALLOC, false)                                     \
-	KIND(CALLOC, "calloc", MALLOC, false)                                     \
-	KIND(REALLOC, "realloc", MALLOC, false)                                   \
-	KIND(MEMALIGN, "memalign", MEMALIGN, true) /* and all of its relatives */ \
-	KIND(NEW, "new", NEW, false)                                              \
-	KIND(NEW_ARRAY, "new[]", NEW_ARRAY, false)                                \
-	KIND(NEW_ALIGNED, "aligned new", NEW_ALIGNED, true)                       \
-	KIND(NEW_ARRAY_ALIGNED, "aligned new[]", NEW_ARRAY_ALIGNED, true)         \
-	KIND(FREE, "free", MALLOC, false) /* no allocation: where a finding was made */
+#define LEDGER_KINDS(KIND)                                                              \
+	KIND(MALLOC, "malloc", MALLOC, false)                                           \
+	KIND(CALLOC, "calloc", MALLOC, false)                                           \
+	KIND(REALLOC, "realloc", MALLOC, false)                                         \
+	KIND(MEMALIGN, "memalign", MEMALIGN, true) /* and all of its relatives */       \
+	KIND(NEW, "new", NEW, false)                                                    \
+	KIND(NEW_ARRAY, "new[]", NEW_ARRAY, false)                                      \
+	KIND(NEW_ALIGNED, "aligned new", NEW_ALIGNED, true)                             \
+	KIND(NEW_ARRAY_ALIGNED, "aligned new[]", NEW_ARRAY_ALIGNED, true)               \
+	KIND(FREE, "free", MALLOC, false) /* no allocation: where a finding was made */ \
+	KIND(POOL, "pool", POOL, false)	  /* the program's own, out of a larger block */
 
 #define LEDGER_KIND_CONSTANT(constant, name, family, aligned) LEDGER_KIND_##constant,
 #define LEDGER_KIND_FAMILY(constant, name, family, aligned) LEDGER_FAMILY_##family,
@@ -39,6 +40,7 @@ enum ledger_family {
 	LEDGER_FAMILY_NEW_ARRAY,
 	LEDGER_FAMILY_NEW_ALIGNED,
 	LEDGER_FAMILY_NEW_ARRAY_ALIGNED,
+	LEDGER_FAMILY_POOL, /* seep_pool_free() */
 };
 
 static inline enum ledger_family ledger_kind_family(enum ledger_kind kind)

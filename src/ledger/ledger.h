@@ -267,7 +267,8 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,       /* no memory for the page map: frees untracked */
 	LEDGER_UNSEEN_FRAME_POINTER = 1 << 11, /* some stacks go on by frame pointer alone */
 	LEDGER_UNSEEN_THREAD_NAMES = 1 << 12,  /* by_thread: more names than are told apart */
-	LEDGER_UNSEEN_UNALIGNED = 1 << 13,     /* blocks not at multiples of 16: not counted */
+	LEDGER_UNSEEN_UNALIGNED =
+		1 << 13, /* blocks not at multiples of 16, or with no cell: not counted */
 	LEDGER_UNSEEN_REFUSED = 1 << 14,       /* the kernel refused pages, room or not */
 	LEDGER_UNSEEN_NO_MEMORY = 1 << 15,     /* no private memory at the start: nothing counted */
 	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */

@@ -25,6 +25,8 @@ const char *seep_finding_meant_name(uint8_t family)
 {
 	uint8_t freeing = LEDGER_FREEING_FREE;
 
+	if (family == LEDGER_FAMILY_POOL)
+		return "seep_pool_free";
 	/* free() is the usual one of memalign()'s, too. */
 	while (family != LEDGER_FAMILY_MEMALIGN && freeing + 1 < LEDGER_FREEING_COUNT &&
 	       ledger_freeing_family(freeing) != family)
@@ -40,7 +42,7 @@ const char *seep_finding_origin_name(const struct seep_profile *profile,
 
 	if (block && !block->no_stack && !block->other)
 		return seep_profile_kind_name(block->kind);
-	while (kind < LEDGER_KIND_FREE && ledger_kind_family(kind) != finding->family)
+	while (kind + 1 < LEDGER_KIND_COUNT && ledger_kind_family(kind) != finding->family)
 		kind++;
 	return seep_profile_kind_name(kind);
 }

@@ -14,8 +14,7 @@ static bool is_possible(const struct ledger_finding *finding)
 	uint64_t count = 0;
 
 	return finding->kind > LEDGER_FINDING_NONE && finding->kind < LEDGER_FINDING_COUNT &&
-	       finding->freeing < LEDGER_FREEING_COUNT &&
-	       finding->family <= LEDGER_FAMILY_NEW_ARRAY_ALIGNED &&
+	       finding->freeing < LEDGER_FREEING_COUNT && finding->family <= LEDGER_FAMILY_POOL &&
 	       seep_ledger_add(&count, LEDGER_GET(finding->count)) && count > 0;
 }
 

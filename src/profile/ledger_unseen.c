@@ -39,7 +39,8 @@ static const struct {
 	{ LEDGER_UNSEEN_PAGE_MAP, "page-map",
 	  "there was no memory to remember some blocks; their frees were not seen", NULL },
 	{ LEDGER_UNSEEN_UNALIGNED, "unaligned",
-	  "the allocator gave blocks at addresses that are no multiples of 16; they are not counted",
+	  "the allocator gave blocks at addresses that are no multiples of 16, or a pool several within "
+	  "32 bytes; they are not counted",
 	  NULL },
 	{ LEDGER_UNSEEN_FRAME_POINTER, "by-frame-pointer",
 	  "some stacks pass through code without unwind information, such as a JIT compiler's; what "

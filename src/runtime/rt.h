@@ -75,7 +75,7 @@ enum rt_quick {
 /* What makes an allocation from another place than the last walk look twice, in one word. */
 enum rt_unusual {
 	RT_GENERATED_MET = 1, /* in this generation a rule was made for code that is in no object */
-	RT_IGNORING_MET = 2,  /* some thread has had its blocks ignored */
+	RT_SILENCE_MET = 2,   /* some thread has had its blocks ignored, or not recorded */
 };
 extern RT_HIDDEN _Atomic uint32_t rt_unusual;
 
@@ -88,6 +88,7 @@ struct rt_tls {
 	/* What it allocates while this is not 0 is not to be reported as lost. */
 	uint16_t ignoring;
 	bool in_guards; /* another allocator makes a block for us, and may call one of our hooks */
+	uint16_t unrecorded;   /* what it allocates while this is not 0 is not recorded */
 	uint32_t until_sample; /* allocations; 0: not drawn yet */
 	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
 	_Atomic uint64_t busy;

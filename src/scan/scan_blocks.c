@@ -293,7 +293,8 @@ static void drop_overlaps(struct reader *r)
 		if (kept && before->address + before->size + !before->size > block->address) {
 			const bool fits_before = chunk_fits(r, before);
 
-			scan->overlaps++;
+			/* Of a chunk that is a pool from its first byte on nothing is left. */
+			scan->overlaps += before->size || before->address != block->address;
 			if (fits_before == chunk_fits(r, block) ? before->size >= block->size
 								: fits_before)
 				continue;

@@ -29,7 +29,7 @@ def public_functions(lint):
     except FileNotFoundError:
         return set()
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return set(re.findall(r"\b(seep_rt_\w+)\s*\(", text))
+    return set(re.findall(r"^SEEP_WEAK [\w ]+\*?(?<=[ *])(\w+)\(", text, re.M))
 
 
 def main():

@@ -107,7 +107,7 @@ FINDING_TEST(a_hostile_finding_is_left_out_and_a_hostile_row_is_not_known)
 	add(1)->kind = LEDGER_FINDING_COUNT;
 	add(1)->kind = 0;
 	add(1)->freeing = LEDGER_FREEING_COUNT;
-	add(1)->family = LEDGER_FAMILY_NEW_ARRAY_ALIGNED + 1;
+	add(1)->family = LEDGER_FAMILY_POOL + 1;
 	add(1)->count = UINT64_MAX;
 	add(1)->count = 0;
 	load();

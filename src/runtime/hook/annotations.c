@@ -28,17 +28,28 @@
 			rt_next.symbol arguments; \
 	}
 
-RT_EXPORT unsigned seep_rt_leaks_off(unsigned off)
+/* @word: of this thread. Returns what it was. */
+static unsigned silence(uint16_t *word, unsigned off)
 {
-	unsigned before = rt_tls.ignoring;
+	unsigned before = *word;
 
-	rt_tls.ignoring = off < UINT16_MAX ? (uint16_t)off : UINT16_MAX;
-	if (off && !(rt_load(&rt_unusual) & RT_IGNORING_MET))
-		(void)atomic_fetch_or_explicit(&rt_unusual, RT_IGNORING_MET, memory_order_relaxed);
-	/* The common case writes no marks: off until the next walk. */
+	*word = off < UINT16_MAX ? (uint16_t)off : UINT16_MAX;
+	if (off && !(rt_load(&rt_unusual) & RT_SILENCE_MET))
+		(void)atomic_fetch_or_explicit(&rt_unusual, RT_SILENCE_MET, memory_order_relaxed);
+	/* The common case does not look at it: off until the next walk. */
 	if (rt_tls.thread)
 		rt_last_row_void(rt_tls.thread);
 	return before;
+}
+
+RT_EXPORT unsigned seep_rt_leaks_off(unsigned off)
+{
+	return silence(&rt_tls.ignoring, off);
+}
+
+RT_EXPORT unsigned seep_rt_recording_off(unsigned off)
+{
+	return silence(&rt_tls.unrecorded, off);
 }
 
 LSAN(__lsan_disable, (void), (), seep_rt_leaks_off(rt_tls.ignoring + 1u))

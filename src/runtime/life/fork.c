@@ -141,6 +141,7 @@ void rt_forked_child(void)
 	rt_waiting_forked();
 	/* What is open stays open. */
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
+				  .unrecorded = rt_tls.unrecorded,
 				  .scopes = rt_tls.thread ? rt_tls.thread->scopes : NULL };
 	if (is_inside)
 		replace_ledger();

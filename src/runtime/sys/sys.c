@@ -193,14 +193,14 @@ void rt_unmap_alone(void *start, size_t bytes)
 	unmap(begin, whole);
 }
 
-static uintptr_t map_alone(size_t bytes)
+void *rt_map_alone(size_t bytes)
 {
 	uintptr_t begin = alone(bytes);
 
 	if (!begin || open_place((struct place){ begin, begin + rt_page_up(bytes) }))
-		return begin;
+		return (void *)begin;
 	rt_unmap_alone((void *)begin, bytes);
-	return 0;
+	return NULL;
 }
 
 static void *map_part(struct regions *regions, size_t bytes)
@@ -208,7 +208,7 @@ static void *map_part(struct regions *regions, size_t bytes)
 	struct place part = region_part(regions, bytes);
 
 	if (!part.begin)
-		return (void *)map_alone(bytes);
+		return rt_map_alone(bytes);
 	return open_part(regions, part) ? (void *)part.begin : NULL;
 }
 

@@ -62,7 +62,8 @@ void rt_count_private(int64_t bytes);
 /* Without access, on both sides of what is mapped apart. */
 enum { RT_GUARD_BYTES = 64 << 10 };
 
-/* The whole of a file, shared, between guards of its own; unmapped, its place is free. */
+/* Zeros, or the whole of a file, shared, between guards of its own; unmapped, its place is free. */
+void *rt_map_alone(size_t bytes);
 void *rt_map_file(int fd, size_t bytes);
 void rt_unmap_alone(void *start, size_t bytes);
 

@@ -6,6 +6,7 @@
 #include "runtime/track/break.h"
 #include "runtime/track/label.h"
 #include "runtime/track/nodes.h"
+#include "runtime/track/place.h"
 #include "runtime/track/scope.h"
 #include "runtime/unwind/rules.h"
 
@@ -175,6 +176,17 @@ static bool fixed_context(uint32_t index)
 	rt_store_release(&rt_global.contexts[index].flags, LEDGER_CONTEXT_READY);
 	rt_store_release(&rt_global.rows[index].context_ready, index + 1);
 	return true;
+}
+
+const struct ledger_context *rt_context_of(uint32_t row)
+{
+	const struct ledger_row *of = rt_row_is_context(row) ? rt_row(row) : NULL;
+	const uint32_t ready = of ? rt_load_acquire(&of->context_ready) : 0;
+
+	return ready > LEDGER_CONTEXT_FIRST &&
+			       ready <= rt_load(&rt_tables[LEDGER_TABLE_CONTEXTS].ready)
+		       ? &rt_global.contexts[ready - 1]
+		       : NULL;
 }
 
 bool rt_contexts_start(void)

@@ -42,6 +42,9 @@ static inline uint32_t rt_context_row(struct rt_thread *thread, uint64_t path_ha
 	return rt_context_make(thread, rt_context_hash(path_hash, key), key, epoch);
 }
 
+/* The ledger's context of a row of ours; NULL: it has none, as "no stack" and "other". */
+const struct ledger_context *rt_context_of(uint32_t row);
+
 /* Publish the two contexts that always exist and the root node. False: no room. */
 bool rt_contexts_start(void);
 

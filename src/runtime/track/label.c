@@ -73,18 +73,37 @@ uint32_t rt_label(const char *text, size_t bytes)
 	return label_new(text, bytes, hash);
 }
 
+size_t rt_label_say(uint32_t label, const char **ret_text)
+{
+	*ret_text = label == RT_LABEL_OTHERS ? others : labels[label].text;
+	return label == RT_LABEL_OTHERS ? sizeof(others) - 1
+					: __atomic_load_n(&labels[label].bytes, __ATOMIC_ACQUIRE);
+}
+
+uint32_t rt_label_find(struct ledger_string text)
+{
+	uint64_t word;
+
+	memcpy(&word, &text, sizeof(word));
+	for (uint32_t i = RT_LABEL_OTHERS; word && i < RT_LABELS_MAX; i++)
+		if (rt_load(&texts[i]) == word)
+			return i;
+	return RT_LABEL_NONE;
+}
+
 struct ledger_string rt_label_text(uint32_t label)
 {
-	const bool is_others = label == RT_LABEL_OTHERS;
 	struct ledger_string string = { 0, 0 };
+	const char *text;
+	size_t bytes;
 	uint64_t word;
 
 	if (label == RT_LABEL_NONE || label >= RT_LABELS_MAX)
 		return string;
 	word = rt_load(&texts[label]);
 	if (!word) {
-		string = rt_table_string(is_others ? others : labels[label].text,
-					 is_others ? sizeof(others) - 1 : labels[label].bytes);
+		bytes = rt_label_say(label, &text);
+		string = rt_table_string(text, bytes);
 		memcpy(&word, &string, sizeof(word));
 		rt_store(&texts[label], word);
 	}

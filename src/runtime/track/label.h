@@ -21,6 +21,12 @@ uint32_t rt_label(const char *text, size_t bytes);
 /* The text of @label in the ledger; {0, 0} for RT_LABEL_NONE, and where the ledger has no room. */
 struct ledger_string rt_label_text(uint32_t label);
 
+/* The text of @label, and "" for RT_LABEL_NONE, which is good for ever; its length. */
+size_t rt_label_say(uint32_t label, const char **ret_text);
+
+/* The label whose text this is in the ledger; RT_LABEL_NONE: none. */
+uint32_t rt_label_find(struct ledger_string text);
+
 /* The ledger is a new one, in which none of them stands yet. */
 void rt_labels_forked(void);
 

@@ -5,6 +5,7 @@
 #include "runtime/sys/memo.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
+#include "runtime/track/context.h"
 #include "runtime/track/guarded.h"
 #include "runtime/track/place.h"
 #include "runtime/track/record.h"
@@ -41,22 +42,10 @@ uint32_t rt_finding_row(const void *frame)
 	return rt_row_is_context(row) ? row : 0;
 }
 
-/* The ledger's context of a row of ours; NULL: it has none. */
-static const struct ledger_context *context_of(uint32_t row)
-{
-	const struct ledger_row *of = rt_row_is_context(row) ? rt_row(row) : NULL;
-	const uint32_t ready = of ? rt_load_acquire(&of->context_ready) : 0;
-
-	return ready > LEDGER_CONTEXT_FIRST &&
-			       ready <= rt_load(&rt_tables[LEDGER_TABLE_CONTEXTS].ready)
-		       ? &rt_global.contexts[ready - 1]
-		       : NULL;
-}
-
 /* The same for all blocks of one context, however many marks there were. */
 static uint64_t origin_of(uint32_t row)
 {
-	const struct ledger_context *context = context_of(row);
+	const struct ledger_context *context = rt_context_of(row);
 
 	return context ? (uint64_t)(context - rt_global.contexts) << LEDGER_ROW_ID_BITS : row;
 }
@@ -148,7 +137,7 @@ void rt_finding_note(const struct rt_finding *finding, const void *frame)
 
 bool rt_misuse_is_aligned(const struct rt_block *block, uint8_t align_log2)
 {
-	const struct ledger_context *context = context_of(ledger_cell_row(block->value));
+	const struct ledger_context *context = rt_context_of(ledger_cell_row(block->value));
 
 	return !context || context->align_log2 == align_log2;
 }
@@ -259,7 +248,7 @@ static bool judge_known(struct rt_finding *finding, struct rt_free how)
 		finding->actual = how.size;
 		return true;
 	}
-	context = context_of(ledger_cell_row(finding->block.value));
+	context = rt_context_of(ledger_cell_row(finding->block.value));
 	finding->kind = LEDGER_FINDING_ALIGN_MISMATCH;
 	finding->expected = context ? UINT64_C(1) << (context->align_log2 & 63) : 0;
 	finding->actual = UINT64_C(1) << how.align_log2;

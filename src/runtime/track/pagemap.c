@@ -280,6 +280,42 @@ void rt_block_become(uintptr_t address, enum ledger_family family)
 			memory_order_relaxed, memory_order_relaxed);
 }
 
+/* A live block's, and none of a pool's at @address. @begin: where that begins. */
+static bool is_others(uint64_t cell, uintptr_t begin, uintptr_t address)
+{
+	return ledger_cell_state(cell) == LEDGER_CELL_LIVE &&
+	       (begin != address || ledger_cell_family(cell) != LEDGER_FAMILY_POOL);
+}
+
+bool rt_block_has_room(uintptr_t address, uint64_t size)
+{
+	rt_cell *leaf = rt_leaf_find(address);
+	uint64_t small, large;
+
+	if (!leaf)
+		return true;
+	small = rt_load(&leaf[rt_leaf_index(address, rt_global.granule_shift)]);
+	large = rt_load(&rt_leaf_large(leaf, address, rt_global.granule_shift)->cell);
+	return !is_others(small, ledger_cell_begin(small, address), address) &&
+	       (size < LEDGER_LARGE_BYTES ||
+		!is_others(large, ledger_large_begin(large, address), address));
+}
+
+void rt_block_shrink(const struct rt_block *block, uint64_t size)
+{
+	const uint32_t flags = rt_cell_flags(block->value) & ~(uint32_t)LEDGER_CELL_CLASSED;
+	const bool is_large = rt_large_at(block->address).cell == block->cell;
+
+	if (is_large && size < UINT64_C(1) << rt_global.granule_shift) {
+		rt_store(&((struct ledger_large *)block->cell)->size, size);
+		return;
+	}
+	/* Out of the way of another large one that begins in the same 4 KB. */
+	rt_block_note(block->address, ledger_cell_row(block->value), size, flags);
+	if (is_large && size < LEDGER_LARGE_BYTES)
+		rt_store(block->cell, 0);
+}
+
 void rt_block_unknow(uintptr_t address)
 {
 	rt_cell *leaf = rt_leaf_find(address);

@@ -169,6 +169,12 @@ RT_COLD bool rt_block_mark(const struct rt_block *block, uint32_t marks);
  */
 RT_COLD void rt_block_become(uintptr_t address, enum ledger_family family);
 
+/* Could a block of a pool be noted there? Not where the cell is another block's, unless a pool's that was there. */
+RT_COLD bool rt_block_has_room(uintptr_t address, uint64_t size);
+
+/* A live block is smaller from now on, and no class tells its usable size. */
+RT_COLD void rt_block_shrink(const struct rt_block *block, uint64_t size);
+
 /* Forget the block noted as beginning at @address, small or large, also a freed one. */
 RT_COLD void rt_block_unknow(uintptr_t address);
 

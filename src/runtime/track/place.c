@@ -7,8 +7,9 @@
 static void set_last_row(struct rt_thread *thread, struct rt_key key, uint32_t epoch, uint32_t row)
 {
 	struct rt_last_row *last = &thread->last_row;
-	/* There, marks are not looked at; and who had no row of its own may have one next time. */
-	bool quick = !rt_tls.ignoring && rt_row_is_context(row) && !thread->walk.truncated;
+	/* There, what the thread has said is not looked at; and who had no row of its own may have one next time. */
+	bool quick = !rt_tls.ignoring && !rt_tls.unrecorded && rt_row_is_context(row) &&
+		     !thread->walk.truncated;
 
 	/* In a scope it is recorded in either mode; and who leaves it looks for its row anew. */
 	last->mode_and_epoch = (uint64_t)epoch << 32 |

@@ -29,11 +29,16 @@
 #include "runtime/track/usable.h"
 #include "runtime/unwind/modules.h"
 
+/* @control: NULL before there is a ledger: then only the thread is asked. */
 RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
 {
-	uint32_t mode = rt_load(&control->mode);
+	uint32_t mode = LEDGER_MODE_ALL;
 	uint64_t least;
 
+	if (RT_UNLIKELY(rt_tls.unrecorded))
+		return false;
+	if (RT_LIKELY(control != NULL))
+		mode = rt_load(&control->mode);
 	if (RT_LIKELY(mode == LEDGER_MODE_ALL))
 		return true;
 	least = rt_load(&control->size_min_bytes);
@@ -90,7 +95,7 @@ static RT_COLD void record_no_stack(void *block, size_t size, uint32_t flags)
 static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
 {
 	/* Not each time: it stands on the line that every hook reads. */
-	if (!rt_load(&control->filtered_once))
+	if (control && !rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
 		rt_forget_ready(block, rt_free_by(LEDGER_FREEING_NONE), frame);
@@ -292,7 +297,9 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 		return block;
 	alloc.flags |= rt_guarded_flags(block);
 	if (RT_UNLIKELY(!control)) {
-		if (rt_load(&rt_mine.first_row))
+		if (rt_load(&rt_mine.first_row) && !wanted(control, size, frame))
+			record_unwanted(control, block, frame);
+		else if (rt_load(&rt_mine.first_row))
 			record_no_stack(block, size, alloc.flags | marks_of_thread());
 		return block;
 	}
@@ -553,11 +560,11 @@ void rt_resize_end(const struct rt_resize *resize, void *before, void *after, si
 	struct ledger_control *control = rt_mine.control;
 	struct rt_thread *thread = rt_thread_self();
 	bool aligned = !((uintptr_t)after & RT_BLOCK_MASK);
-	bool record = after && aligned && (!control || wanted(control, size, frame));
+	bool record = after && aligned && wanted(control, size, frame);
 
 	if (control && !aligned)
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
-	else if (control && after && !record)
+	else if (after && !record)
 		record_unwanted(control, after, frame);
 	if (!after && size > 0)
 		restore(resize, before);

@@ -7,6 +7,8 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/label.h"
 
+#include <string.h>
+
 enum { MEMO_BYTES_MAX = 2 << 20 };
 
 /* By number; what the ledger says of it is in the item before. They only become more. */
@@ -76,6 +78,24 @@ static uint32_t path_without(uint32_t scope, uint32_t tag)
 		without = child(without, path[--length]);
 	rt_scratch_give(path);
 	return without;
+}
+
+const char *rt_scope_say(uint32_t scope, char *buffer, size_t max)
+{
+	char *at = buffer + max - 1;
+
+	*at = '\0';
+	for (; scope && scope < RT_SCOPES_MAX; scope = scopes[scope].parent) {
+		const char *tag;
+		size_t bytes = rt_label_say(scopes[scope].tag, &tag);
+
+		if ((size_t)(at - buffer) <= bytes)
+			break;
+		if (*at)
+			*--at = '/';
+		at = (char *)memcpy(at - bytes, tag, bytes);
+	}
+	return at;
 }
 
 static bool is_open(uint32_t scope, uint32_t tag)

@@ -25,6 +25,9 @@ uint64_t rt_scope_number(uint32_t parent, uint32_t tag);
 /* The tag of a number that was given out. */
 uint16_t rt_scope_tag(uint32_t scope);
 
+/* The tags of @scope in @buffer, outermost first, with '/' in between; what has no room is left out. */
+const char *rt_scope_say(uint32_t scope, char *buffer, size_t max);
+
 /* All that were given out are below. */
 uint32_t rt_scope_numbers(void);
 

@@ -196,7 +196,9 @@ void rt_threads_void_rows(void)
 
 void rt_threads_forked(void)
 {
-	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring, .scopes = rt_tls.scopes };
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
+				  .unrecorded = rt_tls.unrecorded,
+				  .scopes = rt_tls.scopes };
 	rt_store(&look_next, 0);
 	rt_store(&looks_in_vain, 0);
 	/* The states stay with hooks that a handler interrupted. */
