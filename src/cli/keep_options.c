@@ -10,7 +10,7 @@ enum { SHOWN_BYTES_MAX = 4096 };
 
 bool seep_keep_options_any(const struct seep_keep_option_values *values)
 {
-	return values->modules.count + values->threads.count > 0;
+	return values->modules.count + values->threads.count + values->scopes.count > 0;
 }
 
 int seep_keep_options_check(const struct seep_keep_option_values *values, struct seep_error *err)
@@ -42,18 +42,20 @@ int seep_keep_options_apply(const struct seep_keep_option_values *values,
 {
 	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
 	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
+	const struct seep_keep_globs scopes = { values->scopes.items, values->scopes.count };
 	SEEP_STRBUF(text, SHOWN_BYTES_MAX);
 	int ret;
 
 	*ret_shown = NULL;
 	if (!seep_keep_options_any(values))
 		return 0;
-	ret = seep_keep_check(sites, &modules, &threads, err);
+	ret = seep_keep_check(sites, &modules, &threads, &scopes, err);
 	if (ret < 0)
 		return ret;
-	seep_keep(profile, sites, &modules, &threads);
+	seep_keep(profile, sites, &modules, &threads, &scopes);
 	add_globs(&text, "module", &values->modules);
 	add_globs(&text, "thread", &values->threads);
+	add_globs(&text, "scope", &values->scopes);
 	*ret_shown = seep_strbuf_take(&text);
 	return 0;
 }

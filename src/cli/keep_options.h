@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options --module and --thread of commands that show a part of a profile. */
+/* The options --module, --thread and --scope of commands that show a part of a profile. */
 #ifndef SEEP_CLI_KEEP_OPTIONS_H
 #define SEEP_CLI_KEEP_OPTIONS_H
 
@@ -9,14 +9,20 @@
 struct seep_keep_option_values {
 	struct seep_option_list modules;
 	struct seep_option_list threads;
+	struct seep_option_list scopes;
 };
 
+#define SEEP_SCOPE_OPTION(list, Show)                 \
+	SEEP_OPTION("scope", 0, LIST, "GLOB", (list), \
+		    Show " only what was allocated under such a tag; !GLOB: not under these")
+
 /* Lines of a command's table; @values is a struct seep_keep_option_values. */
-#define SEEP_KEEP_OPTIONS(values, Show)                                                   \
-	SEEP_OPTION("module", 0, LIST, "GLOB", (values).modules,                          \
-		    Show " only stacks through these modules; !GLOB: not through these"), \
-		SEEP_OPTION("thread", 0, LIST, "GLOB", (values).threads,                  \
-			    Show " only what threads of this name allocated; !GLOB: not these")
+#define SEEP_KEEP_OPTIONS(values, Show)                                                          \
+	SEEP_OPTION("module", 0, LIST, "GLOB", (values).modules,                                 \
+		    Show " only stacks through these modules; !GLOB: not through these"),        \
+		SEEP_OPTION("thread", 0, LIST, "GLOB", (values).threads,                         \
+			    Show " only what threads of this name allocated; !GLOB: not these"), \
+		SEEP_SCOPE_OPTION((values).scopes, Show)
 
 /* Whether anything was asked for. */
 bool seep_keep_options_any(const struct seep_keep_option_values *values);

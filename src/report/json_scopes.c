@@ -69,7 +69,7 @@ void seep_json_scopes(struct seep_json *json, const struct seep_json_shown *show
 {
 	SEEP_RELEASED(seep_scopes_done) struct seep_scopes scopes;
 
-	seep_scopes_init(&scopes, shown->profile);
+	seep_scopes_init(&scopes, shown->profile, 0, false);
 	for (uint32_t i = 0; seep_json_each_object(json, "scopes", i, shown->profile->scope_count);
 	     i++)
 		write_scope(json, shown, i, &scopes.scopes[i]);

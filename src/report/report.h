@@ -57,6 +57,13 @@ void seep_report_tree(const struct seep_printer *printer, const struct seep_site
 void seep_report_flat(const struct seep_printer *printer, const struct seep_sites *sites,
 		      const struct seep_view_options *options);
 
+/* By tag of scopes, all that was done under it, and an empty line; nothing: there are no scopes. */
+void seep_report_tags(const struct seep_printer *printer, const struct seep_view *view);
+
+/* Scopes, each below the one around it, most held first. */
+void seep_report_scopes(const struct seep_printer *printer, const struct seep_sites *sites,
+			const struct seep_view_options *options);
+
 /*
  * One line of figures per context, then "<vaddr>: <binary> + <offset> : <name>" for each physical
  * frame, innermost first, then an empty line. All contexts unless options->top says otherwise.

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What people read of scopes, of a server whose tenant globex leaks: scope_server.c counts itself."""
+
+import re
+
+import pytest
+
+from harness import program
+
+LINE = re.compile(r"^tenant=(\w+) entries=(\d+) held=(\d+) allocated=(\d+)$", re.M)
+REQUESTS, SESSION = 400, 1000
+
+
+@pytest.fixture
+def server(seep):
+    """A recording of 100 requests of each tenant, and what each tenant's figures are."""
+    path = seep.directory / "server.seep"
+    done = seep.command("run", "-q", "--no-leak-check", "-o", path, "--", program("scope_server"), str(REQUESTS))
+    truth = {name: tuple(map(int, rest)) for name, *rest in LINE.findall(done.stdout.decode())}
+    assert len(truth) == 4 and truth["globex"][1] == REQUESTS // 4 * SESSION
+    return path, truth
+
+
+def shown(seep, *arguments):
+    done = seep.command(*arguments)
+    assert done.status == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def rows(text, heading):
+    """Cells of the table under the heading, by their first one, with the spaces before it."""
+    lines = text[text.index(heading) :].splitlines()[1:]
+    table = lines[: lines.index("")] if "" in lines else lines
+    cells = [re.split(r"  +", line.strip()) for line in table]
+    return {row[0]: row[1:] for row in cells}
+
+
+def small(size):
+    return f"{size} B" if size < 1024 else f"{size / 1024:.1f} KB" if size < 100 * 1024 else f"{size / 1024:.0f} KB"
+
+
+@pytest.mark.fast
+def test_a_report_lists_the_tags_with_all_that_was_done_under_them(seep, server):
+    path, truth = server
+    text = shown(seep, "report", path)
+    assert "\nTag tenant=globex holds most: 97.7 KB, " in text
+    found = rows(text, "TAG ")
+    assert list(found)[0] == "tenant=globex"
+    for name, (entries, held, allocated) in truth.items():
+        assert found[f"tenant={name}"][0] == small(held)
+        assert found[f"tenant={name}"][2:6] == ["-", small(allocated), str(entries), "0"]
+    assert found["query"][4] == str(REQUESTS)
+    assert re.search(r"100 blocks, .* malloc, scope tenant=globex$", text, re.M)
+    # One place that all tenants allocate at, and free at once: what each did of it.
+    peak = shown(seep, "report", path, "--by", "allocs")
+    assert re.search(r"scopes: tenant=\w+/query 25\.0%, .* and 1 more$", peak, re.M)
+
+
+def test_the_tree_of_scopes_tells_own_from_inclusive(seep, server):
+    path, truth = server
+    text = shown(seep, "report", path, "--scopes")
+    below = text[text.index("TAG ") :].splitlines()
+    assert [line.split()[0] for line in below[1:4]] == ["tenant=globex", "parse", "query"]
+    assert [len(line) - len(line.lstrip()) for line in below[1:4]] == [0, 2, 2]
+    assert rows(text, "TAG ")["tenant=globex"][:2] == [small(truth["globex"][1])] * 2
+    # Each of four tenants has two.
+    assert len(below[1 : below.index("")]) == 12
+
+
+@pytest.mark.parametrize(
+    "globs,live,allocs",
+    [
+        (["tenant=globex"], 100, 300),
+        (["tenant=*"], 100, 900),
+        (["query"], 0, 400),
+        (["tenant=*", "!tenant=globex"], 0, 600),
+        (["tenant=globex", "!parse"], 100, 200),
+        (["*"], 100, 900),
+    ],
+)
+def test_a_view_is_limited_to_what_was_open_anywhere_in_the_path(seep, server, globs, live, allocs):
+    path, _ = server
+    options = [word for glob in globs for word in ("--scope", glob)]
+    report = seep.load(path, *options)
+    assert sum(c["live_blocks"] for c in report["contexts"]) == live
+    assert sum(c["allocs"] for c in report["contexts"]) == allocs
+    text = shown(seep, "report", path, *options)
+    assert f"Shown: scope {', '.join(globs)} only, " in text
+    # Entries are those of scopes that are shown.
+    if globs == ["tenant=globex"]:
+        assert rows(text, "TAG ")["query"][4] == "100"
+    for view in ("--tree", "--flat", "--raw", "--scopes"):
+        shown(seep, "report", path, view, *options)
+
+
+def test_scope_combines_with_module_and_says_what_is_there(seep, server):
+    path, _ = server
+    report = seep.load(path, "--scope", "query", "--module", "!scope_server")
+    assert not report["contexts"]
+    done = seep.command("report", path, "--scope", "tenant=globx")
+    assert done.status == 2 and b"did you mean tenant=globex?" in done.stderr
+
+
+def test_a_program_without_scopes_says_how_to_open_some(seep):
+    recordings = seep.record([program("by_thread"), "20"], ["--no-leak-check"])
+    assert "opened no scopes" in shown(seep, "report", recordings.path, "--scopes")
+    assert "TAG" not in shown(seep, "report", recordings.path)
+    done = seep.command("report", recordings.path, "--scope", "*")
+    assert done.status == 2 and b"SEEP_SCOPE()" in done.stderr
+
+
+def test_more_tags_than_are_shown_are_counted(seep):
+    recordings = seep.record([program("scopes_rare"), "many"], ["--no-leak-check"])
+    text = shown(seep, "report", recordings.path)
+    assert len(rows(text, "TAG ")) == 9
+    (more,) = re.findall(r"^\(([\d]+) more\)$", text, re.M)
+    tags = {scope["tag"] for scope in recordings.main()["scopes"]}
+    assert int(more) == len(tags) - 8
+    assert len(rows(shown(seep, "report", recordings.path, "--full"), "TAG ")) == len(tags)
