@@ -138,7 +138,7 @@ void seep_scopes_init(struct seep_scopes *scopes, const struct seep_profile *pro
 		.tags = seep_xcalloc(profile->scope_count, sizeof(*scopes->tags)),
 	};
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		if (profile->contexts[i].scope)
+		if (profile->contexts[i].scope && !profile->contexts[i].hidden)
 			add_context(&scopes->scopes[profile->contexts[i].scope - 1],
 				    &profile->contexts[i], old_epoch);
 	sum_children(scopes, profile);

@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/keep_options.h"
 #include "cli/on_growth.h"
 #include "cli/symbol_options.h"
 #include "cli/top_find.h"
@@ -41,6 +42,7 @@ static struct {
 	uint64_t growth_after_ns;
 	const char *on_growth;
 	uint64_t growth_exitcode;
+	struct seep_option_list scopes;
 	struct seep_symbol_option_values symbols;
 } asked = {
 	.interval_ns = SEEP_NS_PER_S,
@@ -66,6 +68,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("top", 'n', COUNT, "N", asked.top,
 		    "Show the N first stacks; screens have as many as fit (20)", .min = 1,
 		    .max = TOP_MAX),
+	SEEP_SCOPE_OPTION(asked.scopes, "Show"),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
 		    "Call a stack GROWING when it grew for T (as its recorder; else 60s)",
 		    .min = 1000000),
@@ -186,6 +189,7 @@ static int begin(const struct seep_ledger_operand *found, struct watching *watch
 	watching->live = seep_live_new(&(struct seep_live_options){
 		.growth_after_ns = asked.growth_after_ns,
 		.symbols = watching->symbols,
+		.scopes = { asked.scopes.items, asked.scopes.count },
 		.find = find_more,
 		.grown = asked.on_growth ? grown : NULL,
 		.user = watching,
@@ -259,7 +263,8 @@ static void print(struct watching *watching)
 		seep_report_live_json(stdout, watching->live, watching->lines, watching->line_count,
 				      *asked.json != '\0');
 	else
-		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
+		seep_report_live(&printer, watching->live, watching->lines, watching->line_count,
+				 (enum seep_live_sort)asked.sort);
 }
 
 /*

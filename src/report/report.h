@@ -7,10 +7,8 @@
 #define SEEP_REPORT_REPORT_H
 
 #include "analysis/diff.h"
+#include "analysis/live.h"
 #include "view/view.h"
-
-struct seep_live;
-struct seep_live_line;
 
 /* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: or NULL. */
 void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
@@ -114,9 +112,9 @@ void seep_page_report(FILE *out, struct seep_profile *profile, const struct seep
 		      const struct seep_view_options *options);
 void seep_page_diff(FILE *out, const struct seep_diff_view *view);
 
-/* What "seep top" prints: sums, processes where there are several, then @lines with evidence. */
+/* What "seep top" prints: sums, processes where there are several, tags, then @lines with evidence. */
 void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
-		      const struct seep_live_line *lines, uint32_t count);
+		      const struct seep_live_line *lines, uint32_t count, enum seep_live_sort sort);
 
 /* As docs/json.md says under "seep top --once --json". */
 void seep_report_live_json(FILE *out, const struct seep_live *live,

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What people read of scopes, of a server whose tenant globex leaks: scope_server.c counts itself."""
 
+import os
 import re
+import signal
 
 import pytest
 
-from harness import program
+from harness import SEEP, program
+from running import start, wait_until, watched
+from screens import Screen
+from top_watch import top_json
 
 LINE = re.compile(r"^tenant=(\w+) entries=(\d+) held=(\d+) allocated=(\d+)$", re.M)
 REQUESTS, SESSION = 400, 1000
+TENANTS = ("acme", "globex", "initech", "umbrella")
 
 
 @pytest.fixture
@@ -117,3 +123,63 @@ def test_more_tags_than_are_shown_are_counted(seep):
     tags = {scope["tag"] for scope in recordings.main()["scopes"]}
     assert int(more) == len(tags) - 8
     assert len(rows(shown(seep, "report", recordings.path, "--full"), "TAG ")) == len(tags)
+
+
+# ---- while it runs -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(seep):
+    """The pid of a server that serves until the end of the test."""
+    with start(seep, [program("scope_server"), "0", "500"], "--no-leak-check") as run:
+        (one,) = wait_until(lambda: watched(seep, "recorded"), "the server")
+        try:
+            yield one["pid"]
+        finally:
+            os.kill(one["pid"], signal.SIGKILL)
+
+
+def test_top_tells_which_tenant_grows_and_how_fast(seep, running):
+    document = top_json(seep, str(running), "--interval", "500ms")
+    tags = {tag["tag"]: tag for tag in document["tags"]}
+    leaking = tags.pop("tenant=globex")
+    assert document["tags"][0]["tag"] == "tenant=globex"
+    # Each request of it leaks one block; half a request may be seen.
+    assert abs(leaking["held_bytes_per_s"] - leaking["entries_per_s"] * SESSION) <= 2 * 2 * SESSION
+    assert leaking["entries_per_s"] > 50
+    assert abs(leaking["inclusive"]["held_bytes"] - leaking["entries"] * SESSION) <= 3 * SESSION
+    assert all(abs(tag["held_bytes_per_s"]) <= 2 * 2300 for tag in tags.values())
+    assert tags["query"]["entries"] >= 3.9 * leaking["entries"]
+
+
+@pytest.mark.parametrize(
+    "glob,functions",
+    [("tenant=globex", {"parse", "query", "open_session"}), ("query", {"query"}), ("!query", {"parse", "open_session"})],
+)
+def test_top_is_limited_to_a_scope(seep, running, glob, functions):
+    document = top_json(seep, str(running), "--interval", "500ms", "--scope", glob)
+    assert {c["blamed"]["function"] for c in document["contexts"]} == functions
+    if glob == "query":
+        assert {tag["tag"] for tag in document["tags"]} == {"query", *(f"tenant={n}" for n in TENANTS)}
+        assert all(tag["inclusive"]["allocs"] for tag in document["tags"])
+
+
+def test_the_screen_of_scopes_has_tags_and_is_sorted(seep, running, tmp_path):
+    env = {"LC_ALL": "C.UTF-8", "TERM": "screen-256color", **seep.environment()}
+    screen = Screen(tmp_path, 100, 24, [SEEP, "top", str(running), "--interval", "200ms", "--scope", "tenant=*"], env)
+    try:
+        screen.wait("open_session", ", scope tenant=*")
+        screen.keys("6")
+        text = screen.wait("GROWTH/s", "tenant=globex", "query", " live, +")
+        first = text.splitlines()[4]
+        assert re.match(r" +[\d.]+ [KM]?B +\+[\d.]+ KB +\S.* tenant=globex *$", first), text
+        # By entries: those that all requests enter.
+        screen.keys("s", "s")
+        text = screen.wait("sorted by allocs")
+        assert text.splitlines()[4].split()[-1] in ("parse", "query"), text
+        screen.keys("q")
+        assert screen.status() == 0
+    finally:
+        screen.close()
+    text = shown(seep, "top", str(running), "--once", "--interval", "200ms")
+    assert list(rows(text, "HELD  GROWTH"))[0].endswith("B") and "  tenant=globex\n" in text
