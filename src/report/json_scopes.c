@@ -62,6 +62,9 @@ static void write_scope(struct seep_json *json, const struct seep_json_shown *sh
 	seep_json_text(json, "tag", scope->tag);
 	seep_json_known(json, "parent", scope->parent);
 	seep_json_scope_figures(json, scope, sums);
+	/* Columns of contexts have no ids, and say themselves of which scope each is. */
+	if (shown->context_places)
+		return;
 	seep_json_open_array(json, "contexts");
 	for (uint32_t i = 0; i < shown->context_count; i++)
 		if (profile->contexts[shown->contexts[i]].scope == index + 1)
