@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What people read of scopes, of a server whose tenant globex leaks: scope_server.c counts itself."""
 
+import csv
+import gzip
+import json
 import os
 import re
 import signal
@@ -183,3 +186,39 @@ def test_the_screen_of_scopes_has_tags_and_is_sorted(seep, running, tmp_path):
         screen.close()
     text = shown(seep, "top", str(running), "--once", "--interval", "200ms")
     assert list(rows(text, "HELD  GROWTH"))[0].endswith("B") and "  tenant=globex\n" in text
+
+
+# ---- in other programs, and compared -------------------------------------------------------
+
+
+def test_exports_name_the_scope_of_each_stack(seep, server):
+    path, truth = server
+    lines = list(csv.DictReader(shown(seep, "export", path, "-t", "csv").splitlines()))
+    found = {}
+    for line in lines:
+        name = line["scope"].split("/")[0]
+        found[name] = found.get(name, 0) + int(line["alloc_bytes"])
+    assert found.pop("") > 0
+    assert found == {f"tenant={name}": figures[2] for name, figures in truth.items()}
+    out = seep.directory / "server.pb.gz"
+    shown(seep, "export", path, "-t", "pprof", "-o", out)
+    # Of a label the key and the value are in the table of texts.
+    texts = gzip.decompress(out.read_bytes())
+    for below in ("scope", "tenant=globex", *(f"tenant={n}/{b}" for n in TENANTS for b in ("parse", "query"))):
+        assert b"\x32" + bytes([len(below)]) + below.encode() in texts, below
+
+
+def test_a_diff_compares_what_was_allocated_under_a_tag(seep, server):
+    path, truth = server
+    longer = seep.directory / "longer.seep"
+    shown(seep, "run", "-q", "--no-leak-check", "-o", longer, "--", program("scope_server"), str(2 * REQUESTS))
+    changes = {}
+    for glob in ("tenant=globex", "tenant=acme", "!tenant=*"):
+        document = json.loads(shown(seep, "diff", path, longer, "--json", "--by", "allocs", "--scope", glob))
+        changes[glob] = sum(c["after"]["allocs"] - c["before"]["allocs"] for c in document["changes"])
+    assert changes == {"tenant=globex": 300, "tenant=acme": 200, "!tenant=*": 0}
+    live = json.loads(shown(seep, "diff", path, longer, "--json", "--scope", "tenant=globex"))
+    assert live["totals"]["before"]["live_bytes"] == truth["globex"][1]
+    assert live["totals"]["after"]["live_bytes"] == 2 * truth["globex"][1]
+    done = seep.command("diff", path, longer, "--scope", "tenant=globx")
+    assert done.status == 2 and b"did you mean tenant=globex?" in done.stderr
