@@ -53,7 +53,8 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 		flat->rows[i].plumbing = sites->of_frame[flat->rows[i].frame].plumbing;
 	}
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		add_context(flat, sites, &profile->contexts[i], measure, stamps, i + 1);
+		if (!profile->contexts[i].hidden)
+			add_context(flat, sites, &profile->contexts[i], measure, stamps, i + 1);
 	/* Where the program's own function stands inside an invoker, that is who has it. */
 	for (uint32_t i = 0; i < flat->count; i++)
 		flat->rows[i].plumbing |= flat->rows[i].self == 0 &&

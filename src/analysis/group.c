@@ -25,6 +25,7 @@ struct grouper {
 	struct seep_groups *groups;
 	struct seep_idtable table;
 	bool by_thread;
+	bool by_scope;
 	uint32_t *last; /* by group: its last context so far */
 };
 
@@ -35,6 +36,8 @@ static uint64_t hash_candidate(const struct grouper *g, const struct candidate *
 
 	if (g->by_thread && c->context->thread != NULL)
 		hash = seep_hash_text(hash, c->context->thread);
+	if (g->by_scope)
+		hash = seep_hash_mix(hash, c->context->scope);
 	for (uint32_t i = 0; i < c->count; i++)
 		hash = seep_hash_mix(hash, g->sites->of_frame[c->stack[i].frame].line);
 	return hash;
@@ -59,6 +62,7 @@ static bool belongs(const struct grouper *g, const struct seep_group *group,
 
 	return a->kind == b->kind && a->truncated == b->truncated && a->cut == b->cut &&
 	       a->no_stack == b->no_stack && a->other == b->other &&
+	       (!g->by_scope || a->scope == b->scope) &&
 	       (!g->by_thread || seep_text_equal(a->thread, b->thread)) &&
 	       group->stack_count == c->count && same_lines(g, group, c);
 }
@@ -106,11 +110,14 @@ static void link_context(struct grouper *g, struct seep_group *group, uint32_t c
 	*last = context;
 }
 
-struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, bool by_thread)
+static struct seep_groups *groups_new(const struct seep_sites *sites, bool fold, bool by_thread,
+				      bool by_scope)
 {
 	const struct seep_profile *profile = sites->profile;
 	struct seep_groups *groups = seep_xcalloc(1, sizeof(*groups));
-	struct grouper g = { .sites = sites, .groups = groups, .by_thread = by_thread };
+	struct grouper g = {
+		.sites = sites, .groups = groups, .by_thread = by_thread, .by_scope = by_scope
+	};
 	SEEP_RELEASED(seep_folder_done)
 	struct seep_folder folder = { .sites = sites, .by = SEEP_FOLD_BY_LINE };
 
@@ -124,6 +131,8 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 		struct candidate c = { context, context->stack, context->stack_count };
 		struct seep_group *group;
 
+		if (context->hidden)
+			continue;
 		if (fold)
 			c.count = seep_fold(&folder, &c.stack, c.count);
 		group = find_group(&g, &c);
@@ -133,6 +142,11 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 	seep_idtable_done(&g.table);
 	free(g.last);
 	return groups;
+}
+
+struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, bool by_thread)
+{
+	return groups_new(sites, fold, by_thread, false);
 }
 
 /* Both ascending. */
@@ -184,6 +198,7 @@ struct seep_profile_context seep_group_context(const struct seep_groups *groups,
 						   &sum.figures[k]))
 				sum.figures[k] = UINT64_MAX;
 		sum.first_ns = core_smaller(sum.first_ns, more->first_ns);
+		sum.scope = sum.scope == more->scope ? sum.scope : 0;
 		sum.by_frame_pointer |= more->by_frame_pointer;
 		sum.in_doubt |= more->in_doubt;
 		if (arena && more->epoch_count > 0)
@@ -201,7 +216,7 @@ struct seep_profile_context seep_group_context(const struct seep_groups *groups,
 void seep_groups_merge(struct seep_profile *profile, const struct seep_sites *sites)
 {
 	SEEP_RELEASED(seep_groups_free_at)
-	struct seep_groups *groups = seep_groups_new(sites, true, true);
+	struct seep_groups *groups = groups_new(sites, true, true, true);
 	const uint32_t count = profile->context_count, fewer = count - groups->count;
 	const uint32_t all = count + profile->left_out_count;
 	/* By a context's index + 1: that of its group, or where it is now. */

@@ -28,13 +28,14 @@ struct seep_groups {
 };
 
 /*
- * Sum all contexts of sites->profile. @fold: recursion by line; else only what the ledger folded.
+ * Sum all contexts of sites->profile that are not hidden. @fold: recursion by line; else only what the ledger folded.
  * @by_thread: those of different threads are told apart. Linear. Never fails.
  */
 struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, bool by_thread);
 
 /*
- * The contexts of @group as one: the first with the figures, epochs and growth of all. What it does
+ * The contexts of @group as one: the first with the figures, epochs and growth of all, and the scope
+ * if that is the same. What it does
  * not share with that is @arena's; NULL: it has that one's epochs, and nobody knows of growth.
  */
 struct seep_profile_context seep_group_context(const struct seep_groups *groups,
@@ -42,7 +43,7 @@ struct seep_profile_context seep_group_context(const struct seep_groups *groups,
 					       const struct seep_group *group,
 					       struct seep_arena *arena);
 
-/* Leave @profile, which is sites->profile, a context for each group of a thread. */
+/* Leave @profile, which is sites->profile, a context for each group of a thread and scope. */
 void seep_groups_merge(struct seep_profile *profile, const struct seep_sites *sites);
 
 /* NULL is a no-op. */

@@ -197,6 +197,8 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 		const struct seep_profile_context *context = &profile->contexts[i];
 		struct seen *seen = &growth->seen[context->id];
 
+		if (context->hidden)
+			continue;
 		if (!seen->family)
 			seen->family = join_family(growth, profile, context);
 		if (seen->family) {
@@ -384,7 +386,8 @@ void seep_growth_hear(struct seep_growth *growth, const struct seep_profile *pro
 		const struct seep_profile_context *context;
 
 		if (place == 0 || place > profile->context_count ||
-		    item->growth.verdict >= SEEP_GROWTH_COUNT)
+		    item->growth.verdict >= SEEP_GROWTH_COUNT ||
+		    profile->contexts[place - 1].hidden)
 			continue;
 		context = &profile->contexts[place - 1];
 		item->id = context->id;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "analysis/scope_sums.h"
 #include "analysis/threads.h"
 #include "base/path.h"
 #include "base/texts.h"
@@ -60,6 +61,22 @@ static unsigned judge_stack(const struct seep_sites *sites,
 	return verdict;
 }
 
+bool *seep_keep_of_scope(const struct seep_profile *profile, const struct seep_keep_globs *scopes)
+{
+	SEEP_FREED unsigned *verdicts = seep_xcalloc((size_t)profile->scope_count + 1,
+						     sizeof(*verdicts));
+	bool *kept = seep_xcalloc((size_t)profile->scope_count + 1, sizeof(*kept));
+
+	kept[0] = is_kept(scopes, 0);
+	for (uint32_t i = 0; i < profile->scope_count; i++) {
+		const struct seep_profile_scope *scope = &profile->scopes[i];
+
+		verdicts[i + 1] = verdicts[scope->parent] | judge(scopes, scope->tag);
+		kept[i + 1] = is_kept(scopes, verdicts[i + 1]);
+	}
+	return kept;
+}
+
 /* What was left out before stays so. */
 void seep_keep_contexts(struct seep_profile *profile, const bool *wanted)
 {
@@ -88,10 +105,12 @@ void seep_keep_contexts(struct seep_profile *profile, const bool *wanted)
 }
 
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
-	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
+	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads,
+	       const struct seep_keep_globs *scopes)
 {
 	/* [0]: frames of no module. */
 	SEEP_FREED unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
+	SEEP_FREED bool *of_scope = seep_keep_of_scope(profile, scopes);
 	SEEP_FREED bool *wanted = seep_xcalloc(profile->context_count, sizeof(*wanted));
 
 	of_module[0] = (unsigned char)judge(modules, "");
@@ -104,7 +123,7 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 		const char *thread = context->thread ? context->thread : "";
 
 		wanted[i] = is_kept(modules, judge_stack(sites, context, of_module)) &&
-			    is_kept(threads, judge(threads, thread));
+			    is_kept(threads, judge(threads, thread)) && of_scope[context->scope];
 	}
 	seep_keep_contexts(profile, wanted);
 }
@@ -155,12 +174,23 @@ static struct seep_texts modules_of(const struct seep_sites *sites)
 static struct seep_texts threads_of(const struct seep_profile *profile)
 {
 	SEEP_FREED struct seep_threads *threads = seep_threads_new(NULL, profile, NULL,
-								   SEEP_BY_ALLOCS);
+								   SEEP_BY_ALLOCS, false);
 	struct seep_texts found = { 0 };
 
 	for (uint32_t i = 0; i < threads->count; i++)
 		seep_texts_take(&found,
 				seep_xstrdup(threads->items[i].name ? threads->items[i].name : ""));
+	return found;
+}
+
+static struct seep_texts tags_of(const struct seep_profile *profile)
+{
+	SEEP_RELEASED(seep_scopes_done) struct seep_scopes scopes;
+	struct seep_texts found = { 0 };
+
+	seep_scopes_init(&scopes, profile, 0, false);
+	for (uint32_t i = 0; i < scopes.tag_count; i++)
+		seep_texts_take(&found, seep_xstrdup(scopes.tags[i].tag));
 	return found;
 }
 
@@ -203,10 +233,16 @@ static int check_globs(const struct seep_keep_globs *globs, const char *what,
 }
 
 int seep_keep_check(const struct seep_sites *sites, const struct seep_keep_globs *modules,
-		    const struct seep_keep_globs *threads, struct seep_error *err)
+		    const struct seep_keep_globs *threads, const struct seep_keep_globs *scopes,
+		    struct seep_error *err)
 {
 	int ret = check_globs(modules, "module", modules_of(sites), err);
 
+	if (ret == 0 && scopes->count > 0 && sites->profile->scope_count == 0)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "the program opened no scopes; <seep/seep.h> has SEEP_SCOPE()");
+	if (ret == 0)
+		ret = check_globs(scopes, "scope", tags_of(sites->profile), err);
 	if (ret == 0 && threads->count > 0 && !seep_threads_known(sites->profile))
 		return seep_fail(err, SEEP_EUSAGE,
 				 "it is not known which thread allocated what; \"seep run "

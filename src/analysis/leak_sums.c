@@ -41,7 +41,8 @@ void seep_leak_sums_init(struct seep_leak_sums *sums, const struct seep_profile 
 		struct seep_leak_sum *sum;
 		uint64_t blocks, bytes;
 
-		if (!root || leak->hash == 0 || !seep_profile_context_at(profile, leak->context))
+		if (!root || leak->hash == 0 || leak->context == 0 ||
+		    leak->context > profile->context_count)
 			continue;
 		sum = sum_of(sums, leak->hash);
 		blocks = root->blocks;

@@ -4,6 +4,7 @@
 #include "analysis/counts.h"
 #include "analysis/growth_ages.h"
 #include "analysis/growth_text.h"
+#include "analysis/live_tags.h"
 #include "analysis/rank.h"
 #include "analysis/within.h"
 #include "base/clock.h"
@@ -43,6 +44,8 @@ static void process_free(struct seep_live_process *process)
 	seep_groups_free(process->groups);
 	seep_sites_free(process->sites);
 	seep_ledger_live_close(process->ledger);
+	seep_scopes_done(&process->scopes);
+	seep_scopes_done(&process->scopes_before);
 	free(process->path);
 	free(process->fate);
 	free(process->before);
@@ -206,6 +209,7 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 	process->threads = seep_procfs_stat(pid, &stat) ? stat.threads : 0;
 	if (seep_procfs_status(pid, &status))
 		process->user = status.uid;
+	seep_live_read_scopes(live, process, now_ns);
 	observe_growth(live, process, now_ns);
 	if (replaced && !process->replaced)
 		tell(live, process, "has a ledger whose file was replaced; the old one is read on");

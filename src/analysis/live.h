@@ -18,6 +18,8 @@
 
 #include "analysis/group.h"
 #include "analysis/growth.h"
+#include "analysis/keep.h"
+#include "analysis/scope_sums.h"
 #include "analysis/sites.h"
 #include "base/error.h"
 #include "profile/ledger_live.h"
@@ -79,6 +81,8 @@ struct seep_live_process {
 	uint32_t named_frames;
 	struct seep_growth_sum grown;
 	uint64_t total_since;
+	struct seep_scopes scopes, scopes_before; /* of the last reading, and of the one before */
+	uint64_t old_ns; /* so old what is old in scopes is at least; 0: that is not known */
 	uint64_t recent[SEEP_GROWTH_RECENT]; /* live bytes of the last readings */
 	uint8_t *matches;		     /* by frame: the filter's text is in it */
 	uint32_t match_count;
@@ -89,6 +93,7 @@ struct seep_live_options {
 	uint64_t growth_after_ns; /* 0: as its recorder has it, SEEP_GROWTH_AFTER_NS without one */
 	struct seep_symbols *symbols;		  /* borrowed */
 	const struct seep_profile_within *within; /* borrowed; NULL: all */
+	struct seep_keep_globs scopes; /* look only at what was allocated under these; borrowed */
 	/* Call seep_live_add() for each ledger that belongs to the tree; those that it has are no
 	 * harm. Called before each reading. */
 	void (*find)(void *user, struct seep_live *live);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/scope_sums.h"
 
+#include "base/clock.h"
 #include "base/idtable.h"
-#include "base/xalloc.h"
+#include "base/strbuf.h"
 #include "core/bits.h"
 #include "core/glob.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { PATH_TAGS = 64 }; /* that are named, the innermost */
+
+#define OLD_NS (UINT64_C(10) * SEEP_NS_PER_S)
 
 bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *glob)
 {
@@ -22,25 +27,64 @@ bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, cons
 	return false;
 }
 
-/* A parent comes before its children. */
-static void sum_scopes(struct seep_scopes *to, const struct seep_profile *profile)
+uint32_t seep_scopes_old_epoch(const struct seep_profile *profile, uint64_t now_ns,
+			       uint64_t *ret_age_ns)
 {
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		if (profile->contexts[i].scope)
-			seep_counts_add_context(&to->scopes[profile->contexts[i].scope - 1].own,
-						&profile->contexts[i]);
+	uint32_t last = profile->mark_count;
+
+	while (last > 0 && profile->marks[last - 1].at_ns + OLD_NS > now_ns)
+		last--;
+	*ret_age_ns = last ? now_ns - profile->marks[last - 1].at_ns : 0;
+	return last ? profile->marks[last - 1].epoch : 0;
+}
+
+uint64_t seep_scope_mean_ns(const struct seep_profile_scope *scope)
+{
+	return scope->exits ? scope->wall_ns / scope->exits : 0;
+}
+
+char *seep_scope_path(const struct seep_profile *profile, uint32_t scope)
+{
+	const char *tags[PATH_TAGS];
+	size_t count = 0;
+	SEEP_STRBUF(path, SIZE_MAX / 2);
+
+	for (; scope && count < PATH_TAGS; scope = profile->scopes[scope - 1].parent)
+		tags[count++] = profile->scopes[scope - 1].tag;
+	if (scope)
+		seep_strbuf_adds(&path, "…/");
+	while (count-- > 0)
+		seep_strbuf_addf(&path, "%s%s", tags[count], count ? "/" : "");
+	return seep_strbuf_take(&path);
+}
+
+static void add_context(struct seep_scope_sums *to, const struct seep_profile_context *context,
+			uint32_t old_epoch)
+{
+	seep_counts_add_context(&to->own, context);
+	for (uint32_t i = 0; i < context->epoch_count && context->epochs[i].epoch < old_epoch; i++)
+		seep_counts_sum(&to->own_old_bytes, (int64_t)context->epochs[i].bytes);
+}
+
+/* A parent comes before its children. */
+static void sum_children(struct seep_scopes *to, const struct seep_profile *profile)
+{
 	for (uint32_t i = profile->scope_count; i-- > 0;) {
 		const uint32_t parent = profile->scopes[i].parent;
 
 		seep_counts_add(&to->scopes[i].all, &to->scopes[i].own);
-		if (parent)
-			seep_counts_add(&to->scopes[parent - 1].all, &to->scopes[i].all);
+		seep_counts_sum(&to->scopes[i].old_bytes, to->scopes[i].own_old_bytes);
+		if (!parent)
+			continue;
+		seep_counts_add(&to->scopes[parent - 1].all, &to->scopes[i].all);
+		seep_counts_sum(&to->scopes[parent - 1].old_bytes, to->scopes[i].old_bytes);
 	}
 }
 
 static struct seep_scope_tag *tag_of(struct seep_scopes *to, struct seep_idtable *ids,
-				     const char *tag)
+				     const struct seep_profile *profile, uint32_t scope)
 {
+	const char *tag = profile->scopes[scope].tag;
 	const uint64_t hash = seep_hash_text(1, tag);
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t index;
@@ -50,6 +94,7 @@ static struct seep_scope_tag *tag_of(struct seep_scopes *to, struct seep_idtable
 			return &to->tags[index];
 	seep_idtable_add(ids, hash, to->tag_count);
 	to->tags[to->tag_count].tag = tag;
+	to->tags[to->tag_count].first = scope;
 	return &to->tags[to->tag_count++];
 }
 
@@ -80,30 +125,38 @@ static int by_held(const void *left, const void *right)
 }
 
 /* Of a scope and those further out each has another tag: what is allocated in it is theirs once. */
-static void sum_tags(struct seep_scopes *to, const struct seep_profile *profile)
+static void sum_tags(struct seep_scopes *to, const struct seep_profile *profile, bool part)
 {
 	SEEP_RELEASED(seep_idtable_done) struct seep_idtable ids = { 0 };
 
 	for (uint32_t i = 0; i < profile->scope_count; i++) {
-		struct seep_scope_tag *tag = tag_of(to, &ids, profile->scopes[i].tag);
+		struct seep_scope_tag *tag = tag_of(to, &ids, profile, i);
 
-		add_figures(&tag->figures, &profile->scopes[i]);
+		if (!part || to->scopes[i].all.allocs > 0)
+			add_figures(&tag->figures, &profile->scopes[i]);
 		seep_counts_add(&tag->sums.own, &to->scopes[i].own);
-		for (uint32_t at = i + 1; at; at = profile->scopes[at - 1].parent)
-			seep_counts_add(&tag_of(to, &ids, profile->scopes[at - 1].tag)->sums.all,
-					&to->scopes[i].own);
+		for (uint32_t at = i + 1; at; at = profile->scopes[at - 1].parent) {
+			tag = tag_of(to, &ids, profile, at - 1);
+			seep_counts_add(&tag->sums.all, &to->scopes[i].own);
+			seep_counts_sum(&tag->sums.old_bytes, to->scopes[i].own_old_bytes);
+		}
 	}
 	qsort(to->tags, to->tag_count, sizeof(*to->tags), by_held);
 }
 
-void seep_scopes_init(struct seep_scopes *scopes, const struct seep_profile *profile)
+void seep_scopes_init(struct seep_scopes *scopes, const struct seep_profile *profile,
+		      uint32_t old_epoch, bool part)
 {
 	*scopes = (struct seep_scopes){
 		.scopes = seep_xcalloc(profile->scope_count, sizeof(*scopes->scopes)),
 		.tags = seep_xcalloc(profile->scope_count, sizeof(*scopes->tags)),
 	};
-	sum_scopes(scopes, profile);
-	sum_tags(scopes, profile);
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (profile->contexts[i].scope && !profile->contexts[i].hidden)
+			add_context(&scopes->scopes[profile->contexts[i].scope - 1],
+				    &profile->contexts[i], old_epoch);
+	sum_children(scopes, profile);
+	sum_tags(scopes, profile, part);
 }
 
 void seep_scopes_done(struct seep_scopes *scopes)

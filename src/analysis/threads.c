@@ -26,19 +26,31 @@ static int by_name(const void *a, const void *b)
 	return compare_names((*x)->thread, (*y)->thread);
 }
 
+static int by_scope(const void *a, const void *b)
+{
+	const struct seep_profile_context *const *x = a, *const *y = b;
+
+	return ((*x)->scope > (*y)->scope) - ((*x)->scope < (*y)->scope);
+}
+
 static int by_value(const void *a, const void *b, void *measure)
 {
 	const struct seep_thread *x = a, *y = b;
 	const int64_t left = seep_counts_value(&x->counts, *(enum seep_measure *)measure);
 	const int64_t right = seep_counts_value(&y->counts, *(enum seep_measure *)measure);
 
-	return left != right ? (left < right) - (left > right) : compare_names(x->name, y->name);
+	if (left != right)
+		return left < right ? 1 : -1;
+	return x->scope != y->scope ? (x->scope > y->scope ? 1 : -1)
+				    : compare_names(x->name, y->name);
 }
 
 struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 				      const struct seep_profile *profile,
-				      const struct seep_group *group, enum seep_measure measure)
+				      const struct seep_group *group, enum seep_measure measure,
+				      bool scopes)
 {
+	int (*const order)(const void *, const void *) = scopes ? by_scope : by_name;
 	const uint32_t count = group != NULL ? group->context_count : profile->context_count;
 	SEEP_FREED const struct seep_profile_context **contexts = seep_xcalloc(count,
 									       sizeof(void *));
@@ -50,10 +62,13 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 		contexts[i] = &profile->contexts[at];
 		at = group != NULL ? groups->next[at] : at + 1;
 	}
-	qsort(contexts, count, sizeof(void *), by_name);
+	qsort(contexts, count, sizeof(void *), order);
 	for (uint32_t i = 0; i < count; i++) {
-		if (i == 0 || by_name(&contexts[i - 1], &contexts[i]) != 0)
-			threads->items[threads->count++].name = contexts[i]->thread;
+		if (i == 0 || order(&contexts[i - 1], &contexts[i]) != 0)
+			threads->items[threads->count++] = (struct seep_thread){
+				.name = scopes ? NULL : contexts[i]->thread,
+				.scope = scopes ? contexts[i]->scope : 0,
+			};
 		seep_counts_add_context(&threads->items[threads->count - 1].counts, contexts[i]);
 	}
 	if (threads->count > 1)

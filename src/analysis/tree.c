@@ -246,14 +246,16 @@ static void plant(struct grower *g, bool whole)
 	struct seep_tree_node root = { .entry.frame = SEEP_TREE_ROOT };
 	SEEP_RELEASED(seep_folder_done)
 	struct seep_folder folder = { .sites = g->sites, .by = SEEP_FOLD_BY_FUNCTION };
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		g->order[i] = i;
+		if (profile->contexts[i].hidden)
+			continue;
+		g->order[count++] = i;
 		prepare_stack(g, i, whole, &folder);
 		seep_counts_sum(&root.value, seep_context_value(&profile->contexts[i], g->measure));
 	}
-	*SEEP_APPEND(g->jobs, g->job_count) = (struct job){ add_node(g, &root), 0,
-							    profile->context_count };
+	*SEEP_APPEND(g->jobs, g->job_count) = (struct job){ add_node(g, &root), 0, count };
 }
 
 struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "analysis/diff.h"
+#include "analysis/keep.h"
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/strbuf.h"
@@ -45,6 +46,7 @@ static struct {
 	const char *json;
 	const char *html;
 	struct seep_within_option_values within;
+	struct seep_option_list scopes;
 	struct seep_symbol_option_values symbols;
 } asked;
 
@@ -55,6 +57,7 @@ static const struct seep_option options[] = {
 		    "Show the N largest changes (default: 10; all with --json)", .max = TOP_MAX),
 	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
 	SEEP_WITHIN_OPTIONS(asked.within, "Compare"),
+	SEEP_SCOPE_OPTION(asked.scopes, "Compare"),
 	SEEP_OPTION("blocks", 0, OPTIONAL, "N", asked.blocks,
 		    "List addresses and sizes of N blocks of each stack, of a running process "
 		    "(without N: 20)"),
@@ -114,6 +117,26 @@ static int load(const struct side *side, bool is_last, struct seep_profile **ret
 	int rc = seep_symbol_options_open(&asked.symbols, side->found.path, ret_profile, err);
 
 	return rc < 0 ? rc : seep_within_options_apply(&asked.within, *ret_profile, is_last, err);
+}
+
+/* Leave out what was not asked for. A scope may be in one of the profiles only. */
+static int keep_scopes(struct seep_profile *const *profiles, size_t count, struct seep_error *err)
+{
+	const struct seep_keep_globs scopes = { asked.scopes.items, asked.scopes.count };
+	const struct seep_keep_globs none = { 0 };
+	int rc = -SEEP_EUSAGE;
+
+	if (scopes.count == 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		SEEP_RELEASED(seep_sites_free_at)
+		struct seep_sites *sites = seep_sites_new(profiles[i]);
+
+		if (rc < 0)
+			rc = seep_keep_check(sites, &none, &none, &scopes, err);
+		seep_keep(profiles[i], sites, &none, &none, &scopes);
+	}
+	return rc;
 }
 
 /* The last one of that name; or what there is. */
@@ -192,6 +215,8 @@ static int compare(const struct side sides[2], struct seep_error *err)
 		rc = check_known(&sides[0], a, err);
 	if (rc == 0)
 		rc = check_known(&sides[1], b, err);
+	if (rc == 0)
+		rc = keep_scopes((struct seep_profile *[]){ a, b }, 2, err);
 	if (rc < 0)
 		return rc;
 	view.diff = diff = seep_diff_new(a, b, (enum seep_measure)asked.by);
@@ -281,6 +306,8 @@ static int hold(const struct side *from, const struct side *until, const struct 
 		rc = read_blocks(from, &blocks, err);
 	if (rc == 0)
 		rc = load(from, true, &profile, err);
+	if (rc == 0)
+		rc = keep_scopes(&profile, 1, err);
 	if (rc == 0 && rounds && profile->process.pid != from->found.entry->pid)
 		rc = seep_fail(err, SEEP_ENOTFOUND, "the ledger of %s was replaced", from->what);
 	if (rc == 0 && !rounds)

@@ -19,6 +19,7 @@ static struct {
 	bool tree;
 	bool flat;
 	bool raw;
+	bool scopes;
 	bool full;
 	bool by_thread;
 	struct seep_keep_option_values keep;
@@ -38,6 +39,8 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("tree", 't', FLAG, NULL, asked.tree, "Show who called whom, from main down"),
 	SEEP_OPTION("flat", 'f', FLAG, NULL, asked.flat,
 		    "Show functions, with their own and their inclusive figures"),
+	SEEP_OPTION("scopes", 0, FLAG, NULL, asked.scopes,
+		    "Show what was done under tags, each scope below the one around it"),
 	SEEP_OPTION("raw", 0, FLAG, NULL, asked.raw,
 		    "Show addresses: one \"vaddr: binary + offset : name\" per frame"),
 	SEEP_OPTION(
@@ -78,16 +81,20 @@ const struct seep_option_table cmd_report_options = {
 
 static int check(struct seep_view_options *view, struct seep_error *err)
 {
-	const char *form = asked.tree	? "tree"
-			   : asked.flat ? "flat"
-			   : asked.raw	? "raw"
-			   : asked.html ? "html"
-					: NULL;
+	const char *form = asked.tree	  ? "tree"
+			   : asked.flat	  ? "flat"
+			   : asked.raw	  ? "raw"
+			   : asked.scopes ? "scopes"
+			   : asked.html	  ? "html"
+					  : NULL;
 	struct seep_leak_check_plan plan;
 
-	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) + (asked.html != NULL) > 1)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "--tree, --flat, --raw, --json and --html exclude each other");
+	if (asked.tree + asked.flat + asked.raw + asked.scopes + (asked.json != NULL) +
+		    (asked.html != NULL) >
+	    1)
+		return seep_fail(
+			err, SEEP_EUSAGE,
+			"--tree, --flat, --raw, --scopes, --json and --html exclude each other");
 	/* Nothing else has a use for them. */
 	if (!asked.json && !asked.html && asked.by == SEEP_BY_CHOICE &&
 	    (asked.leaks.kinds || asked.leaks.why || asked.leaks.blocks ||
@@ -99,11 +106,14 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 	if (asked.html && (asked.full || asked.leaks.gen_suppressions))
 		return seep_fail(err, SEEP_EUSAGE, "--%s cannot be used with --html",
 				 asked.full ? "full" : "gen-suppressions");
-	if (asked.by_thread && (asked.tree || asked.flat || asked.html))
+	if (asked.by_thread && (asked.tree || asked.flat || asked.scopes || asked.html))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s", form);
 	if (asked.top_count > 0 && asked.tree)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--top cannot be used with --tree, which shows all from 1%% on");
+	if (asked.top_count > 0 && asked.scopes)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--top cannot be used with --scopes, which shows all");
 	if (seep_keep_options_check(&asked.keep, err) < 0)
 		return -SEEP_EUSAGE;
 	view->by = asked.by;
@@ -140,6 +150,8 @@ static int print(struct seep_profile *profile, const struct seep_sites *sites,
 		seep_report_growth(&printer, sites, view);
 	else if (asked.tree)
 		seep_report_tree(&printer, sites, view);
+	else if (asked.scopes)
+		seep_report_scopes(&printer, sites, view);
 	else if (asked.flat)
 		seep_report_flat(&printer, sites, view);
 	else

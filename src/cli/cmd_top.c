@@ -43,6 +43,7 @@ static struct {
 	const char *on_growth;
 	uint64_t growth_exitcode;
 	struct seep_within_option_values within;
+	struct seep_option_list scopes;
 	struct seep_symbol_option_values symbols;
 } asked = {
 	.interval_ns = SEEP_NS_PER_S,
@@ -69,6 +70,7 @@ static const struct seep_option options[] = {
 		    "Show the N first stacks; screens have as many as fit (20)", .min = 1,
 		    .max = TOP_MAX),
 	SEEP_WITHIN_OPTIONS(asked.within, "Show"),
+	SEEP_SCOPE_OPTION(asked.scopes, "Show"),
 	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
 		    "Call a stack GROWING when it grew for T (as its recorder; else 60s)",
 		    .min = 1000000),
@@ -190,6 +192,7 @@ static int begin(const struct seep_ledger_operand *found, struct watching *watch
 		.growth_after_ns = asked.growth_after_ns,
 		.symbols = watching->symbols,
 		.within = seep_within_options_read(&asked.within),
+		.scopes = { asked.scopes.items, asked.scopes.count },
 		.find = find_more,
 		.grown = asked.on_growth ? grown : NULL,
 		.user = watching,
@@ -263,7 +266,8 @@ static void print(struct watching *watching)
 		seep_report_live_json(stdout, watching->live, watching->lines, watching->line_count,
 				      *asked.json != '\0');
 	else
-		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
+		seep_report_live(&printer, watching->live, watching->lines, watching->line_count,
+				 (enum seep_live_sort)asked.sort);
 }
 
 /*

@@ -87,19 +87,21 @@ int seep_keep_options_apply(struct seep_keep_option_values *values, struct seep_
 	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
 	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
 	SEEP_RELEASED(seep_sites_free_at) struct seep_sites *sites = NULL;
+	const struct seep_keep_globs scopes = { values->scopes.items, values->scopes.count };
 	SEEP_STRBUF(text, SHOWN_BYTES_MAX);
 	int ret = seep_within_options_apply(&values->within, profile, true, err);
 
 	*ret_shown = NULL;
-	if (ret < 0 || modules.count + threads.count == 0)
+	if (ret < 0 || modules.count + threads.count + scopes.count == 0)
 		return ret;
 	sites = seep_sites_new(profile);
-	ret = seep_keep_check(sites, &modules, &threads, err);
+	ret = seep_keep_check(sites, &modules, &threads, &scopes, err);
 	if (ret < 0)
 		return ret;
-	seep_keep(profile, sites, &modules, &threads);
+	seep_keep(profile, sites, &modules, &threads, &scopes);
 	add_globs(&text, "module", &values->modules);
 	add_globs(&text, "thread", &values->threads);
+	add_globs(&text, "scope", &values->scopes);
 	*ret_shown = seep_strbuf_take(&text);
 	return 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The options --within, --without, --module and --thread of commands that show a part of a profile. */
+/*
+ * The options --within, --without, --module, --thread and --scope of commands that show a part of a
+ * profile.
+ */
 #ifndef SEEP_CLI_KEEP_OPTIONS_H
 #define SEEP_CLI_KEEP_OPTIONS_H
 
@@ -17,6 +20,7 @@ struct seep_keep_option_values {
 	struct seep_within_option_values within;
 	struct seep_option_list modules;
 	struct seep_option_list threads;
+	struct seep_option_list scopes;
 };
 
 /* Lines of a command's table; @values is a struct seep_within_option_values. */
@@ -28,13 +32,18 @@ struct seep_keep_option_values {
 		SEEP_OPTION("without", 0, LIST, "PATTERN", (values).without,                    \
 			    "Leave out what this, and what it calls, allocated")
 
+#define SEEP_SCOPE_OPTION(list, Show)                 \
+	SEEP_OPTION("scope", 0, LIST, "GLOB", (list), \
+		    Show " only what was allocated under such a tag; !GLOB: not under these")
+
 /* @values is a struct seep_keep_option_values. */
 #define SEEP_KEEP_OPTIONS(values, Show)                                                           \
 	SEEP_WITHIN_OPTIONS((values).within, Show),                                               \
 		SEEP_OPTION("module", 0, LIST, "GLOB", (values).modules,                          \
 			    Show " only stacks through these modules; !GLOB: not through these"), \
 		SEEP_OPTION("thread", 0, LIST, "GLOB", (values).threads,                          \
-			    Show " only what threads of this name allocated; !GLOB: not these")
+			    Show " only what threads of this name allocated; !GLOB: not these"),  \
+		SEEP_SCOPE_OPTION((values).scopes, Show)
 
 /* What was asked for; NULL: all. */
 const struct seep_profile_within *seep_within_options_read(

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "analysis/rank.h"
+#include "analysis/scope_sums.h"
 #include "base/encode.h"
 #include "base/terminal.h"
 #include "export/export_names.h"
@@ -32,9 +33,14 @@ static void write_frame(FILE *out, struct seep_export_names *names, uint32_t ind
 static void write_context(FILE *out, struct seep_export_names *names,
 			  const struct seep_profile_context *context)
 {
+	SEEP_FREED char *scope = context->scope ? seep_scope_path(names->profile, context->scope)
+						: NULL;
+
 	(void)fprintf(out, "%016" PRIx64 ",%s,", context->hash,
 		      seep_profile_kind_name(context->kind));
 	seep_csv_write(out, context->thread);
+	(void)fputc(',', out);
+	seep_csv_write(out, scope);
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		(void)fputc(',', out);
 		/* Else the cell is empty. */
@@ -64,7 +70,7 @@ void seep_export_csv(FILE *out, const struct seep_profile *profile,
 
 	seep_export_names_init(&names, profile);
 	(void)seep_rank_contexts(profile, seep_view_measure(profile, options->by), count, order);
-	(void)fputs("hash,kind,thread,", out);
+	(void)fputs("hash,kind,thread,scope,", out);
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
 		(void)fprintf(out, "%s,", seep_figure_names[i]);
 	(void)fputs("truncated,stack\r\n", out);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "analysis/counts.h"
+#include "analysis/scope_sums.h"
 #include "analysis/sites.h"
 #include "base/arena.h"
 #include "base/encode.h"
@@ -266,6 +267,8 @@ static void add_sample(struct builder *b, const struct seep_profile_context *con
 {
 	Pprof__Sample *sample = new_message(b, &pprof__sample__descriptor);
 	const struct seep_counts counts = seep_counts_of(context);
+	SEEP_FREED char *scope = context->scope ? seep_scope_path(b->profile, context->scope)
+						: NULL;
 	uint32_t entries;
 
 	b->out.sample[b->out.n_sample++] = sample;
@@ -286,6 +289,7 @@ static void add_sample(struct builder *b, const struct seep_profile_context *con
 	sample->label = seep_arena_calloc(b->arena, LABELS_MAX, sizeof(*sample->label));
 	add_label(b, sample, "kind", seep_profile_kind_name(context->kind));
 	add_label(b, sample, "thread", context->thread);
+	add_label(b, sample, "scope", scope);
 }
 
 static void add_samples(struct builder *b)

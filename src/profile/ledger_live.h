@@ -37,7 +37,7 @@ void seep_ledger_live_close(struct seep_ledger_live *live);
 
 /*
  * As it was read last; figures are one reading per row, as seep_profile_load_ledger() says. It is
- * the live one's: names may be added (profile/symbolise.h), nothing else changed.
+ * the live one's: names may be added (profile/symbolise.h), contexts hidden, nothing else changed.
  */
 struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
 

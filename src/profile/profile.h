@@ -110,6 +110,7 @@ struct seep_profile_context {
 	bool other;	       /* stacks met after the ledger was full, together */
 	bool in_doubt;	       /* read while it changed, or died in the middle of an operation */
 	bool damaged;	       /* its stack could not be read to its end: always in doubt */
+	bool hidden;	       /* not asked for, of a profile in which contexts keep their places */
 	bool expanded;	/* its stack has an entry for each inlined call, where any is known */
 	char *thread;	/* by_thread only, else NULL */
 	uint32_t scope; /* index + 1 of the innermost that was open; 0: none */

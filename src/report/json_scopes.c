@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/json_scopes.h"
 
-#include "analysis/scope_sums.h"
-
 static void write_counts(struct seep_json *json, const struct seep_counts *counts)
 {
 	seep_json_int(json, "allocs", counts->allocs);
@@ -38,15 +36,9 @@ static void write_times(struct seep_json *json, const struct seep_profile_scope 
 	}
 }
 
-static void write_scope(struct seep_json *json, const struct seep_json_shown *shown, uint32_t index,
-			const struct seep_scope_sums *sums)
+void seep_json_scope_figures(struct seep_json *json, const struct seep_profile_scope *scope,
+			     const struct seep_scope_sums *sums)
 {
-	const struct seep_profile *profile = shown->profile;
-	const struct seep_profile_scope *scope = &profile->scopes[index];
-
-	seep_json_int(json, "id", index + INT64_C(1));
-	seep_json_text(json, "tag", scope->tag);
-	seep_json_known(json, "parent", scope->parent);
 	seep_json_u64(json, "entries", scope->entries);
 	seep_json_int(json, "active", (int64_t)(scope->entries - scope->exits));
 	write_times(json, scope);
@@ -58,6 +50,21 @@ static void write_scope(struct seep_json *json, const struct seep_json_shown *sh
 	seep_json_open_object(json, "inclusive");
 	write_counts(json, &sums->all);
 	seep_json_close(json);
+}
+
+static void write_scope(struct seep_json *json, const struct seep_json_shown *shown, uint32_t index,
+			const struct seep_scope_sums *sums)
+{
+	const struct seep_profile *profile = shown->profile;
+	const struct seep_profile_scope *scope = &profile->scopes[index];
+
+	seep_json_int(json, "id", index + INT64_C(1));
+	seep_json_text(json, "tag", scope->tag);
+	seep_json_known(json, "parent", scope->parent);
+	seep_json_scope_figures(json, scope, sums);
+	/* Columns of contexts have no ids, and say themselves of which scope each is. */
+	if (shown->context_places)
+		return;
 	seep_json_open_array(json, "contexts");
 	for (uint32_t i = 0; i < shown->context_count; i++)
 		if (profile->contexts[shown->contexts[i]].scope == index + 1)
@@ -69,7 +76,7 @@ void seep_json_scopes(struct seep_json *json, const struct seep_json_shown *show
 {
 	SEEP_RELEASED(seep_scopes_done) struct seep_scopes scopes;
 
-	seep_scopes_init(&scopes, shown->profile);
+	seep_scopes_init(&scopes, shown->profile, 0, false);
 	for (uint32_t i = 0; seep_json_each_object(json, "scopes", i, shown->profile->scope_count);
 	     i++)
 		write_scope(json, shown, i, &scopes.scopes[i]);

@@ -7,10 +7,8 @@
 #define SEEP_REPORT_REPORT_H
 
 #include "analysis/diff.h"
+#include "analysis/live.h"
 #include "view/view.h"
-
-struct seep_live;
-struct seep_live_line;
 
 /* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: or NULL. */
 void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
@@ -56,6 +54,13 @@ void seep_report_tree(const struct seep_printer *printer, const struct seep_site
 /* Functions: their own figures and inclusive ones. */
 void seep_report_flat(const struct seep_printer *printer, const struct seep_sites *sites,
 		      const struct seep_view_options *options);
+
+/* By tag of scopes, all that was done under it, and an empty line; nothing: there are no scopes. */
+void seep_report_tags(const struct seep_printer *printer, const struct seep_view *view);
+
+/* Scopes, each below the one around it, most held first. */
+void seep_report_scopes(const struct seep_printer *printer, const struct seep_sites *sites,
+			const struct seep_view_options *options);
 
 /*
  * One line of figures per context, then "<vaddr>: <binary> + <offset> : <name>" for each physical
@@ -107,9 +112,9 @@ void seep_page_report(FILE *out, struct seep_profile *profile, const struct seep
 		      const struct seep_view_options *options);
 void seep_page_diff(FILE *out, const struct seep_diff_view *view);
 
-/* What "seep top" prints: sums, processes where there are several, then @lines with evidence. */
+/* What "seep top" prints: sums, processes where there are several, tags, then @lines with evidence. */
 void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
-		      const struct seep_live_line *lines, uint32_t count);
+		      const struct seep_live_line *lines, uint32_t count, enum seep_live_sort sort);
 
 /* As docs/json.md says under "seep top --once --json". */
 void seep_report_live_json(FILE *out, const struct seep_live *live,

@@ -10,12 +10,16 @@
 #include "base/json_writer.h"
 #include "base/path.h"
 #include "base/table.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "report/json_contexts.h"
+#include "report/json_scopes.h"
 #include "report/report_json.h"
 #include "view/live_view.h"
 #include "view/view_head.h"
+
+enum { TAGS_SHOWN = 8, TAGS_WRITTEN = 100000 };
 
 /*
  * "pc (pid 12): 1.2 MB live, +3.0 KB in 1.0 s, peak 2.0 MB, 12.3 k allocs/s, 4 threads, 1 growing";
@@ -101,6 +105,25 @@ static void print_processes(const struct seep_printer *printer, const struct see
 	(void)fputc('\n', printer->out);
 }
 
+static void print_tags(const struct seep_printer *printer, const struct seep_live *live,
+		       enum seep_live_sort sort)
+{
+	struct seep_live_tag tags[TAGS_SHOWN];
+	const uint32_t count = seep_live_tags(live, sort, TAGS_SHOWN, tags);
+	SEEP_FREED char *old = seep_tags_old(tags, count);
+
+	for (uint32_t i = 0; count && i <= count; i++) {
+		SEEP_FREED char *line = seep_tag_line(i ? &tags[i - 1] : NULL);
+		SEEP_FREED char *escaped = seep_escape_dup(line);
+
+		(void)fprintf(printer->out, "%s\n", escaped);
+	}
+	if (old)
+		seep_line_print(printer, "%s", old);
+	if (count)
+		(void)fputc('\n', printer->out);
+}
+
 static void print_evidence(const struct seep_printer *printer, const struct seep_live_line *line,
 			   const char *name)
 {
@@ -115,7 +138,7 @@ static void print_evidence(const struct seep_printer *printer, const struct seep
 }
 
 void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
-		      const struct seep_live_line *lines, uint32_t count)
+		      const struct seep_live_line *lines, uint32_t count, enum seep_live_sort sort)
 {
 	static const struct seep_column columns[] = {
 		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
@@ -141,6 +164,7 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	(void)fputc('\n', printer->out);
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);
+	print_tags(printer, live, sort);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_live_texts *texts = &all[i];
 
@@ -252,6 +276,8 @@ static void write_line(struct seep_json *json, const struct seep_json_shown *sho
 	struct seep_profile_context context = line->sum;
 	const size_t recent = line->changed ? SEEP_GROWTH_RECENT : 0;
 
+	/* Of several scopes; those of the tags are in "tags". */
+	context.scope = 0;
 	context.hash = shown->profile->contexts[line->context].hash;
 	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", shown->profile->process.pid);
@@ -276,6 +302,22 @@ static void write_findings(struct seep_json *json, const struct seep_json_shown 
 		seep_json_int(json, "pid", profile->process.pid);
 		seep_json_finding(json, shown, &profile->findings[i]);
 		seep_json_close(json);
+	}
+}
+
+static void write_tags(struct seep_json *json, const struct seep_live *live)
+{
+	SEEP_FREED struct seep_live_tag *tags = seep_xcalloc(TAGS_WRITTEN, sizeof(*tags));
+	const uint32_t count = seep_live_tags(live, SEEP_LIVE_BY_BYTES, TAGS_WRITTEN, tags);
+
+	for (uint32_t i = 0; seep_json_each_object(json, "tags", i, count); i++) {
+		seep_json_int(json, "pid", tags[i].process->profile->process.pid);
+		seep_json_text(json, "tag", tags[i].sum->tag);
+		seep_json_scope_figures(json, &tags[i].sum->figures, &tags[i].sum->sums);
+		seep_json_known(json, "old_ns", tags[i].process->old_ns);
+		seep_json_int(json, "old_bytes", tags[i].sum->sums.old_bytes);
+		seep_json_int(json, "held_bytes_per_s", tags[i].held_per_s);
+		seep_json_int(json, "entries_per_s", tags[i].entries_per_s);
 	}
 }
 
@@ -321,6 +363,7 @@ void seep_report_live_json(FILE *out, const struct seep_live *live,
 	seep_json_close(json);
 	for (uint32_t i = 0; seep_json_each_object(json, "processes", i, live->count); i++)
 		write_process(json, live, live->processes[i]);
+	write_tags(json, live);
 	/* Of those that have lines, whose names are all there. */
 	for (uint32_t i = 0; i < live->count; i++)
 		if (seep_live_is_current(live, live->processes[i]))

@@ -141,7 +141,7 @@ static void print_threads(const struct seep_printer *printer, const struct seep_
 
 	if (!seep_threads_known(view->profile))
 		return;
-	threads = seep_threads_new(NULL, view->profile, NULL, view->measure);
+	threads = seep_threads_new(NULL, view->profile, NULL, view->measure, false);
 	for (uint32_t i = 0; i < threads->count; i++) {
 		const struct seep_thread *thread = &threads->items[i];
 
@@ -212,6 +212,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	if (is_growing(&growth))
 		fputc('\n', printer->out);
 	print_threads(printer, &view);
+	seep_report_tags(printer, &view);
 	print_stacks(printer, &view, &stacks);
 	if (!seep_measure_is_known(sites->profile, SEEP_BY_PEAK))
 		next[1] = seep_measure_is_known(sites->profile, SEEP_BY_ALLOCS)
@@ -238,6 +239,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
  *	with leaks: no start at, stacks 3, leaks 4 (3), unseen 3 (4) = 24
  *	with heap errors: lead 2 more, leaks and stacks as where much was not seen
  *	with growth: 2 or 1 of those that grow and their title, so many stacks less
+ *	with scopes: lead 1 more, a stack less
  */
 enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, UNSEEN_LEAKS = 3, WIDTH_MIN = 40 };
 
@@ -293,14 +295,15 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 		narrow.width = WIDTH_MIN;
 	seep_view_init(&view, profile, sites, &options);
 	seep_leaks_view_init(&leaks, &view, crowded ? LEAKS - 1 : LEAKS);
-	stacks = crowded || leaks.count > 0 ? STACKS_CROWDED : STACKS;
+	stacks = (crowded || leaks.count > 0 ? STACKS_CROWDED : STACKS) -
+		 (profile->scope_count > 0);
 	seep_view_add_head(&view, "seep: ", false, leaks.count == 0);
 	if (findings)
 		next[0].shows = "each heap error, and where the block came from";
 	seep_growth_view_init(&growth, &view, crowded || leaks.count > 0 ? 1 : GROWING_CROWDED);
 	if (is_growing(&growth)) {
 		next[findings] = next_growth;
-		stacks -= growth.count + 1;
+		stacks -= stacks > growth.count + 1 ? growth.count + 1 : stacks;
 	}
 	if (leaks.count > 0)
 		next[1] = next_leaks;

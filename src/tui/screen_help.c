@@ -7,14 +7,15 @@ static void draw(struct seep_tui *tui)
 {
 	static const char *const lines[] = {
 		"Screens",
-		"  1 2 3 4 5   stacks, call tree, timeline, leaks, processes; Tab: the next one",
+		"  1 ... 6     stacks, call tree, timeline, leaks, processes, scopes; Tab: the next",
 		"  Enter       stacks: one stack in detail; tree: open or close a branch;",
 		"              processes: show only this one, or all again",
 		"  Esc         back",
 		"  arrows, PgUp PgDn, Home End   move; in the tree Left closes and Right opens",
 		"",
 		"What is shown",
-		"  s           sort by live, change, allocs, growth, age, blocks",
+		"  s           sort by live, change, allocs, growth, age, blocks; tags by live,",
+		"              change, or allocs, which are entries of them",
 		"  /           only stacks with a text in a function, file or module",
 		"  r           count changes from now on; R: from reading to reading again",
 		"  Space       freeze: nothing is read until the next Space",

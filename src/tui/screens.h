@@ -69,6 +69,7 @@ struct seep_tui {
 	uint64_t followed; /* the number of a process */
 	uint32_t followed_context;
 	struct seep_tui_list processes;
+	struct seep_tui_list scopes;
 	/* Of the detail. */
 	uint64_t detailed; /* the number of a process */
 	uint32_t context;
@@ -84,7 +85,8 @@ struct seep_tui {
 };
 
 extern const struct seep_tui_screen seep_screen_stacks, seep_screen_detail, seep_screen_tree,
-	seep_screen_timeline, seep_screen_leaks, seep_screen_processes, seep_screen_help;
+	seep_screen_timeline, seep_screen_leaks, seep_screen_processes, seep_screen_scopes,
+	seep_screen_help;
 
 /* What happened, for the status line. */
 void seep_tui_say(struct seep_tui *tui, const char *fmt, ...) SEEP_PRINTF(2, 3);

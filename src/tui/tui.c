@@ -30,7 +30,7 @@ enum { ESCAPE = 27, DELETE = 127 };
 
 static const struct seep_tui_screen *const screens[] = {
 	&seep_screen_stacks, &seep_screen_tree,	     &seep_screen_timeline,
-	&seep_screen_leaks,  &seep_screen_processes,
+	&seep_screen_leaks,  &seep_screen_processes, &seep_screen_scopes,
 };
 enum { SCREENS = sizeof(screens) / sizeof(screens[0]) };
 
@@ -65,17 +65,22 @@ static void draw_head(struct seep_tui *tui)
 	const struct seep_live_totals sum = seep_live_total(tui->live);
 	const struct seep_live_process *process = seep_live_first(tui->live);
 	const char *exe = process ? process->profile->process.exe : NULL;
+	const struct seep_keep_globs *scopes = &tui->live->options.scopes;
 	SEEP_FREED char *text = NULL, *grown = NULL;
 	const struct seep_profile_within *within = tui->live->options.within;
+	SEEP_STRBUF(limits, SEEP_LINE_BYTES_MAX);
 	char since[64] = "";
 
 	if (tui->live->since_ns)
 		(void)snprintf(since, sizeof(since), " since %s ago",
 			       seep_duration_text(tui->live->read_ns - tui->live->since_ns).text);
-	seep_tui_row(tui, 0, SEEP_LOOK_BAR, " seep top  %s (pid %u%s)%s%s  %s%s",
+	if (within)
+		seep_strbuf_addf(&limits, ", %s", within->text);
+	for (size_t i = 0; i < scopes->count; i++)
+		seep_strbuf_addf(&limits, "%s%s", i ? ", " : ", scope ", scopes->items[i]);
+	seep_tui_row(tui, 0, SEEP_LOOK_BAR, " seep top  %s (pid %u%s)%s  %s%s",
 		     exe ? seep_path_base(exe) : "?", process ? process->profile->process.pid : 0,
-		     sum.processes > 1 ? " and others" : "", within ? ", " : "",
-		     within ? within->text : "", tui->screen->name,
+		     sum.processes > 1 ? " and others" : "", limits.text, tui->screen->name,
 		     !seep_live_runs(tui->live) ? "  ENDED"
 		     : tui->frozen		? "  FROZEN"
 						: "");

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/scope_sums.h"
 #include "base/search.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -150,6 +151,11 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 		seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 		if (context->thread)
 			seep_strbuf_addf(&line, ", thread %s", context->thread);
+		if (context->scope) {
+			SEEP_FREED char *path = seep_scope_path(view->profile, context->scope);
+
+			seep_strbuf_addf(&line, ", scope %s", path);
+		}
 	}
 	return seep_escape_dup(line.text);
 }

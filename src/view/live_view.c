@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "analysis/growth_text.h"
+#include "base/terminal.h"
 #include "view/alike.h"
 #include "view/finding_text.h"
 #include "view/frame_text.h"
 #include "view/leaks_view.h"
 
-enum { SPARK_LEVELS = 8 };
+enum { SPARK_LEVELS = 8, MEAN = 9 };
 
 void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 {
@@ -35,6 +36,38 @@ void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 			ret[used++] = ascii[level];
 	}
 	ret[used] = '\0';
+}
+
+char *seep_tag_line(const struct seep_live_tag *tag)
+{
+	static const char format[] = "%8s %9s %8s %8s %7s %*s  %s";
+	const struct seep_profile_scope *figures;
+	struct seep_unit_text mean = { "-" };
+
+	if (!tag)
+		return seep_xasprintf(format, "HELD", "GROWTH/s", "OLD", "ENTRY/s", "ACTIVE", MEAN,
+				      "MEAN", "TAG");
+	figures = &tag->sum->figures;
+	if (figures->exits)
+		mean = seep_duration_text(seep_scope_mean_ns(figures));
+	return seep_xasprintf(
+		format, seep_bytes_text((uint64_t)tag->sum->sums.all.live_bytes).text,
+		seep_change_text(tag->held_per_s, seep_bytes_text).text,
+		tag->process->old_ns ? seep_bytes_text((uint64_t)tag->sum->sums.old_bytes).text
+				     : "-",
+		seep_count_text((uint64_t)tag->entries_per_s).text,
+		seep_count_text(figures->entries - figures->exits).text,
+		/* A µ has two bytes. */
+		MEAN + (int)(strlen(mean.text) - seep_display_width(mean.text, strlen(mean.text))),
+		mean.text, tag->sum->tag);
+}
+
+char *seep_tags_old(const struct seep_live_tag *tags, uint32_t count)
+{
+	return count && tags[0].process->old_ns
+		       ? seep_xasprintf("OLD: allocated %s ago or earlier",
+					seep_duration_text(tags[0].process->old_ns).text)
+		       : NULL;
 }
 
 char *seep_live_name_text(const struct seep_live_process *process, uint32_t index)

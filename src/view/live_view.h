@@ -3,7 +3,7 @@
 #ifndef SEEP_VIEW_LIVE_VIEW_H
 #define SEEP_VIEW_LIVE_VIEW_H
 
-#include "analysis/live.h"
+#include "analysis/live_tags.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -26,6 +26,12 @@ struct seep_live_texts *seep_live_table(const struct seep_live *live,
 					const struct seep_live_line *lines, uint32_t count,
 					bool utf8);
 void seep_live_table_free(struct seep_live_texts *table, uint32_t count);
+
+/* A line of figures and the tag, in columns that are always as wide; NULL: the headings. */
+char *seep_tag_line(const struct seep_live_tag *tag) SEEP_RETURNS_MEMORY;
+
+/* What OLD means there, to free(); NULL: nothing is known of it. */
+char *seep_tags_old(const struct seep_live_tag *tags, uint32_t count);
 
 /* The name of the function to blame; "(no stack)" where there is none. */
 char *seep_live_name_text(const struct seep_live_process *process,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/scope_sums.h"
 #include "analysis/threads.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -60,7 +61,7 @@ static void add_bytes_figures(struct seep_strbuf *line, const struct seep_view *
 }
 
 static char *figures_of(const struct seep_view *view, const struct seep_group *group,
-			const struct seep_threads *threads)
+			const struct seep_threads *threads, const struct seep_threads *scopes)
 {
 	const struct seep_profile_context *context = &view->profile->contexts[group->context];
 	const int64_t value = seep_counts_value(&group->counts, view->measure);
@@ -74,6 +75,11 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 	if (threads->count == 1 && threads->items[0].name != NULL)
 		seep_strbuf_addf(&line, ", thread %s", threads->items[0].name);
+	if (scopes->count == 1 && scopes->items[0].scope) {
+		SEEP_FREED char *path = seep_scope_path(view->profile, scopes->items[0].scope);
+
+		seep_strbuf_addf(&line, ", scope %s", path);
+	}
 	return seep_escape_dup(line.text);
 }
 
@@ -195,8 +201,9 @@ void seep_stack_lines_done(struct seep_stack_lines *lines)
 	free(lines->items);
 }
 
+/* @word: what they are, "threads" or "scopes". */
 static char *threads_note(const struct seep_view *view, const struct seep_group *group,
-			  const struct seep_threads *threads)
+			  const struct seep_threads *threads, const char *word)
 {
 	const uint64_t all = (uint64_t)seep_counts_value(&group->counts, view->measure);
 	const uint32_t shown = view->options->full || threads->count <= THREADS_SHOWN
@@ -208,8 +215,11 @@ static char *threads_note(const struct seep_view *view, const struct seep_group 
 		const struct seep_thread *thread = &threads->items[i];
 		const int64_t value = seep_counts_value(&thread->counts, view->measure);
 
-		seep_strbuf_addf(&line, "%s%s %s", i == 0 ? "threads: " : ", ",
-				 thread->name ? thread->name : "?",
+		SEEP_FREED char *path = thread->scope
+						? seep_scope_path(view->profile, thread->scope)
+						: seep_xstrdup(thread->name ? thread->name : "?");
+
+		seep_strbuf_addf(&line, "%s%s%s %s", i == 0 ? word : "", i == 0 ? ": " : ", ", path,
 				 seep_percent_text((uint64_t)value, all).text);
 	}
 	if (shown < threads->count)
@@ -222,13 +232,17 @@ static void build_stack(const struct seep_view *view, const struct seep_groups *
 {
 	const struct seep_group *group = item->group;
 	SEEP_FREED struct seep_threads *threads = seep_threads_new(groups, view->profile, group,
-								   view->measure);
+								   view->measure, false);
+	SEEP_FREED struct seep_threads *scopes = seep_threads_new(groups, view->profile, group,
+								  view->measure, true);
 
 	seep_stack_lines_init(&item->stack, view, &view->profile->contexts[group->context],
 			      group->stack, group->stack_count);
-	item->stack.figures = figures_of(view, group, threads);
+	item->stack.figures = figures_of(view, group, threads, scopes);
 	if (threads->count > 1)
-		add_line(&item->stack, NULL, threads_note(view, group, threads));
+		add_line(&item->stack, NULL, threads_note(view, group, threads, "threads"));
+	if (scopes->count > 1)
+		add_line(&item->stack, NULL, threads_note(view, group, scopes, "scopes"));
 }
 
 static char *read_as(const struct seep_view *view, const struct seep_stack_lines *lines)

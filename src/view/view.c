@@ -46,7 +46,7 @@ void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
 		const int64_t value = seep_context_value(&profile->contexts[i], view->measure);
 
 		seep_counts_sum(&view->total, value);
-		if (i < profile->context_count)
+		if (i < profile->context_count && !profile->contexts[i].hidden)
 			seep_counts_sum(&view->shown, value);
 	}
 }

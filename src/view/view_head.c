@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "analysis/flat.h"
+#include "analysis/scope_sums.h"
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/units.h"
@@ -232,6 +233,20 @@ static char *start_of(const struct seep_view *view)
 			      seep_measure_words(view->profile, view->measure));
 }
 
+static void add_scope(struct seep_view *view)
+{
+	SEEP_RELEASED(seep_scopes_done) struct seep_scopes scopes;
+	uint64_t held_bytes;
+
+	seep_scopes_init(&scopes, view->profile, 0, false);
+	held_bytes = scopes.tag_count ? (uint64_t)scopes.tags[0].sums.all.live_bytes : 0;
+	if (held_bytes > 0)
+		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "Tag %s holds most: %s, %s of the %s",
+			       scopes.tags[0].tag, seep_bytes_text(held_bytes).text,
+			       seep_percent_text(held_bytes, view->profile->totals.live_bytes).text,
+			       seep_measure_words(view->profile, SEEP_BY_LIVE));
+}
+
 void seep_view_add_lead(struct seep_view *view, bool start)
 {
 	const bool scanned = !seep_profile_not_scanned(view->profile);
@@ -248,6 +263,7 @@ void seep_view_add_lead(struct seep_view *view, bool start)
 	seep_lines_add(&view->head, scanned ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN, "%s", answer);
 	if (scanned && where)
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", where);
+	add_scope(view);
 }
 
 void seep_view_add_head(struct seep_view *view, const char *prefix, bool command, bool start)

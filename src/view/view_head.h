@@ -20,7 +20,8 @@ void seep_view_add_process(struct seep_view *view, const char *prefix);
 /*
  * What everything that shows the profile begins with: heap errors, if there are any, what the leak
  * scan found, and, if @start, the function with the largest share, over all its stacks. Without a
- * scan that function leads, and that there was none comes second.
+ * scan that function leads, and that there was none comes second. Last, where there are scopes, the
+ * tag that holds most.
  */
 void seep_view_add_lead(struct seep_view *view, bool start);
 

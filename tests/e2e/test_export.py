@@ -205,6 +205,7 @@ def check_csv(report, data):
     for row, context in zip(rows, report["contexts"]):
         assert row.pop("stack") == guarded(csv_stack(context, report["process"]["cwd"]))
         assert row.pop("thread") == guarded(clients.shown(context["thread"] or ""))
+        assert row.pop("scope") == ""
         for key, value in row.items():
             want = context[key]
             assert value == clients.shown(str(int(want) if isinstance(want, bool) else want or (

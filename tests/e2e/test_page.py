@@ -148,6 +148,7 @@ def make_pages(folder):
     pages.write("back", "diff", after, before)
     pages.write("peaks", "diff", before, after, "--by", "peak")
     pages.write("held", "diff", f"{before}@serving", "now")
+    pages.write("scopes", "report", pages.record("scopes", [harness.program("scope_server"), "4000", "200"]))
     pages.write("clean", "report", pages.record("clean", [harness.program("temporaries")]))
     unlooked = pages.record("unlooked", [harness.program("temporaries")], "--no-leak-check")
     pages.write("unlooked", "report", unlooked)

@@ -21,6 +21,7 @@ def recorded(tmp_path_factory):
         "whole": (["api_all"], []),
         "leaks": (["top_leaks", "50"], []),
         "signals": (["signals"], []),
+        "scopes": (["scope_server", "40"], []),
         "deep": (["api_all"], ["--depth", "3"]),
     }
     paths = {}

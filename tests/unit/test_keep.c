@@ -28,7 +28,7 @@ static uint32_t kept_by(const char *const *modules, const char *const *threads)
 	while (thread_globs.count < GLOBS_MAX && threads[thread_globs.count])
 		thread_globs.count++;
 	sites = seep_sites_new(profile);
-	seep_keep(profile, sites, &module_globs, &thread_globs);
+	seep_keep(profile, sites, &module_globs, &thread_globs, &(struct seep_keep_globs){ 0 });
 	kept = profile->context_count;
 	assert_int_equal(kept + profile->left_out_count, before);
 	/* Shares are of the whole, whatever is shown. */
@@ -82,9 +82,9 @@ TEST(leaks_follow_their_contexts)
 	struct seep_sites *sites = seep_sites_new(profile);
 
 	/* Twice: what the first leaves out moves no more. */
-	seep_keep(profile, sites, &modules, &none);
+	seep_keep(profile, sites, &modules, &none, &none);
 	assert_int_equal(profile->context_count, 2);
-	seep_keep(profile, sites, &none, &threads);
+	seep_keep(profile, sites, &none, &threads, &none);
 	assert_int_equal(profile->context_count, 1);
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
@@ -131,13 +131,13 @@ TEST(stacks_of_several_threads_are_one_group_unless_told_apart)
 
 	assert_int_equal(together->count, 4);
 	assert_int_equal(apart->count, 7);
-	threads = seep_threads_new(together, profile, &together->items[1], SEEP_BY_LIVE);
+	threads = seep_threads_new(together, profile, &together->items[1], SEEP_BY_LIVE, false);
 	assert_int_equal(threads->count, 2);
 	assert_string_equal(threads->items[0].name, "b");
 	assert_int_equal(threads->items[0].counts.live_bytes, 130);
 	assert_int_equal(threads->items[1].counts.live_bytes, 120);
 	free(threads);
-	threads = seep_threads_new(together, profile, NULL, SEEP_BY_LIVE);
+	threads = seep_threads_new(together, profile, NULL, SEEP_BY_LIVE, false);
 	assert_int_equal(threads->count, 3);
 	assert_int_equal(threads->items[0].counts.live_bytes, 110 + 130 + 150);
 	assert_int_equal(threads->items[1].counts.live_bytes, 100 + 120 + 140);

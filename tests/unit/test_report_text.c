@@ -231,14 +231,14 @@ TEXT_TEST(leaks_that_old_words_may_hide_come_with_advice)
 TEXT_TEST(leaks_are_chosen_with_their_contexts)
 {
 	static const char *const globs[] = { "libstdc++*" };
-	const struct seep_keep_globs modules = { globs, 1 }, threads = { 0 };
+	const struct seep_keep_globs modules = { globs, 1 }, none = { 0 };
 	struct seep_view_options options = plain;
 	struct seep_profile *profile = sample_profile_with_leaks();
 	struct seep_sites *sites = seep_sites_new(profile);
 	char *text;
 
 	profile->leaks[3].root = 2;
-	seep_keep(profile, sites, &modules, &threads);
+	seep_keep(profile, sites, &modules, &none, &none);
 	seep_sites_free(sites);
 	options.shown = "module libstdc++*";
 	text = render(seep_report_leaks, profile, &options);

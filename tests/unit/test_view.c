@@ -616,23 +616,27 @@ VIEW_TEST(a_glob_that_names_nothing_is_said_to)
 	stack(1, 1, frame(INSTALLED, "f"), frame(APP, "main"), END);
 	stack(1, 1, frame(APP, "g"), END);
 	look();
-	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ good, 2 }, &all, &err),
-			 0);
-	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ near, 1 }, &all, &err),
-			 -SEEP_EUSAGE);
+	assert_int_equal(
+		seep_keep_check(sites, &(struct seep_keep_globs){ good, 2 }, &all, &all, &err), 0);
+	assert_int_equal(
+		seep_keep_check(sites, &(struct seep_keep_globs){ near, 1 }, &all, &all, &err),
+		-SEEP_EUSAGE);
 	assert_string_equal(err.text, "no module of any stack matches \"libui.so.2\"; did you mean "
 				      "libui.so.1? The most frequent are app, libui.so.1");
-	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ none, 1 }, &all, &err),
-			 -SEEP_EUSAGE);
+	assert_int_equal(
+		seep_keep_check(sites, &(struct seep_keep_globs){ none, 1 }, &all, &all, &err),
+		-SEEP_EUSAGE);
 	assert_string_equal(
 		err.text, "no module of any stack matches \"nothing\"; the most frequent are app, "
 			  "libui.so.1");
-	assert_int_equal(seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &err),
-			 -SEEP_EUSAGE);
+	assert_int_equal(
+		seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &all, &err),
+		-SEEP_EUSAGE);
 	assert_non_null(strstr(err.text, "--by-thread"));
 	profile->contexts[0].thread = seep_profile_strdup(profile, "io");
-	assert_int_equal(seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &err),
-			 0);
+	assert_int_equal(
+		seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &all, &err),
+		0);
 }
 
 /* ---- differences ----------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ import { setAnnouncer } from "./views/hooks";
 import { Leaks } from "./views/leaks";
 import { Overview } from "./views/overview";
 import { Paper } from "./views/paper";
+import { Scopes } from "./views/scopes";
 import { Functions, Stacks } from "./views/stacks";
 import { Timeline } from "./views/timeline";
 
@@ -43,6 +44,7 @@ function reportViews(facts: Facts, model: Model): View[] {
 		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
 		{ tab: "leaks", name: "Leaks", badge: facts.scanned || facts.roots.length ? facts.roots.length : undefined, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
 		{ tab: "growth", name: "Growth", badge: facts.judged || facts.growth.length ? facts.growth.length : undefined, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
+		model.scopes.rows.length > 0 && { tab: "scopes", name: "Scopes", badge: model.scopes.rows.length, show: () => <Scopes /> },
 		others > 0 && { tab: "processes", name: "Processes", badge: others, show: () => <Processes facts={facts} /> },
 		{ tab: "about", name: facts.unseen.length ? "Not seen, about" : "About", badge: facts.unseen.length || undefined, show: () => <About facts={facts} /> },
 	];

@@ -10,7 +10,8 @@ import type { Measure, State } from "./state";
 import { type Column, Contexts, CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, TRUNCATED } from "./model/contexts";
 import { Frames, type FrameText, shown } from "./model/frames";
 import { Functions, type FunctionTable, type LineRow } from "./model/functions";
-import { Damage, isObject, type Loose, object, text } from "./model/read";
+import { array, Damage, isObject, type Loose, object, text } from "./model/read";
+import { Scopes, TAGS } from "./model/scopes";
 import { ROOT, Tree, TreeBuilder } from "./model/tree";
 
 export { CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, ROOT, Tree, TRUNCATED };
@@ -35,7 +36,7 @@ const SPECIAL: Record<number, string> = {
 };
 
 /** The part of the state that decides what a context weighs. */
-export type Selection = Pick<State, "measure" | "thread" | "module" | "epochs">;
+export type Selection = Pick<State, "measure" | "thread" | "scope" | "module" | "epochs">;
 
 /** What each context weighs in a measure: 0 where filters leave it out. */
 export interface Weights extends Column {
@@ -60,13 +61,14 @@ export class Model {
 	readonly frames: Frames;
 	readonly contexts: Contexts;
 	readonly functions: Functions;
+	readonly scopes: Scopes;
 	/** Known measures with anything in them; of a diff the first stands for its own. */
 	readonly measures: Measure[];
 	/** What is wrong with the file, in sentences; empty: nothing. */
 	readonly damage: string[];
 
 	#apart: Loose;
-	#trees: { weights: Weights; whole: boolean; tree: Tree }[] = [];
+	#trees: { weights: Weights; whole: boolean; scoped: boolean; tree: Tree }[] = [];
 	#weights: { key: string; weights: Weights }[] = [];
 
 	constructor(input: unknown) {
@@ -83,6 +85,7 @@ export class Model {
 		this.isDiff = view.kind === "diff" || (Array.isArray(document.changes) && !document.contexts);
 		this.frames = new Frames(document, view, damage);
 		this.contexts = new Contexts(document, view, this.frames.count, this.isDiff, damage);
+		this.scopes = new Scopes(array(document.scopes), damage);
 		this.functions = new Functions(this.frames, this.contexts);
 		this.measures = this.isDiff ? [this.#diffMeasure()] : this.#withAnything();
 		this.damage = damage.sentences;
@@ -146,8 +149,8 @@ export class Model {
 
 	/** What each context weighs. The same object for the same selection. */
 	weigh(selection: Selection): Weights {
-		const { measure, thread, module, epochs } = selection;
-		const key = JSON.stringify([measure, thread, module, epochs]);
+		const { measure, thread, scope, module, epochs } = selection;
+		const key = JSON.stringify([measure, thread, scope, module, epochs]);
 		const at = this.#weights.findIndex((entry) => entry.key === key);
 		// The one that was asked for last stands first, and is forgotten last.
 		const [entry] = at >= 0 ? this.#weights.splice(at, 1) : [{ key, weights: this.#weighAnew(selection) }];
@@ -181,17 +184,19 @@ export class Model {
 		return weights;
 	}
 
-	/** Threads by name, modules by index: a frame of it from main inwards is needed. */
-	#keep({ thread, module }: Selection): Uint8Array | null {
+	/** Threads by name, scopes by a tag that was open, modules by index: a frame of it from main inwards is needed. */
+	#keep({ thread, scope, module }: Selection): Uint8Array | null {
 		const { contexts } = this;
 
-		if (thread === null && module === null) return null;
+		if (thread === null && scope === null && module === null) return null;
 		const keep = new Uint8Array(contexts.count).fill(1);
 		// Contexts without a thread have the number -1, which no name has.
 		const threadAt = contexts.threads.list.includes(thread ?? "") ? contexts.threads.list.indexOf(thread ?? "") : -2;
+		const open = scope === null ? null : this.scopes.open(scope);
 		const deepest = module === null ? null : this.#deepestIn(Number(module));
 		for (let i = 0; i < contexts.count; i++) {
 			if (thread !== null && contexts.threadOf[i] !== threadAt) keep[i] = 0;
+			if (open && !open[contexts.scopeOf[i]]) keep[i] = 0;
 			if (deepest && deepest[contexts.stacks.of[i]] <= contexts.outer[i]) keep[i] = 0;
 		}
 		return keep;
@@ -209,11 +214,11 @@ export class Model {
 	}
 
 	/** The call tree, from the root inwards. The same object for the same weights. */
-	tree(weights: Weights, whole: boolean): Tree {
-		const at = this.#trees.findIndex((one) => one.weights === weights && one.whole === whole);
+	tree(weights: Weights, whole: boolean, scoped = false): Tree {
+		const at = this.#trees.findIndex((one) => one.weights === weights && one.whole === whole && one.scoped === scoped);
 		const [entry] = at >= 0
 			? this.#trees.splice(at, 1)
-			: [{ weights, whole, tree: new Tree(this.#grow(weights, whole)) }];
+			: [{ weights, whole, scoped, tree: new Tree(this.#grow(weights, whole, scoped)) }];
 
 		this.#trees.unshift(entry);
 		this.#trees.length = Math.min(this.#trees.length, TREES_KEPT);
@@ -222,30 +227,33 @@ export class Model {
 
 	/**
 	 * By node of the stacks it is known which node of the tree it became, as long as what comes between
-	 * it and the root is the same: how many outermost frames are left out, and the special node.
+	 * it and the root is the same: how many outermost frames are left out, the special node, and the scope.
 	 */
-	#grow(weights: Weights, whole: boolean): TreeBuilder {
+	#grow(weights: Weights, whole: boolean, scoped: boolean): TreeBuilder {
 		const { contexts, frames } = this;
 		const { stacks, special, inner, outer } = contexts;
 		const { of, depth, parent, frame } = stacks;
 		const { functionOf } = frames;
 		const builder = new TreeBuilder(contexts.count, stacks.count + 8);
 		const known = new Int32Array(stacks.count);
-		const knownRoot = new Int32Array(stacks.count).fill(-1);
+		const knownRoot = new Float64Array(stacks.count).fill(-1);
 		const way: number[] = [];
+		const tags = (scope: number): number =>
+			scope < 0 ? 0 : builder.child(tags(this.scopes.parent[scope]), TAGS - this.scopes.tagOf[scope], -1);
 
 		for (let i = 0; i < contexts.count; i++) {
 			const value = weights.value[i];
 			if (value === 0) continue;
 			const least = whole ? 0 : outer[i];
-			const root = 8 * least - special[i];
+			const scope = scoped ? contexts.scopeOf[i] : -1;
+			const root = 2 ** 32 * (scope + 1) + 8 * least - special[i];
 			let at = whole ? of[i] : stacks.up(of[i], inner[i]);
 			let steps = 0;
 			while (depth[at] > least && knownRoot[at] !== root) {
 				way[steps++] = at;
 				at = parent[at];
 			}
-			let node = depth[at] > least ? known[at] : special[i] ? builder.child(0, special[i], -1) : 0;
+			let node = depth[at] > least ? known[at] : special[i] ? builder.child(tags(scope), special[i], -1) : tags(scope);
 			while (steps > 0) {
 				const stack = way[--steps];
 				node = builder.child(node, functionOf[frame[stack]], frame[stack]);
@@ -291,7 +299,7 @@ export class Model {
 
 	/** Brief name of a function, or of what stands in the place of one. */
 	functionName(fn: number): string {
-		return fn < 0 ? (SPECIAL[fn] ?? "") : this.frames.name(fn);
+		return fn >= 0 ? this.frames.name(fn) : (SPECIAL[fn] ?? this.scopes.tags[TAGS - fn] ?? "");
 	}
 
 	frameText(frame: number): FrameText {

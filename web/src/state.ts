@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the user chose: one small store, which every view reads by useSeep().
 //
-// The bar above the views (views/filters.tsx) sets measure, search, thread, module, epochs and
-// whole, for all views alike. The flame graph (flame/flame.tsx, FlameView without properties) has a
+// The bar above the views (views/filters.tsx) sets measure, search, thread, scope, module, epochs
+// and whole, for all views alike. The flame graph (flame/flame.tsx, FlameView without properties) has a
 // bar of its own for direction, zoom and the function of its sandwich view.
 // Keys: the shell takes ? / t and 1 to 9 (tabs) where no field has the focus; views take the others.
 import { createContext } from "preact";
@@ -20,6 +20,7 @@ export type Tab =
 	| "growth"
 	| "processes"
 	| "about"
+	| "scopes"
 	| "changes";
 
 export interface State {
@@ -28,6 +29,8 @@ export interface State {
 	direction: "icicle" | "flame";
 	search: string;
 	thread: string | null;
+	/** A tag that was open. */
+	scope: string | null;
 	/** Index into document.modules, as a decimal number, or null. */
 	module: string | null;
 	/** First and last epoch, both included: only what was allocated then and still lives. */
@@ -36,6 +39,8 @@ export interface State {
 	zoom: number[];
 	/** The function of the sandwich view. */
 	function: number | null;
+	/** Whether the tags that were open stand in front of call stacks. */
+	scoped: boolean;
 	/** Whether plumbing (operator new, containers, what comes before main) is shown. */
 	whole: boolean;
 	/** Index of a context of the document (of a diff: a change). */
@@ -48,10 +53,12 @@ export const initialState: State = {
 	direction: "icicle",
 	search: "",
 	thread: null,
+	scope: null,
 	module: null,
 	epochs: null,
 	zoom: [],
 	function: null,
+	scoped: false,
 	whole: false,
 	selected: null,
 };

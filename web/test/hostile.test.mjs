@@ -14,7 +14,7 @@ const JUNK = [
 function ask(model) {
 	for (const measure of MEASURES)
 		for (const patch of [{}, { thread: "t0" }, { module: "1" }, { epochs: [0, 1] }]) {
-			const weights = model.weigh({ measure, thread: null, module: null, epochs: null, ...patch });
+			const weights = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null, ...patch });
 			for (const whole of [false, true]) {
 				const tree = model.tree(weights, whole);
 				assert.ok(tree.count >= 1 && tree.count < 10000);

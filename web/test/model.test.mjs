@@ -6,7 +6,7 @@ import { bigDocument } from "./big_document.mjs";
 import { load, pageOf, randomPage } from "./load.mjs";
 
 const { loadModel, MEASURES } = await load("model");
-const ALL = { measure: "live", thread: null, module: null, epochs: null };
+const ALL = { measure: "live", thread: null, scope: null, module: null, epochs: null };
 const SEEDS = Array.from({ length: 25 }, (_, i) => i + 1);
 const LOST = ["LOST", "LOST-WITH", "LOST-CYCLE"];
 const SPECIAL = { "no-stack": -2, other: -3, cut: -5 };

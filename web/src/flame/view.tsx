@@ -32,8 +32,8 @@ export function FlameView() {
 	return <Whole weights={weights} takesFocus={returns.current} />;
 }
 
-function emptyWords({ thread, module, epochs }: State): string {
-	return thread !== null || module !== null || epochs
+function emptyWords({ thread, scope, module, epochs }: State): string {
+	return thread !== null || scope !== null || module !== null || epochs
 		? "no call stack passes the filters."
 		: "no call stack has anything of this measure.";
 }
@@ -56,7 +56,7 @@ function found(tree: Tree, matches: Uint8Array | null): number[] {
 
 function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean }) {
 	const { model, state, set } = useSeep();
-	const tree = model.tree(weights, state.whole);
+	const tree = model.tree(weights, state.whole, state.scoped);
 	const meaning = useMemo(
 		() => meaningOf(model, weights, tree, "all", model.repeats(tree, state.whole)),
 		[model, weights, tree],
@@ -185,6 +185,15 @@ function Options({ tint, setTint }: { tint: Tint; setTint: (tint: Tint) => void 
 				label="Direction" value={state.direction} pick={(direction) => set({ direction })}
 				options={[["icicle", "Icicle", "The root at the top"], ["flame", "Flame", "The root at the bottom"]]}
 			/>
+			{model.scopes.rows.length > 0 && (
+				<Segments
+					label="Below the root" value={state.scoped ? "scopes" : "stacks"} pick={(first) => set({ scoped: first === "scopes", zoom: [] })}
+					options={[
+						["stacks", "Stacks", "What all scopes allocated by one stack is together"],
+						["scopes", "Scopes", "The tags that were open stand in front of each stack"],
+					]}
+				/>
+			)}
 			{!model.isDiff && (
 				<Segments
 					label="Colours" value={tint} pick={setTint}

@@ -67,6 +67,8 @@ export class Contexts {
 	readonly special: Int8Array;
 	readonly threads = new Names();
 	readonly threadOf: Int32Array;
+	/** By context the innermost scope that was open, by its place in the document; -1: none. */
+	readonly scopeOf: Int32Array;
 	/** Of leaks whose context is not in the document. */
 	readonly lostElsewhere = { value: 0, blocks: 0 };
 	/** Of a diff, by context. */
@@ -100,10 +102,11 @@ export class Contexts {
 		this.outer = new Int32Array(this.count);
 		this.special = new Int8Array(this.count);
 		this.threadOf = new Int32Array(this.count);
+		this.scopeOf = new Int32Array(this.count).fill(-1);
 		this.before = new Float64Array(diff ? this.count : 0);
 		this.after = new Float64Array(diff ? this.count : 0);
 		this.#readTrim(array(view.trim), damage);
-		this.#readSigns();
+		this.#readSigns(array(document.scopes).length);
 		if (diff) this.#readSides(document, damage);
 		else {
 			this.#readFigures(columns, damage);
@@ -136,10 +139,11 @@ export class Contexts {
 		}
 	}
 
-	#readSigns(): void {
+	#readSigns(scopes: number): void {
 		for (let i = 0; i < this.count; i++) {
 			const other = this.#others[i];
 			const flags = array(other?.flags);
+			if (isIndex(other?.scope, scopes + 1)) this.scopeOf[i] = other.scope - 1;
 			this.threadOf[i] = this.threads.number(text(other?.thread));
 			if (flags.includes("no-stack")) this.special[i] = NO_STACK;
 			else if (flags.includes("other")) this.special[i] = OTHER;

@@ -275,7 +275,8 @@ export class Tree {
 	 * Functions that come before main may be missing in the tree, and so may NO_STACK ... in the path.
 	 */
 	find(functions: readonly number[]): number {
-		const roots = [0, ...this.children(0).filter((child) => this.fn[child] < 0)];
+		const roots = [0];
+		for (const root of roots) roots.push(...this.children(root).filter((child) => this.fn[child] < 0));
 		let best = 0;
 		let most = 0;
 

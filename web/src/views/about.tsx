@@ -36,28 +36,36 @@ export function endedWords(facts: Facts): string {
 	}
 }
 
+/** How many there are of each size, as bars. */
+export function HistogramTable(props: { upto: string; what: string; rows: [upto: string, number: number][] }) {
+	const most = Math.max(1, ...props.rows.map(([, number]) => number));
+
+	return (
+		<table class="plain histogram">
+			<thead><tr><th class="num">{props.upto}</th><th class="num">{props.what}</th><th class="hidden-text">Share</th></tr></thead>
+			<tbody>
+				{props.rows.slice(0, 64).map(([upto, number]) => (
+					<tr key={upto}>
+						<td class="num">{upto}</td>
+						<td class="num" title={digits(number)}>{count(number)}</td>
+						<td class="wide"><span class="solid" style={{ width: `${(100 * number) / most}%` }} /></td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
+}
+
 function Histogram({ facts }: { facts: Facts }) {
 	const rows = array(object(facts.doc.totals).size_histogram)
 		.map(object)
-		.map((row) => ({ upto: figure(row.upto_bytes), allocs: figure(row.allocs) }));
-	const most = Math.max(1, ...rows.map((row) => row.allocs));
+		.map((row): [string, number] => [figure(row.upto_bytes) > 2 ** 62 ? "more" : bytes(figure(row.upto_bytes)), figure(row.allocs)]);
 
 	if (!rows.length) return null;
 	return (
 		<section class="card">
 			<h2>Sizes of requests</h2>
-			<table class="plain histogram">
-				<thead><tr><th class="num">Up to</th><th class="num">Allocations</th><th class="hidden-text">Share</th></tr></thead>
-				<tbody>
-					{rows.slice(0, 64).map((row) => (
-						<tr key={row.upto}>
-							<td class="num">{row.upto > 2 ** 62 ? "more" : bytes(row.upto)}</td>
-							<td class="num" title={digits(row.allocs)}>{count(row.allocs)}</td>
-							<td class="wide"><span class="solid" style={{ width: `${(100 * row.allocs) / most}%` }} /></td>
-						</tr>
-					))}
-				</tbody>
-			</table>
+			<HistogramTable upto="Up to" what="Allocations" rows={rows} />
 		</section>
 	);
 }

@@ -53,8 +53,13 @@ export const stacks = (model: Model, context: Of<number>): Column => ({
 	exact: (row) => `${model.contextName(context(row))}  ${contextPlace(model, context(row))}`,
 });
 
-/** Threads, where they are recorded apart. */
+/** Threads, where they are recorded apart, and scopes, where there are any. */
 export function threads(model: Model, context: Of<number>): Column[] {
 	const { threads: names, threadOf } = model.contexts;
-	return names.list.length ? [words("thread", "Thread", (row) => visible(names.list[threadOf[context(row)]] ?? ""))] : [];
+	const { scopes } = model;
+	const scope = (row: number) => scopes.path(model.contexts.scopeOf[context(row)] ?? -1);
+	return [
+		...(names.list.length ? [words("thread", "Thread", (row) => visible(names.list[threadOf[context(row)]] ?? ""))] : []),
+		...(scopes.rows.length ? [words("scope", "Scope", scope, { exact: scope, width: "140px" })] : []),
+	];
 }

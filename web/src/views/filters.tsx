@@ -73,7 +73,7 @@ function Measures({ facts, pick }: { facts: Facts; pick: (measure: Measure) => v
 	const { model, state } = useSeep();
 	const totals = useMemo(
 		() => model.measures.map((measure) => {
-			const { total } = model.weigh({ measure, thread: null, module: null, epochs: null });
+			const { total } = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null });
 			return model.isBytes(measure) ? exactBytes(total) : things(total, "allocation");
 		}),
 		[model],
@@ -124,6 +124,7 @@ export function Filters({ facts, measures }: { facts: Facts; measures: boolean }
 		<div class="filters controls" role="search" aria-label="Filters">
 			{measures && !facts.diff && model.measures.length > 1 && <Measures facts={facts} pick={pickMeasure} />}
 			<Choice label="Thread" value={state.thread} options={listed(model.contexts.threads.list)} pick={(thread) => set({ thread })} />
+			<Choice label="Scope" value={state.scope} options={listed(model.scopes.tags)} pick={(scope) => set({ scope })} />
 			<Choice label="Module" value={state.module} options={modules} pick={(module) => set({ module })} />
 			<input
 				type="search"
@@ -157,6 +158,7 @@ export function Chips({ facts }: { facts: Facts }) {
 
 	if (state.epochs) chips.push([`Allocated from ${epochsWords(facts, state.epochs)}`, { epochs: null }]);
 	if (state.thread !== null) chips.push([`Thread ${visible(state.thread)}`, { thread: null }]);
+	if (state.scope !== null) chips.push([`Scope ${visible(state.scope)}`, { scope: null }]);
 	if (state.module !== null)
 		chips.push([`Module ${visible(basename(model.frames.modules[Number(state.module)] ?? ""))}`, { module: null }]);
 	if (!chips.length) return null;

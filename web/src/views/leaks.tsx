@@ -234,7 +234,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 	const advice = said(object(model.view).advice);
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
 	const weighed = model.weigh({ ...state, measure: "live" });
-	const filtered = state.thread !== null || state.module !== null || state.epochs !== null;
+	const filtered = state.thread !== null || state.scope !== null || state.module !== null || state.epochs !== null;
 	const rows = useMemo(
 		() => facts.leaks
 			.filter((leak) =>

@@ -309,7 +309,7 @@ function Threads() {
 }
 
 /** No filters. */
-export const EVERYTHING = { thread: null, module: null, epochs: null };
+export const EVERYTHING = { thread: null, scope: null, module: null, epochs: null };
 
 /** What the bytes are that the page begins with. */
 const BYTES_OF: Partial<Record<Measure, string>> = { live: "live", peak: "at the peak", allocated: "allocated" };

@@ -251,6 +251,7 @@ export function ContextDetail({ i }: { i: number }) {
 					...known("alloc_bytes", "Average size", () => (allocs ? bytes(Math.round(figure(raw.alloc_bytes) / allocs)) : "–")),
 					["Allocated by", String(raw.kind ?? "")],
 					...(raw.thread ? [["Thread", visible(model.contexts.threads.list[model.contexts.threadOf[i]])] as [string, string]] : []),
+					...(raw.scope ? [["Scope", model.scopes.path(model.contexts.scopeOf[i])] as [string, string]] : []),
 				]}
 			/>
 		</div>

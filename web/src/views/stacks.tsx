@@ -36,7 +36,7 @@ export function Stacks({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
 	const { rows, weights } = useRows();
 	const { text, exact } = useFigureText();
-	const bare = { ...state, thread: null, module: null, epochs: null };
+	const bare = { ...state, thread: null, scope: null, module: null, epochs: null };
 	const total = model.weigh(bare).total;
 	const columns = useMemo((): Column[] => {
 		const raw = (key: string) => (i: number) => model.contexts.figure(key, i);
