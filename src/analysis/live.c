@@ -412,13 +412,6 @@ struct seep_live_totals seep_live_total(const struct seep_live *live)
 	return sum;
 }
 
-uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch)
-{
-	const uint64_t start_ns = seep_epoch_start_ns(profile, epoch);
-
-	return start_ns == UINT64_MAX ? profile->process.start_ns : start_ns;
-}
-
 static uint64_t age_ns(const struct seep_live_process *process,
 		       const struct seep_profile_context *context)
 {

@@ -18,6 +18,7 @@
 
 #include "analysis/group.h"
 #include "analysis/growth.h"
+#include "analysis/growth_ages.h"
 #include "analysis/keep.h"
 #include "analysis/scope_sums.h"
 #include "analysis/sites.h"
@@ -230,6 +231,11 @@ struct seep_live_line seep_live_line(const struct seep_live *live,
 void seep_live_name(const struct seep_live *live, struct seep_live_process *process);
 
 /* When @epoch began; of one without a mark, when the process did. */
-uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch);
+static inline uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch)
+{
+	const uint64_t start_ns = seep_epoch_start_ns(profile, epoch);
+
+	return start_ns == UINT64_MAX ? profile->process.start_ns : start_ns;
+}
 
 #endif

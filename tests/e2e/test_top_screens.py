@@ -110,6 +110,8 @@ def test_every_screen_shows_what_it_is_for(seep, show, columns, rows):
         screen.keys("Escape")
         screen.wait("PROGRAM", gone=["What is shown"])
         screen.keys("Tab")
+        screen.wait("no scope was opened")
+        screen.keys("Tab")
         screen.wait("VERDICT")
 
 

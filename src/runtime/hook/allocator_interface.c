@@ -16,41 +16,19 @@
 		return rt_next.symbol ? rt_next.symbol arguments : rt_control() ? (ours) : 0; \
 	}
 
-struct sizes {
-	int64_t requested;
-	int64_t usable; /* less where it was not known */
-};
-
-/* Figures, of moments that are near each other. */
-static struct sizes live(void)
+/* By the counters, of moments that are near each other. Usable bytes are less where they were not known. */
+static size_t live_bytes(bool usable)
 {
-	struct sizes sum = {
-		.requested = rt_load(&rt_global.state->live_bytes),
-		.usable = -(int64_t)rt_load(&rt_global.state->direct_usable_bytes),
-	};
+	int64_t bytes = usable ? -(int64_t)rt_load(&rt_global.state->direct_usable_bytes)
+			       : rt_load(&rt_global.state->live_bytes);
 
 	for (uint32_t i = 0; i < rt_load(&rt_threads); i++) {
 		const struct ledger_cache *cache = &rt_global.caches[i];
 
-		sum.requested += rt_load(&cache->sum) + rt_load(&cache->first);
-		sum.usable += (int64_t)(rt_load(&cache->usable_alloc_bytes) -
-					rt_load(&cache->usable_freed_bytes));
+		bytes += usable ? (int64_t)(rt_load(&cache->usable_alloc_bytes) -
+					    rt_load(&cache->usable_freed_bytes))
+				: rt_load(&cache->sum) + rt_load(&cache->first);
 	}
-	return sum;
-}
-
-static size_t requested_bytes(void)
-{
-	const int64_t bytes = live().requested;
-
-	return bytes > 0 ? (size_t)bytes : 0;
-}
-
-static size_t usable_bytes(void)
-{
-	const struct sizes sum = live();
-	const int64_t bytes = sum.usable > sum.requested ? sum.usable : sum.requested;
-
 	return bytes > 0 ? (size_t)bytes : 0;
 }
 
@@ -59,8 +37,9 @@ static struct rt_block block_at(const volatile void *pointer)
 	return rt_block_at((uintptr_t)pointer, rt_global.granule_shift);
 }
 
-ASKED_OF_ALLOCATOR(__sanitizer_get_current_allocated_bytes, size_t, (void), (), requested_bytes())
-ASKED_OF_ALLOCATOR(__sanitizer_get_heap_size, size_t, (void), (), usable_bytes())
+ASKED_OF_ALLOCATOR(__sanitizer_get_current_allocated_bytes, size_t, (void), (), live_bytes(false))
+ASKED_OF_ALLOCATOR(__sanitizer_get_heap_size, size_t, (void), (),
+		   core_larger(live_bytes(true), live_bytes(false)))
 ASKED_OF_ALLOCATOR(__sanitizer_get_allocated_size, size_t, (const volatile void *pointer),
 		   (pointer), block_at(pointer).size)
 ASKED_OF_ALLOCATOR(__sanitizer_get_ownership, int, (const volatile void *pointer), (pointer),

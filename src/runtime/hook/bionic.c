@@ -32,23 +32,11 @@ static bool comes_first(const struct rt_live *a, const struct rt_live *b)
 	return a->depth != b->depth ? a->depth > b->depth : a->context < b->context;
 }
 
-struct sums {
-	uint64_t bytes;
-	uint32_t depth; /* of the deepest stack */
-};
-
-static struct sums take(struct rt_lives *ret_lives)
+static void take(struct rt_lives *ret_lives)
 {
-	struct sums sums = { 0, 0 };
-
 	*ret_lives = (struct rt_lives){ 0 };
 	if (rt_control())
 		rt_lives_take(ret_lives, true, comes_first);
-	for (uint64_t i = 0; ret_lives->items && i < ret_lives->count; i++) {
-		sums.bytes += ret_lives->items[i].bytes;
-		sums.depth = (uint32_t)core_larger(sums.depth, ret_lives->items[i].depth);
-	}
-	return sums;
 }
 
 /* What is given to the program, mapped apart: it is to be known again, whatever else comes to be freed. */
@@ -68,15 +56,14 @@ RT_EXPORT void get_malloc_leak_info(uint8_t **info, size_t *overall_size, size_t
 {
 	struct rt_lives lives;
 	struct info *made = NULL;
-	struct sums sums;
 	uint64_t words, bytes;
 
 	if (!info || !overall_size || !info_size || !total_memory || !backtrace_size)
 		return;
 	*info = NULL;
 	*overall_size = *info_size = *total_memory = *backtrace_size = 0;
-	sums = take(&lives);
-	words = 2 + sums.depth;
+	take(&lives);
+	words = 2 + lives.depth;
 	bytes = sizeof(*made) + lives.count * words * sizeof(uint64_t);
 	if (lives.items && lives.count)
 		made = rt_map_alone(bytes);
@@ -85,7 +72,7 @@ RT_EXPORT void get_malloc_leak_info(uint8_t **info, size_t *overall_size, size_t
 
 		entry[0] = lives.items[i].size | (is_childs(&lives.items[i]) ? ZYGOTE_CHILD : 0);
 		entry[1] = lives.items[i].blocks;
-		(void)rt_live_frames(&lives.items[i], entry + 2, sums.depth);
+		(void)rt_live_frames(&lives.items[i], entry + 2, lives.depth);
 	}
 	if (made) {
 		made->bytes = bytes;
@@ -93,8 +80,8 @@ RT_EXPORT void get_malloc_leak_info(uint8_t **info, size_t *overall_size, size_t
 		*info = (uint8_t *)made->entries;
 		*overall_size = bytes - sizeof(*made);
 		*info_size = words * sizeof(uint64_t);
-		*total_memory = sums.bytes;
-		*backtrace_size = sums.depth;
+		*total_memory = lives.bytes;
+		*backtrace_size = lives.depth;
 	}
 	rt_lives_give(&lives);
 }
@@ -198,20 +185,20 @@ RT_EXPORT int seep_rt_dump_text(int fd)
 {
 	struct text *text = rt_scratch_take(sizeof(*text));
 	struct rt_lives lives;
-	const struct sums sums = take(&lives);
 	bool done = false;
 
+	take(&lives);
 	if (text && lives.items) {
 		text->fd = fd;
 		text->failed = false;
 		text->used = 0;
 		put(text, "Android Native Heap Dump v1.2\n\nBuild fingerprint: 'unknown'\n\n"
 			  "Total memory: ");
-		put_number(text, sums.bytes, 10, 0);
+		put_number(text, lives.bytes, 10, 0);
 		put(text, "\nAllocation records: ");
 		put_number(text, lives.count, 10, 0);
 		put(text, "\nBacktrace size: ");
-		put_number(text, sums.depth, 10, 0);
+		put_number(text, lives.depth, 10, 0);
 		put(text, "\n\n");
 		for (uint64_t i = 0; i < lives.count && !text->failed; i++)
 			put_live(text, &lives.items[i]);

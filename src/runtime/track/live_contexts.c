@@ -112,6 +112,8 @@ void rt_lives_take(struct rt_lives *ret_lives, bool by_size, rt_live_order *orde
 		if (!item.blocks)
 			continue;
 		item.depth = rt_live_frames(&item, NULL, RT_LIVE_FRAMES_MAX);
+		lives->bytes += item.bytes;
+		lives->depth = item.depth > lives->depth ? item.depth : lives->depth;
 		lives->items[count++] = item;
 	}
 	if (lives->items)

@@ -24,6 +24,8 @@ struct rt_lives {
 	struct rt_live *items; /* NULL: there was no memory */
 	uint64_t count;
 	uint64_t room;
+	uint64_t bytes; /* of all together */
+	uint32_t depth; /* of the deepest stack */
 	bool by_size;
 };
 
