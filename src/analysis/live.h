@@ -231,11 +231,11 @@ struct seep_live_line seep_live_line(const struct seep_live *live,
 void seep_live_name(const struct seep_live *live, struct seep_live_process *process);
 
 /* When @epoch began; of one without a mark, when the process did. */
-static inline uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch)
+static inline uint64_t seep_live_epoch_ns(const struct seep_profile *from, uint32_t epoch)
 {
-	const uint64_t start_ns = seep_epoch_start_ns(profile, epoch);
+	const uint64_t start_ns = seep_epoch_start_ns(from, epoch);
 
-	return start_ns == UINT64_MAX ? profile->process.start_ns : start_ns;
+	return start_ns == UINT64_MAX ? from->process.start_ns : start_ns;
 }
 
 #endif
