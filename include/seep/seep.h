@@ -5,8 +5,8 @@
  * them is one branch that does nothing. For C and C++. docs/annotations.md.
  *
  * All may be called by any thread, at any time after the program's start, also by one that is not
- * recorded. None but seep_leaks_report(), seep_leaks_count() and seep_leaks_mark_reported() waits.
- * errno is kept.
+ * recorded. None but seep_leaks_report(), seep_leaks_count() and seep_leaks_mark_reported() waits;
+ * seep_dump_text() may, for who reads. errno is kept.
  */
 #ifndef SEEP_SEEP_H
 #define SEEP_SEEP_H

@@ -564,7 +564,7 @@ void rt_resize_end(const struct rt_resize *resize, void *before, void *after, si
 
 	if (control && !aligned)
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
-	else if (after && !record)
+	else if (after && aligned && !record)
 		record_unwanted(control, after, frame);
 	if (!after && size > 0)
 		restore(resize, before);
