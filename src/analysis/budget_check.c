@@ -270,8 +270,14 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 		[SEEP_BY_ALLOCS] = { "no-frees" },    [SEEP_BY_TEMPORARY] = { "one-moment" },
 		[SEEP_BY_GROWTH] = { "growth-full" }, [SEEP_BUDGET_FINDINGS] = { "findings-full" },
 	};
+	static const char *const modes[] = { "mode-changed", "scoped", NULL };
+	static const char *const tags[] = { "mode-changed", "scope-tags",  "scope-entries",
+					    "ledger-full",  "caches-full", NULL };
 	const struct seep_profile_totals *totals = &c->profile->totals;
 	const char *why = told(c->profile, wrong);
+
+	if (!why)
+		why = told(c->profile, c->budget->tag ? tags : modes);
 
 	if (!why && !plan->is_alone)
 		why = told(c->profile, others);

@@ -178,6 +178,12 @@ enum ledger_mode {
 	LEDGER_MODE_MODULES = 1 << 9, /* the same for a filter by the caller's module */
 };
 
+enum ledger_filtered {
+	LEDGER_FILTERED_SOME = 1, /* something was not recorded */
+	/* Nothing was looked at, for some time: what a freed block's cell says may be of an earlier one. */
+	LEDGER_FILTERED_ALL = 2,
+};
+
 /* What the recorder says of one context that grows, or whose blocks are stale. */
 struct ledger_growth {
 	uint32_t context; /* its index + 1 */
@@ -207,7 +213,7 @@ struct ledger_control {
 	_Atomic uint64_t size_min_bytes; /* requests below are not recorded; 0 = no filter */
 	_Atomic uint64_t size_max_bytes; /* requests above are not recorded; ~0 = no filter */
 	_Atomic uint32_t caches;	 /* caches ever handed out (n), never lowered */
-	_Atomic uint32_t filtered_once;	 /* sticky: something was once not recorded */
+	_Atomic uint32_t filtered_once;	 /* enum ledger_filtered, sticky */
 	_Atomic uint64_t peak_turn;	 /* E of docs/internals/ledger.md, "peak" */
 	uint64_t line_spare[2];
 

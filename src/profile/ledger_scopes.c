@@ -95,4 +95,10 @@ void seep_ledger_load_entries(struct seep_ledger_load *load)
 		add_times(to, from);
 		load->impossible += !possible;
 	}
+	/* A handler that leaves the library by longjmp() amid an entry leaves one without. */
+	for (uint32_t i = 0; i < profile->scope_count; i++) {
+		struct seep_profile_scope *scope = &profile->scopes[i];
+
+		scope->entries = core_larger(scope->entries, scope->exits);
+	}
 }

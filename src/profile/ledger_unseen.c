@@ -175,8 +175,11 @@ static void load_filters(struct seep_ledger_load *load)
 {
 	uint32_t mode = LEDGER_GET(ledger_view_control(&load->view)->mode);
 	const char *options = load->profile->process.options;
+	bool outside = false;
 
-	if ((mode & LEDGER_MODE_MASK) == LEDGER_MODE_SCOPED)
+	for (uint32_t i = 0; i < load->profile->context_count; i++)
+		outside |= !load->profile->contexts[i].scope && load->profile->contexts[i].allocs;
+	if ((mode & LEDGER_MODE_MASK) == LEDGER_MODE_SCOPED && !outside)
 		seep_profile_add_unseen(load->profile, "scoped",
 					"only what was allocated in scopes was recorded");
 	else if (LEDGER_GET(ledger_view_control(&load->view)->filtered_once) &&

@@ -75,6 +75,8 @@ static int check_contexts(const struct seep_profile *profile, struct seep_error 
 	for (uint32_t i = 0; i < profile->scope_count && r == 0; i++)
 		if (profile->scopes[i].parent > i)
 			r = contradicts(err, "a scope comes before its parent");
+		else if (profile->scopes[i].exits > profile->scopes[i].entries)
+			r = contradicts(err, "a scope was left more often than entered");
 	if (r < 0)
 		return r;
 	if (!seep_profile_sum(profile, &sums))

@@ -57,7 +57,8 @@ void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode)
 
 	/* First: from then on a free may be of what was not recorded. */
 	if (mode != LEDGER_MODE_ALL)
-		atomic_store_explicit(&control->filtered_once, 1, memory_order_seq_cst);
+		atomic_store_explicit(&control->filtered_once, LEDGER_FILTERED_ALL,
+				      memory_order_seq_cst);
 	while (!atomic_compare_exchange_weak_explicit(&control->mode, &before,
 						      (before & ~(uint32_t)LEDGER_MODE_MASK) | mode,
 						      memory_order_release, memory_order_relaxed))

@@ -68,7 +68,7 @@ struct seep_sql_table {
 	TABLE(ARGV, argv, 1, SEEP_ROWS_MAX, char *, ITEMS(ARGV), 0, NULL) \
 	TABLE(CHILD, child, 1, SEEP_ROWS_MAX, uint32_t, ITEMS(CHILDREN), 0, NULL) \
 	TABLE(KIND, kind, 1, SEEP_ROWS_MAX, char *, OWN, 0, NULL) \
-	TABLE(SCOPE, scope, 1, SEEP_ROWS_MAX, struct seep_profile_scope, ITEMS(SCOPES), \
+	TABLE(SCOPE, scope, 1, 1u << 14, struct seep_profile_scope, ITEMS(SCOPES), \
 	      4, "a tag under those that were open when it was opened") \
 	TABLE(SCOPE_DURATION, scope_duration, 2, SEEP_ROWS_MAX, struct seep_duration_row, OWN, \
 	      4, "for how long scopes were open") \

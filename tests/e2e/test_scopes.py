@@ -200,6 +200,31 @@ def test_a_forked_child_goes_on_in_what_is_open_and_counts_its_own_entries(seep)
     assert [entered(s) for s in found.values()] == [(0, 0), (0, 0), (1, 0)]
 
 
+@pytest.mark.parametrize("options", [[], ["--guard"], ["--mode", "scoped"], ["--mode", "scoped", "--guard"]])
+def test_a_block_that_was_not_recorded_is_freed_rightly(seep, options):
+    report = seep.record([program("scopes_rare"), "reused"], options).main()
+    assert report["findings"] == []
+
+
+def test_time_counts_under_a_tag_that_is_only_in_the_path(seep):
+    recordings = seep.record([program("scopes_rare"), "left"])
+    found = by_path(recordings.main())
+    assert entered(found[("start",)]) == (1, 0)
+    again = found[("request", "start")]
+    assert entered(again) == (4, 0) and again["duration_ns"] >= 4 * 2000000
+
+
+def test_what_may_be_under_another_tag_keeps_no_budget(seep):
+    recordings, _ = small(seep, "many")
+    for budget in ("held{tag=request=19999}<=0", "held{tag=request=1}<=10"):
+        done = seep.command("check", recordings.path, "-b", budget)
+        assert done.status == 2 and b"NOT KNOWN" in done.stdout, done.stdout
+    path = seep.record([program("scopes_rare"), "reused"], ["--mode", "scoped"]).path
+    assert b"NOT KNOWN" in seep.command("check", path, "-b", "live<=1GB").stdout
+    assert seep.command("check", path, "-b", "held{tag=in}<=0").status == 0
+    assert seep.command("check", path, "-b", "held{within=main,tag=in}<=0").status == 2
+
+
 BUDGETS = {
     "held{tag=part}<=0": "3 B",
     "held{tag=part}<=3": "kept",
@@ -255,7 +280,7 @@ def test_wrong_calls_do_nothing(seep):
     done, _ = seep.run([program("scopes_rare"), "misuse"])
     assert done.stdout == b"-1 0 -1 0 -1 -1 -1\n"
     _, scopes = small(seep, "misuse")
-    assert scopes["(all others)"]["allocs"] == 1
+    assert scopes["(no tag)"]["allocs"] == 1
     assert scopes["\x1b[31mred\n"]["allocs"] == 1
     (long,) = [tag for tag in scopes if tag.startswith("a tag of more")]
     assert len(long) == 63

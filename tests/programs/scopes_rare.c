@@ -212,6 +212,45 @@ static void misuse(void)
 	}
 }
 
+/* A block outside of scopes where one was in a scope; then it is freed in one. */
+static void reused(void)
+{
+	for (int i = 0; i < 100; i++) {
+		void *volatile block;
+
+		{
+			SEEP_SCOPE("in");
+			block = malloc(60);
+			free(block);
+		}
+		block = malloc(60);
+		{
+			SEEP_SCOPE("in");
+			if (i % 2)
+				block = realloc(block, 1000);
+			free(block);
+		}
+	}
+}
+
+static seep_scope outlives;
+
+static void start_request(void)
+{
+	SEEP_SCOPE("start");
+	if (!outlives)
+		outlives = seep_scope_begin("request");
+	usleep(2000);
+}
+
+/* In the request's path is a tag that is not open any more. */
+static void left_tag(void)
+{
+	for (int i = 0; i < 5; i++)
+		start_request();
+	seep_scope_end(outlives);
+}
+
 /* Until it is killed. */
 static void both(void)
 {
@@ -239,6 +278,8 @@ int main(int argc, char **argv)
 		{ "many", too_many },
 		{ "misuse", misuse },
 		{ "both", both },
+		{ "reused", reused },
+		{ "left", left_tag },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -18,12 +18,17 @@ static struct rt_thread *begin(const void *frame)
 {
 	struct rt_thread *thread = rt_mine.control || rt_control() ? rt_thread_self() : NULL;
 
-	return thread && rt_enter(thread, frame) ? thread : NULL;
+	if (RT_LIKELY(thread != NULL) && RT_LIKELY(rt_enter(thread, frame) != NULL))
+		return thread;
+	rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
+	return NULL;
 }
 
 static uint32_t label_of(const char *text)
 {
-	return rt_label(text, text ? strnlen(text, RT_LABEL_BYTES) : 0);
+	const char *named = text && *text ? text : "(no tag)";
+
+	return rt_label(named, strnlen(named, RT_LABEL_BYTES));
 }
 
 static uint32_t tag_of(struct seep_tag *tag)

@@ -314,14 +314,14 @@ static void fill_control(void)
 	uint32_t filters = rt_options_filters();
 
 	rt_store(&control->mode, (uint32_t)rt_options.mode | filters);
-	rt_store(&control->filtered_once, rt_options.mode != LEDGER_MODE_ALL);
 	rt_store(&control->size_min_bytes, rt_options.size_min);
 	rt_store(&control->size_max_bytes, rt_options.size_max);
 	rt_store(&control->exit_wait_ms, (uint32_t)rt_options.exit_wait_ms);
 	/* 0 is what a slot holds that never saw a turn. */
 	rt_store(&control->peak_turn, 1);
 	if (rt_options.mode || filters)
-		rt_store(&control->filtered_once, 1);
+		rt_store(&control->filtered_once,
+			 rt_options.mode ? LEDGER_FILTERED_ALL : LEDGER_FILTERED_SOME);
 }
 
 /* Children may have other rights, or become another's. The guards go too. */

@@ -216,7 +216,8 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 	if (!(rt_global.glibc || waits) || !rt_mine.control)
 		return false;
 	finding->block = rt_block_freed(finding->pointer);
-	if (finding->block.value) {
+	if (finding->block.value &&
+	    (waits || rt_load(&rt_mine.control->filtered_once) != LEDGER_FILTERED_ALL)) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
 		finding->is_doubtful = !waits && is_chunk(finding->pointer);
 		return true;

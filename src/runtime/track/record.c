@@ -96,7 +96,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 {
 	/* Not each time: it stands on the line that every hook reads. */
 	if (control && !rt_load(&control->filtered_once))
-		rt_store(&control->filtered_once, 1);
+		rt_store(&control->filtered_once, LEDGER_FILTERED_SOME);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
 		rt_forget_ready(block, rt_free_by(LEDGER_FREEING_NONE), frame);
 	/* What its cell says is about an earlier block that was freed unseen. */

@@ -133,9 +133,14 @@ static void remove_at(struct rt_scopes *of, uint32_t index)
 
 static void close_at(struct rt_scopes *of, uint32_t index, uint64_t now)
 {
+	struct rt_scope_open open;
+
 	add_time(of, of->open + index, now);
-	count_exit(of, of->open + index, now, true);
+	open = of->open[index];
+	/* First: a handler may leave this by longjmp(), and what was left must not be left again. */
 	remove_at(of, index);
+	atomic_signal_fence(memory_order_seq_cst);
+	count_exit(of, &open, now, true);
 }
 
 /* Those of variables on the thread's stack below @sp, from @index on inwards: their functions are gone. */
@@ -195,14 +200,18 @@ static void open_scope(struct rt_thread *thread, uint32_t tag, uint64_t key, boo
 	struct rt_scopes *of = thread->scopes;
 	struct rt_scope_open *open = of->open + of->depth;
 	const uint64_t scope = rt_scope_number(of->depth ? open[-1].scope : RT_SCOPE_NONE, tag);
+	bool is_inner = false;
 
+	/* In its path, a tag may be one that was left: a handle outlives those around it. */
+	for (uint32_t i = of->depth; scope & RT_SCOPE_INNER && !is_inner && i-- > 0;)
+		is_inner = of->open[i].tag == tag;
 	*open = (struct rt_scope_open){ .key = key,
 					.first_row = rt_global.first_row,
 					.scope = (uint16_t)scope,
 					.tag = (uint16_t)tag,
 					.is_handle = is_handle,
 					.on_stack = on_stack,
-					.is_inner = scope & RT_SCOPE_INNER };
+					.is_inner = is_inner };
 	take_up(of, open, rt_now_ns());
 	count_entry(of, open);
 	of->depth++;

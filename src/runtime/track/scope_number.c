@@ -46,6 +46,12 @@ static void keep(uint32_t parent, uint32_t tag, uint64_t value)
 	rt_memo_put(&by_parent_and_tag, hash_of(parent, tag), value, 0, MEMO_BYTES_MAX);
 }
 
+/* With the last one, which is kept for "all others". */
+static uint64_t most_numbers(void)
+{
+	return core_smaller(rt_header.table[LEDGER_TABLE_SCOPES].capacity + 1, RT_SCOPES_MAX);
+}
+
 /* @tag, which is not open in @parent. RT_SCOPE_NONE: too many. */
 static uint32_t child(uint32_t parent, uint32_t tag)
 {
@@ -53,7 +59,7 @@ static uint32_t child(uint32_t parent, uint32_t tag)
 
 	if (scope)
 		return scope;
-	if (rt_load(&scope_count) < RT_SCOPES_MAX)
+	if (rt_load(&scope_count) + (tag != RT_LABEL_OTHERS) < most_numbers())
 		scope = atomic_fetch_add_explicit(&scope_count, 1, memory_order_relaxed);
 	if (scope == RT_SCOPE_NONE || scope >= RT_SCOPES_MAX)
 		return RT_SCOPE_NONE;
