@@ -435,7 +435,10 @@ static inline int seep_scope_do(enum seep_scope_move move, seep_scope scope)
 	return function && scope ? function(move, scope) : -1;
 }
 
-/* End it: in the thread where it is open, or, while it is suspended, in any. 0; -1: it is in neither. */
+/*
+ * End it: in the thread where it is open, or, while it is suspended itself, in any. 0; -1: it is in neither,
+ * or was suspended with another, which has to be resumed first.
+ */
 static inline int seep_scope_end(seep_scope scope)
 {
 	return seep_scope_do(SEEP_SCOPE_END, scope);
