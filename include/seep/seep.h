@@ -403,11 +403,11 @@ static inline void seep_scope_leave_variable(const char *scope)
  * SEEP_SCOPE - count what this thread does from here to the end of the block under a tag
  * @tag: a string literal, of which 63 bytes count
  *
- * A declaration. Scopes nest; the block may be left in any way, also by an exception or longjmp().
+ * Stands where a declaration may. Scopes nest; the block may be left in any way, also by an exception or longjmp().
  * What it costs, and what is counted: docs/scopes.md.
  */
 #define SEEP_SCOPE(tag) SEEP_SCOPE_NUMBERED(tag, static, __COUNTER__)
-/* The same under a tag that is made at run time, "tenant=42". 4,096 are told apart, with threads' names. */
+/* The same under a tag that is made at run time, "tenant=42". 4,094 are told apart, with threads' names. */
 #define SEEP_SCOPE_NAMED(tag) SEEP_SCOPE_NUMBERED(tag, , __COUNTER__)
 /* The same under the name of the function. */
 #define SEEP_FUNCTION_SCOPE() SEEP_SCOPE_NUMBERED(__func__, static, __COUNTER__)

@@ -40,7 +40,12 @@ uint32_t seep_scopes_old_epoch(const struct seep_profile *profile, uint64_t now_
 
 uint64_t seep_scope_mean_ns(const struct seep_profile_scope *scope)
 {
-	return scope->exits ? scope->wall_ns / scope->exits : 0;
+	uint64_t timed = 0;
+
+	/* Not those whose time is counted further out. */
+	for (int i = 0; i < SEEP_PROFILE_DURATION_BUCKETS; i++)
+		timed += scope->histogram[i];
+	return timed ? scope->wall_ns / timed : 0;
 }
 
 char *seep_scope_path(const struct seep_profile *profile, uint32_t scope)
@@ -124,7 +129,7 @@ static int by_held(const void *left, const void *right)
 	return (a->alloc_bytes < b->alloc_bytes) - (a->alloc_bytes > b->alloc_bytes);
 }
 
-/* Of a scope and those further out each has another tag: what is allocated in it is theirs once. */
+/* A tag stands once in a path: of two scopes that have it neither is in the other. */
 static void sum_tags(struct seep_scopes *to, const struct seep_profile *profile, bool part)
 {
 	SEEP_RELEASED(seep_idtable_done) struct seep_idtable ids = { 0 };
@@ -135,11 +140,8 @@ static void sum_tags(struct seep_scopes *to, const struct seep_profile *profile,
 		if (!part || to->scopes[i].all.allocs > 0)
 			add_figures(&tag->figures, &profile->scopes[i]);
 		seep_counts_add(&tag->sums.own, &to->scopes[i].own);
-		for (uint32_t at = i + 1; at; at = profile->scopes[at - 1].parent) {
-			tag = tag_of(to, &ids, profile, at - 1);
-			seep_counts_add(&tag->sums.all, &to->scopes[i].own);
-			seep_counts_sum(&tag->sums.old_bytes, to->scopes[i].own_old_bytes);
-		}
+		seep_counts_add(&tag->sums.all, &to->scopes[i].all);
+		seep_counts_sum(&tag->sums.old_bytes, to->scopes[i].old_bytes);
 	}
 	qsort(to->tags, to->tag_count, sizeof(*to->tags), by_held);
 }

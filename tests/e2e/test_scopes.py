@@ -4,6 +4,7 @@
 import os
 import pathlib
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -204,6 +205,28 @@ def test_a_forked_child_goes_on_in_what_is_open_and_counts_its_own_entries(seep)
 def test_a_block_that_was_not_recorded_is_freed_rightly(seep, options):
     report = seep.record([program("scopes_rare"), "reused"], options).main()
     assert report["findings"] == []
+
+
+def test_what_is_open_stays_so_through_two_forks(seep):
+    recordings = seep.record([program("scopes_rare"), "fork_twice"])
+    held = [s["held_bytes"] for r in recordings.all() for s in r["scopes"] if s["tag"] == "outer"]
+    assert sorted(held)[-1] == 2000000
+
+
+def test_the_mean_of_a_recursion_is_that_of_the_whole(seep):
+    recordings = seep.record([program("scopes_rare"), "recursion"])
+    (scope,) = recordings.main()["scopes"]
+    assert entered(scope) == (20, 0) and scope["duration_ns"] < 2 * scope["max_ns"]
+    text = seep.command("report", recordings.path, "--scopes").stdout.decode()
+    assert re.search(r"^recurse .* 2\d\.?\d* ms$", text, re.M), text
+
+
+def test_a_jump_out_of_the_library_leaves_no_scope_open_for_good(seep):
+    report = seep.record([program("scopes_rare"), "storm"], ["--no-leak-check"]).main()
+    (context,) = [c for c in report["contexts"] if c["alloc_bytes"] == 77]
+    assert "scope" not in context
+    for scope in report["scopes"]:
+        assert scope["active"] >= 0
 
 
 def test_time_counts_under_a_tag_that_is_only_in_the_path(seep):

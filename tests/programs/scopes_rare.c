@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -83,6 +84,36 @@ static void fork_inside(void)
 	wait(NULL);
 	seep_scope_end(request);
 	keep(20);
+}
+
+/* Nothing is allocated between the two forks. */
+static void fork_twice(void)
+{
+	SEEP_SCOPE("outer");
+	if (fork() == 0) {
+		if (fork() == 0) {
+			for (int i = 0; i < 2000; i++)
+				keep(1000);
+			exit(0);
+		}
+		wait(NULL);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+static __attribute__((noinline)) void recurse(int depth)
+{
+	SEEP_SCOPE("recurse");
+	if (depth)
+		recurse(depth - 1);
+	else
+		keep(1), usleep(20000);
+}
+
+static void recursion(void)
+{
+	recurse(19);
 }
 
 static ucontext_t main_context, context;
@@ -160,6 +191,35 @@ static void jump_from_handler(void)
 				raise(SIGUSR1);
 			}
 		}
+}
+
+static void jump(int number)
+{
+	(void)number;
+	siglongjmp(back, 1);
+}
+
+static __attribute__((noinline)) void enter_and_leave(void)
+{
+	SEEP_SCOPE("stormy");
+	__asm__ volatile("");
+}
+
+/* Most signals interrupt the library. */
+static void storm(void)
+{
+	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
+	volatile int jumps = 0;
+
+	signal(SIGALRM, jump);
+	if (sigsetjmp(back, 1))
+		jumps++;
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (jumps < 500)
+		enter_and_leave();
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_IGN);
+	keep(77);
 }
 
 static void too_many(void)
@@ -279,6 +339,9 @@ int main(int argc, char **argv)
 		{ "misuse", misuse },
 		{ "both", both },
 		{ "reused", reused },
+		{ "fork_twice", fork_twice },
+		{ "recursion", recursion },
+		{ "storm", storm },
 		{ "left", left_tag },
 	};
 

@@ -117,10 +117,14 @@ static void jump(const uintptr_t *buffer, const void *frame)
 	struct rt_thread *thread = rt_tls.thread;
 
 	rt_next_find();
-	if (!thread || !thread->entries || !rt_enter(thread, frame))
+	if (!thread || !thread->scopes)
 		return;
-	rt_scope_jump(thread, sp_of(buffer), frame);
-	rt_leave(thread);
+	if (rt_enter(thread, frame)) {
+		rt_scope_jump(thread, sp_of(buffer), frame);
+		rt_leave(thread);
+	} else if (sp_of(buffer) > rt_load(&thread->jumped_to)) {
+		rt_store(&thread->jumped_to, sp_of(buffer));
+	}
 }
 
 #define JUMPS(symbol)                                         \

@@ -36,12 +36,10 @@ static bool is_ours(void)
 	       (!rt_load(&rt_exit_is_shared) || rt_getpid_or_tid() == rt_header.pid);
 }
 
-static _Atomic bool is_confined;
-
 void rt_confine(bool strict)
 {
 	rt_fork_give_name();
-	rt_store(&is_confined, true);
+	rt_store(&rt_is_confined, true);
 	rt_store(&rt_guard_is_blind, true);
 	if (rt_mine.control)
 		rt_store(&rt_global.state->confined, 1);
@@ -130,7 +128,7 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
 	if (!rt_header.session)
 		return;
-	if (rt_load(&is_confined)) {
+	if (rt_load(&rt_is_confined)) {
 		wait_without_calls(rt_global.control);
 		return;
 	}

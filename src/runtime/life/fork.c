@@ -142,7 +142,7 @@ void rt_forked_child(void)
 	/* What is open stays open. */
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
 				  .unrecorded = rt_tls.unrecorded,
-				  .scopes = rt_tls.thread ? rt_tls.thread->scopes : NULL };
+				  .scopes = rt_tls.thread ? rt_tls.thread->scopes : rt_tls.scopes };
 	if (is_inside)
 		replace_ledger();
 	if (rt_phase_end(RT_STARTING) ||

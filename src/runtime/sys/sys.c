@@ -461,6 +461,7 @@ static uint64_t clock_ns(clockid_t clock)
 
 _Atomic bool rt_clock_is_coarse;
 _Atomic bool rt_is_strict;
+_Atomic bool rt_is_confined;
 
 uint64_t rt_now_ns(void)
 {
@@ -470,7 +471,7 @@ uint64_t rt_now_ns(void)
 uint64_t rt_cpu_ns(void)
 {
 	/* No vDSO has this clock. */
-	return rt_load(&rt_is_strict) ? rt_now_ns() : clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t rt_realtime_ns(void)

@@ -15,6 +15,8 @@
 
 /* Any call that we made would kill: none is made, and all fail with EPERM. */
 extern RT_HIDDEN _Atomic bool rt_is_strict;
+/* The program has entered a sandbox: a call that it does not make itself may kill. */
+extern RT_HIDDEN _Atomic bool rt_is_confined;
 
 static inline long rt_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -118,7 +120,7 @@ extern RT_HIDDEN _Atomic bool rt_clock_is_coarse;
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
-/* For how long this thread has run; as CLOCK_MONOTONIC where a system call would be fatal. */
+/* For how long this thread has run: a system call. */
 uint64_t rt_cpu_ns(void);
 
 /* Wait on a futex shared between processes; wake all who do. Returns as the kernel does. */

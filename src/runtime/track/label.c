@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/label.h"
 
-#include "runtime/sys/memo.h"
 #include "runtime/sys/tables.h"
 
 #include <string.h>
 
-enum { FIRST = RT_LABEL_OTHERS + 1, MEMO_BYTES_MAX = 1 << 20 };
+enum { FIRST = RT_LABEL_OTHERS + 1, PLACES = 2 * RT_LABELS_MAX };
 
 static const char others[] = "(all others)";
 
 /*
- * Append only. One that two threads meet at once may be there twice, and a text in the ledger, too:
- * readers take them for one.
+ * Append only. A text that two threads meet at once may be here twice, and by one number only in by_text;
+ * in the ledger it may stand twice.
  */
 static RT_LARGE struct label {
 	char text[RT_LABEL_BYTES];
@@ -21,7 +20,8 @@ static RT_LARGE struct label {
 /* Of each, its struct ledger_string as one word; 0: not in this ledger. */
 static RT_LARGE _Atomic uint64_t texts[RT_LABELS_MAX];
 static _Atomic uint32_t label_count = FIRST;
-static rt_memo by_text;
+/* By hash: numbers. Open addressing; a place is written once, from 0, and half of them stay 0. */
+static RT_LARGE _Atomic uint16_t by_text[PLACES];
 
 static uint64_t hash_of(const char *text, size_t bytes)
 {
@@ -36,7 +36,7 @@ static uint64_t hash_of(const char *text, size_t bytes)
 		hash = core_hash_step(hash, word);
 		bytes -= part;
 	}
-	return hash | 1;
+	return hash;
 }
 
 static bool is_text(const struct label *label, const char *text, size_t bytes)
@@ -45,9 +45,10 @@ static bool is_text(const struct label *label, const char *text, size_t bytes)
 	       memcmp(label->text, text, bytes) == 0;
 }
 
-static RT_COLD uint32_t label_new(const char *text, size_t bytes, uint64_t hash)
+/* A number for @text, which is nobody's yet; RT_LABEL_OTHERS: there are too many. */
+static RT_COLD uint16_t take_number(const char *text, size_t bytes)
 {
-	uint32_t number = RT_LABEL_OTHERS;
+	uint32_t number = RT_LABELS_MAX;
 
 	if (rt_load(&label_count) < RT_LABELS_MAX)
 		number = atomic_fetch_add_explicit(&label_count, 1, memory_order_relaxed);
@@ -55,22 +56,33 @@ static RT_COLD uint32_t label_new(const char *text, size_t bytes, uint64_t hash)
 		return RT_LABEL_OTHERS;
 	memcpy(labels[number].text, text, bytes);
 	__atomic_store_n(&labels[number].bytes, (uint8_t)bytes, __ATOMIC_RELEASE);
-	rt_memo_put(&by_text, hash, number, 0, MEMO_BYTES_MAX);
-	return number;
+	return (uint16_t)number;
 }
 
 uint32_t rt_label(const char *text, size_t bytes)
 {
-	uint64_t hash, number;
+	uint16_t mine = 0;
+	uint64_t at;
 
 	bytes = bytes < RT_LABEL_BYTES ? bytes : RT_LABEL_BYTES;
 	if (!bytes)
 		return RT_LABEL_OTHERS;
-	hash = hash_of(text, bytes);
-	number = rt_memo_find(&by_text, hash);
-	if (RT_LIKELY(number != 0) && is_text(&labels[number], text, bytes))
-		return (uint32_t)number;
-	return label_new(text, bytes, hash);
+	for (at = hash_of(text, bytes) >> 32;; at++) {
+		_Atomic uint16_t *place = &by_text[at % PLACES];
+		uint16_t number = rt_load_acquire(place);
+
+		if (RT_UNLIKELY(!number)) {
+			mine = mine ? mine : take_number(text, bytes);
+			/* Whoever comes second takes the first one's, or goes on. */
+			if (mine == RT_LABEL_OTHERS ||
+			    atomic_compare_exchange_strong_explicit(place, &number, mine,
+								    memory_order_acq_rel,
+								    memory_order_acquire))
+				return mine;
+		}
+		if (RT_LIKELY(is_text(&labels[number], text, bytes)))
+			return number;
+	}
 }
 
 size_t rt_label_say(uint32_t label, const char **ret_text)

@@ -94,9 +94,13 @@ static RT_COLD void record_no_stack(void *block, size_t size, uint32_t flags)
 
 static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
 {
+	uint32_t none = 0;
+
 	/* Not each time: it stands on the line that every hook reads. */
 	if (control && !rt_load(&control->filtered_once))
-		rt_store(&control->filtered_once, LEDGER_FILTERED_SOME);
+		(void)atomic_compare_exchange_strong_explicit(
+			&control->filtered_once, &none, LEDGER_FILTERED_SOME, memory_order_relaxed,
+			memory_order_relaxed);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
 		rt_forget_ready(block, rt_free_by(LEDGER_FREEING_NONE), frame);
 	/* What its cell says is about an earlier block that was freed unseen. */

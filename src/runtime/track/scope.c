@@ -7,12 +7,14 @@
 #include "runtime/track/scope_number.h"
 #include "runtime/unwind/stack.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum {
 	CPU_EVERY_NS = 20000, /* the thread's own clock is a system call */
 	PLACES_LOOKED_AT = 256,
 	LEFT_LOOKED_AT = 8,
+	JUMP_BYTES_MAX = 1 << 20, /* no function's variables are more, out to where it jumps */
 };
 
 struct rt_row_tags rt_row_tags;
@@ -23,7 +25,7 @@ struct rt_row_tags rt_row_tags;
  */
 static uint64_t cpu_now(struct rt_scopes *of, uint64_t now)
 {
-	if (now - of->cpu_at_ns >= CPU_EVERY_NS) {
+	if (now - of->cpu_at_ns >= CPU_EVERY_NS && !rt_load(&rt_is_confined)) {
 		of->cpu_ns = rt_cpu_ns();
 		of->cpu_at_ns = now;
 	}
@@ -86,10 +88,11 @@ static void count_entry(struct rt_scopes *of, const struct rt_scope_open *open)
 static void count_exit(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now,
 		       bool timed)
 {
-	struct ledger_entries *entries = entries_of(of, open->scope);
+	struct ledger_entries *entries;
 
 	if (!counts(open))
 		return;
+	entries = entries_of(of, open->scope);
 	if (timed)
 		rt_store(&entries->last_ns, now);
 	if (timed && !open->is_inner) {
@@ -113,7 +116,8 @@ static void add_time(struct rt_scopes *of, struct rt_scope_open *open, uint64_t 
 {
 	const uint64_t cpu = cpu_now(of, now);
 
-	open->wall_ns += now - open->since_ns;
+	/* The clock may have become a coarse one meanwhile. */
+	open->wall_ns += now > open->since_ns ? now - open->since_ns : 0;
 	open->cpu_ns += cpu > open->since_cpu_ns ? cpu - open->since_cpu_ns : 0;
 }
 
@@ -151,19 +155,61 @@ static void close_dead(struct rt_scopes *of, uint32_t index, uintptr_t sp)
 			close_at(of, i, rt_now_ns());
 }
 
+/* Of variables between @from and @to on another stack than the thread's. */
+static void close_between(struct rt_scopes *of, uintptr_t from, uintptr_t to)
+{
+	for (uint32_t i = of->depth; i-- > 0;)
+		if (!of->open[i].is_handle && !of->open[i].on_stack &&
+		    of->open[i].key - from < to - from)
+			close_at(of, i, rt_now_ns());
+}
+
+/* The end of the stack for signal handlers, if this is one; else 0. */
+static uintptr_t handlers_stack_end(uintptr_t at)
+{
+	stack_t now = { .ss_flags = SS_DISABLE };
+	uintptr_t begin;
+
+	(void)rt_syscall3(SYS_sigaltstack, 0, (long)&now, 0);
+	begin = (uintptr_t)now.ss_sp;
+	return !(now.ss_flags & SS_DISABLE) && at - begin < now.ss_size ? begin + now.ss_size : 0;
+}
+
 void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame)
 {
+	const struct rt_stack *stack = &thread->walk.stack;
+	const uintptr_t at = (uintptr_t)frame;
 	struct rt_scopes *of = thread->scopes;
+	uintptr_t handlers_end = 0;
+	bool is_home;
 
-	/* On a stack of its own, as a coroutine's, it jumps within that. */
-	for (uint32_t i = of->depth; i-- > 0;)
-		if (!of->open[i].is_handle &&
-		    of->open[i].key - (uintptr_t)frame < sp - (uintptr_t)frame &&
-		    sp > (uintptr_t)frame)
-			close_at(of, i, rt_now_ns());
-	/* From a handler's stack, or a coroutine's, back to the thread's. */
-	if (rt_stack_holds(&thread->walk.stack, sp, sp, sizeof(sp)))
+	if (of->depth == 0)
+		return;
+	is_home = rt_stack_holds(&thread->walk.stack, sp, sp, sizeof(sp));
+
+	/* Below there is nothing any more, wherever the jump comes from. */
+	if (is_home)
 		close_dead(of, 0, sp);
+	/* Within a coroutine's stack; or from a handler's back. A coroutine that gives way so goes on later. */
+	if (!is_home && sp - at < JUMP_BYTES_MAX && !rt_load(&rt_is_confined) &&
+	    rt_pages_are_readable((at | (LEDGER_PAGE_BYTES - 1)) + 1, sp))
+		close_between(of, at, sp);
+	else if (is_home && at - stack->low >= stack->end - stack->low && !rt_load(&rt_is_confined))
+		handlers_end = handlers_stack_end(at);
+	if (handlers_end)
+		close_between(of, at, handlers_end);
+	set_present(thread);
+}
+
+void rt_scopes_mend(struct rt_thread *thread, uintptr_t frame)
+{
+	const uintptr_t sp = core_larger(frame, rt_load(&thread->jumped_to));
+
+	rt_store(&thread->jumped_to, 0);
+	if (!thread->scopes)
+		return;
+	if (rt_stack_holds(&thread->walk.stack, sp, sp, sizeof(sp)))
+		close_dead(thread->scopes, 0, sp);
 	set_present(thread);
 }
 
@@ -191,7 +237,10 @@ static bool has_room(struct rt_thread *thread)
 		/* Few scopes, hardly nested, touch so much. */
 		rt_count_private(thread->scopes ? 2 * LEDGER_PAGE_BYTES : 0);
 	}
-	return thread->scopes && thread->scopes->depth < RT_SCOPE_DEPTH_MAX;
+	if (RT_LIKELY(thread->scopes && thread->scopes->depth < RT_SCOPE_DEPTH_MAX))
+		return true;
+	rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
+	return false;
 }
 
 static void open_scope(struct rt_thread *thread, uint32_t tag, uint64_t key, bool is_handle,
@@ -234,10 +283,8 @@ void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable
 	struct rt_scopes *of;
 	uint32_t index;
 
-	if (!has_room(thread)) {
-		rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
+	if (!has_room(thread))
 		return;
-	}
 	of = thread->scopes;
 	/* A variable is entered once: then its function was left without a word, or goes on elsewhere. */
 	index = find_open(of, (uintptr_t)variable, LEFT_LOOKED_AT);
@@ -432,6 +479,9 @@ void rt_scope_row(uint32_t row, struct rt_key key)
 	const uint32_t index = rt_row_index(row);
 	uint16_t *none = NULL, *map;
 
+	/* "Other" has blocks of all scopes. */
+	if (index < LEDGER_CONTEXT_FIRST)
+		return;
 	if (!rt_load(&rt_row_tags.tags)) {
 		rt_row_tags.count = rt_header.table[LEDGER_TABLE_ROWS].capacity;
 		map = rt_mmap_sparse(rt_row_tags.count * sizeof(*map));
@@ -467,6 +517,7 @@ void rt_scopes_begin(struct rt_thread *thread)
 		of->other_page = 0;
 	}
 	thread->entries = NULL;
+	rt_store(&thread->jumped_to, 0);
 	thread->frees_quickly = rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
 }
 

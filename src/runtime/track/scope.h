@@ -71,6 +71,9 @@ bool rt_scope_resume(struct rt_thread *thread, uint64_t handle);
 /* The program jumps out, by longjmp(), to where its stack pointer was @sp. */
 void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame);
 
+/* The hook at @frame has found that its thread's bookkeeping was left by longjmp(): so were scopes below. */
+void rt_scopes_mend(struct rt_thread *thread, uintptr_t frame);
+
 /* @row is one of @key's scope. */
 RT_COLD void rt_scope_row(uint32_t row, struct rt_key key);
 

@@ -59,7 +59,7 @@ static uint32_t child(uint32_t parent, uint32_t tag)
 
 	if (scope)
 		return scope;
-	if (rt_load(&scope_count) + (tag != RT_LABEL_OTHERS) < most_numbers())
+	if (rt_load(&scope_count) + (tag != RT_LABEL_OTHERS || parent) < most_numbers())
 		scope = atomic_fetch_add_explicit(&scope_count, 1, memory_order_relaxed);
 	if (scope == RT_SCOPE_NONE || scope >= RT_SCOPES_MAX)
 		return RT_SCOPE_NONE;

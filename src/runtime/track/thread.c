@@ -179,6 +179,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	if (thread->proof)
 		thread->proof->started = false;
 	rt_last_row_void(thread);
+	rt_scopes_mend(thread, frame);
 	rt_bump(&thread->cache->abandoned, 1);
 	return true;
 }

@@ -51,6 +51,8 @@ struct rt_thread {
 	uint16_t open_tag;
 	struct ledger_entries *entries;
 	struct rt_scopes *scopes;
+	/* How far out a handler has jumped by longjmp() that interrupted bookkeeping; 0: none has. */
+	_Atomic uintptr_t jumped_to;
 	struct rt_walk walk;
 	struct rt_peek peek;	/* the present one: a stack may be tiny */
 	struct rt_proof *proof; /* with verify only */
