@@ -10,7 +10,7 @@
 
 /* a, a/b, b, b/a: a tag in two places, and twice in no path. */
 static struct seep_profile_scope scopes[] = {
-	{ .tag = (char *)"a", .entries = 3, .exits = 2, .wall_ns = 100 },
+	{ .tag = (char *)"a", .entries = 3, .exits = 2, .wall_ns = 100, .histogram[6] = 2 },
 	{ .tag = (char *)"b", .parent = 1, .entries = 5 },
 	{ .tag = (char *)"b", .entries = 7 },
 	{ .tag = (char *)"a", .parent = 3, .entries = 11 },
