@@ -308,11 +308,12 @@ void rt_scope_leave(struct rt_thread *thread, const void *variable)
 }
 
 /* Where a handle's scope stands while it is suspended; those in it stand in others. */
-static RT_LARGE struct place {
+struct place {
 	_Atomic uint64_t state; /* how often it was given out << 2, and: */
 	uint64_t next;		/* place + 1 of the next one inwards; 0: none */
 	struct rt_scope_open open;
-} places[RT_SCOPE_HANDLES_MAX];
+};
+static struct place *_Atomic all_places; /* RT_SCOPE_HANDLES_MAX; NULL: there was no handle yet */
 static _Atomic uint32_t next_place;
 
 enum { PLACE_FREE = 0, PLACE_OPEN = 1, PLACE_SUSPENDED = 2, PLACE_BUSY = 3, PLACE_STATES = 3 };
@@ -320,15 +321,17 @@ enum { PLACE_FREE = 0, PLACE_OPEN = 1, PLACE_SUSPENDED = 2, PLACE_BUSY = 3, PLAC
 /* A handle: the place, and how often that was given out. No address has the highest bit. */
 static uint64_t handle_of(const struct place *place)
 {
-	return (uint64_t)(place - places + 1) | rt_load(&place->state) >> 2 << 32 |
-	       UINT64_C(1) << 63;
+	return (uint64_t)(place - rt_load_acquire(&all_places) + 1) |
+	       rt_load(&place->state) >> 2 << 32 | UINT64_C(1) << 63;
 }
 
 static struct place *place_of(uint64_t handle)
 {
+	struct place *places = rt_load_acquire(&all_places);
 	const uint32_t number = (uint32_t)handle;
 
-	return number - 1 < RT_SCOPE_HANDLES_MAX && handle_of(&places[number - 1]) == handle
+	return places && number - 1 < RT_SCOPE_HANDLES_MAX &&
+			       handle_of(&places[number - 1]) == handle
 		       ? &places[number - 1]
 		       : NULL;
 }
@@ -342,9 +345,26 @@ static bool pass(struct place *place, unsigned from, unsigned to)
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
+/* NULL: no memory. */
+static struct place *places_get(void)
+{
+	const size_t bytes = RT_SCOPE_HANDLES_MAX * sizeof(struct place);
+	struct place *known = rt_load_acquire(&all_places), *made;
+
+	if (known)
+		return known;
+	made = rt_mmap_sparse(bytes);
+	if (made && !atomic_compare_exchange_strong_explicit(
+			    &all_places, &known, made, memory_order_acq_rel, memory_order_acquire))
+		rt_munmap_sparse(made, bytes);
+	return known ? known : made;
+}
+
 static struct place *place_take(void)
 {
-	for (unsigned i = 0; i < PLACES_LOOKED_AT; i++) {
+	struct place *places = places_get();
+
+	for (unsigned i = 0; places && i < PLACES_LOOKED_AT; i++) {
 		struct place *place =
 			&places[atomic_fetch_add_explicit(&next_place, 1, memory_order_relaxed) %
 				RT_SCOPE_HANDLES_MAX];
@@ -400,7 +420,7 @@ bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle)
 			place->open = *open;
 			place->next = 0;
 			if (last)
-				last->next = (uint64_t)(place - places) + 1;
+				last->next = (uint64_t)(place - rt_load_acquire(&all_places)) + 1;
 			last = place;
 		} else {
 			count_exit(of, open, now, false);
@@ -414,7 +434,7 @@ bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle)
 /* Of a suspended scope and those in it, one after the other; @place: NULL after the last. */
 static struct place *next_of(const struct place *place)
 {
-	return place->next ? &places[place->next - 1] : NULL;
+	return place->next ? rt_load_acquire(&all_places) + place->next - 1 : NULL;
 }
 
 /* A variable's scope needs no place while it is open. */
