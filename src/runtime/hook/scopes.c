@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* In bookkeeping. NULL: not recorded, or within it, where nothing is counted by scope. */
+/* In bookkeeping. NULL: the process is not recorded, or a handler has interrupted bookkeeping. */
 static struct rt_thread *begin(const void *frame)
 {
 	struct rt_thread *thread = rt_mine.control || rt_control() ? rt_thread_self() : NULL;
@@ -98,8 +98,8 @@ RT_EXPORT int seep_rt_scope_move(enum seep_scope_move move, unsigned long long h
 }
 
 /*
- * The stack pointer that glibc keeps in a jmp_buf: turned left by 17 bits, in exclusive-or with the
- * thread's pointer guard.
+ * glibc keeps the stack pointer in a jmp_buf so: first in exclusive-or with the thread's pointer guard, then
+ * turned left by 17 bits.
  */
 enum { JUMP_SP = 6, JUMP_TURNED = 17, POINTER_GUARD = 0x30 };
 

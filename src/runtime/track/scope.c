@@ -4,7 +4,6 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/label.h"
-#include "runtime/track/scope_number.h"
 #include "runtime/unwind/stack.h"
 
 #include <signal.h>
@@ -61,12 +60,12 @@ static void set_present(struct rt_thread *thread)
 {
 	struct rt_scopes *of = thread->scopes;
 	const struct rt_scope_open *open = of->open + of->depth - 1;
-	const bool i = of->depth != 0;
+	const bool any = of->depth != 0;
 
-	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, i ? open->scope : RT_SCOPE_NONE);
-	thread->open_tag = i ? open->tag : RT_LABEL_NONE;
-	thread->entries = i ? entries_of(of, open->scope) : NULL;
-	thread->frees_quickly = !i && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, any ? open->scope : RT_SCOPE_NONE);
+	thread->open_tag = any ? open->tag : RT_LABEL_NONE;
+	thread->entries = any ? entries_of(of, open->scope) : NULL;
+	thread->frees_quickly = !any && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
 	rt_last_row_void(thread);
 }
 
@@ -505,7 +504,9 @@ void rt_scope_row(uint32_t row, struct rt_key key)
 	if (!rt_load(&rt_row_tags.tags)) {
 		rt_row_tags.count = rt_header.table[LEDGER_TABLE_ROWS].capacity;
 		map = rt_mmap_sparse(rt_row_tags.count * sizeof(*map));
-		if (map && !atomic_compare_exchange_strong(&rt_row_tags.tags, &none, map))
+		if (map && !atomic_compare_exchange_strong_explicit(&rt_row_tags.tags, &none, map,
+								    memory_order_acq_rel,
+								    memory_order_acquire))
 			rt_munmap_sparse(map, rt_row_tags.count * sizeof(*map));
 	}
 	if (rt_load(&rt_row_tags.tags) && index < rt_row_tags.count)

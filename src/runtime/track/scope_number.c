@@ -71,17 +71,20 @@ static uint32_t child(uint32_t parent, uint32_t tag)
 	return scope;
 }
 
-/* The path of @scope without @tag. */
+/* The path of @scope without @tag; RT_SCOPES_MAX: there is no number for it. */
 static uint32_t path_without(uint32_t scope, uint32_t tag)
 {
 	uint16_t *path = rt_scratch_take(RT_SCOPES_MAX * sizeof(*path));
-	uint32_t length = 0, without = RT_SCOPE_NONE;
+	uint32_t length = 0, without = path ? RT_SCOPE_NONE : RT_SCOPES_MAX;
 
 	for (; path && scope; scope = scopes[scope].parent)
 		if (scopes[scope].tag != tag)
 			path[length++] = scopes[scope].tag;
-	for (bool go_on = true; go_on && length; go_on = without != RT_SCOPE_NONE)
+	while (length && without != RT_SCOPES_MAX) {
 		without = child(without, path[--length]);
+		if (without == RT_SCOPE_NONE)
+			without = RT_SCOPES_MAX;
+	}
 	rt_scratch_give(path);
 	return without;
 }
@@ -115,7 +118,8 @@ static bool is_open(uint32_t scope, uint32_t tag)
 static RT_COLD uint64_t find_scope(uint32_t parent, uint32_t tag)
 {
 	uint64_t inner = is_open(parent, tag) ? RT_SCOPE_INNER : 0;
-	uint32_t scope = child(inner ? path_without(parent, tag) : parent, tag);
+	uint32_t around = inner ? path_without(parent, tag) : parent;
+	uint32_t scope = around != RT_SCOPES_MAX ? child(around, tag) : RT_SCOPE_NONE;
 
 	if (scope == RT_SCOPE_NONE || tag == RT_LABEL_OTHERS)
 		rt_note_unseen(LEDGER_UNSEEN_SCOPE_TAGS);
