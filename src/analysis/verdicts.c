@@ -23,7 +23,7 @@ enum { ROUNDS = 8 };
 /* What the blocks of one leak have in common. */
 struct fate {
 	uint32_t context; /* index + 1 */
-	uint32_t leader;  /* leak of the root, + 1; of inherited blocks their row */
+	uint32_t leader;  /* leak of the root, + 1 */
 	uint32_t rule;	  /* suppression's number + 1 */
 	uint8_t verdict;
 	uint8_t is_reported;
@@ -37,7 +37,6 @@ struct draft {
 	struct fate fate;
 	uint64_t first;	 /* block of the result with the lowest address */
 	uint64_t hinted; /* the first one with a hint */
-	bool is_with;	 /* fate.leader is a leak */
 	struct seep_profile_leak leak;
 };
 
@@ -287,12 +286,9 @@ static void draft_blocks(struct judge *j, bool with)
 			continue;
 		if (with)
 			fate.leader = j->leaks[j->leaders[i]] + 1;
-		else if (context == 0)
-			fate.leader = block->row;
 		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST)
 			fate.scan_rule = block->rule;
 		draft = draft_of(j, &fate);
-		draft->is_with = with;
 		j->leaks[i] = (uint32_t)(draft - j->drafts);
 		draft->leak.blocks++;
 		draft->leak.bytes += block->size;
@@ -444,7 +440,7 @@ static void publish(struct judge *j)
 		const struct draft *draft = &j->drafts[order[i]];
 
 		profile->leaks[i] = draft->leak;
-		if (draft->is_with)
+		if (draft->fate.leader > 0)
 			profile->leaks[i].root = j->places[draft->fate.leader - 1] + 1;
 	}
 	list_blocks(j);

@@ -25,8 +25,9 @@ struct seep_verdict_options {
  * @suppressions: their hits are counted
  *
  * LOST, LOST-CYCLE and LOST-WITH of one context, and of one root, are one leak each; so are blocks
- * that a weak pointer of one rule leads to, and those of one context that are reached through them. Of ancestors, whose contexts are not here, those of one
- * row are. REACHABLE ones are told apart by rule, and by where their chain begins.
+ * that a weak pointer of one rule leads to, and those of one context that are reached through
+ * them. Blocks of ancestors, whose contexts are not here, count as those of one context. REACHABLE
+ * ones are told apart by rule, and by where their chain begins.
  */
 void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *result,
 			 struct seep_suppressions *suppressions,
