@@ -164,7 +164,11 @@ struct ledger_header {
 	struct ledger_blocks blocks;
 };
 
-enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1 };
+enum ledger_origin {
+	LEDGER_ORIGIN_START = 0,
+	LEDGER_ORIGIN_FORK = 1,
+	LEDGER_ORIGIN_ATTACH = 2, /* the process had run before: what it allocated then is not known */
+};
 
 enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 };
 
@@ -260,6 +264,7 @@ enum ledger_ended {
 	LEDGER_ENDED_EXIT = 1,	  /* exit(), return from main, quick_exit, _exit */
 	LEDGER_ENDED_EXEC = 2,
 	LEDGER_ENDED_ABORT = 3,
+	LEDGER_ENDED_DETACH = 4, /* the process goes on, and is not recorded any more */
 };
 
 /* Bits of ledger_state.unseen: what this ledger cannot know. Names are in docs/json.md. */
