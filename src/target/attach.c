@@ -9,11 +9,7 @@
 #include "core/bits.h"
 #include "ledger/ledger_attach.h"
 #include "symbol/elf_image.h"
-#include "target/divert.h"
-#include "target/live_modules.h"
-#include "target/safe_point.h"
-#include "target/stop_refusal.h"
-#include "target/tracee.h"
+#include "target/attach_parts.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,17 +35,9 @@ enum {
 	STACK_BYTES = 256 << 10,
 	RESULTS = SEEP_DIVERSION_STEPS_MAX + 1,
 	PATH_BYTES = 64,
-	MUTEX_RECURSIVE = 1,
-	MUTEX_BYTES = 40,
-	MUTEX_KIND_AT = 16,
-	LOADER_STATE_BYTES_MAX = 1 << 14,
 	MEMFD_CLOEXEC = 1,
 	MEMFD_EXEC = 0x10,
 };
-
-#define STOP_NS 20000000ull	 /* for a thread to stop */
-#define DONE_NS 10000000000ull	 /* for one that was led astray to come back */
-#define ROUND_PAUSE_NS 500000ull /* between looks at all threads */
 
 /* What is mapped into the process for the time of the call. */
 struct scratch {
@@ -57,26 +45,9 @@ struct scratch {
 	uint64_t mapped[RESULTS], called[RESULTS]; /* as seep_diversion.done_at */
 	uint64_t all_signals, blocked;
 	char path[PATH_BYTES];
+	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
 	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];
 	_Alignas(PAGE_BYTES) uint8_t stack[STACK_BYTES];
-};
-
-struct attach {
-	pid_t pid;
-	int lock; /* /proc/PID, which one of us at a time may hold */
-	bool leaves;
-	const struct seep_attach_plan *plan;
-	uint64_t deadline_ns;
-	struct seep_live_modules modules;
-	struct seep_safe_points *points;
-	struct seep_live_module *libc;
-	struct seep_live_module *ours; /* NULL: not loaded */
-	uint64_t load_lock;	       /* the loader's, a mutex; 0: not found */
-	uint64_t code;		       /* of diversions, once it is there */
-	uint64_t scratch;	       /* address in the process; 0: not mapped */
-	int fd;			       /* in the process, of the library; -1 none */
-	const char *why;	       /* no thread can be led astray */
-	struct seep_attach_result *result;
 };
 
 #define SCRATCH_AT(a, member) ((a)->scratch + offsetof(struct scratch, member))
@@ -87,262 +58,6 @@ static bool write_memory(pid_t pid, uint64_t at, const void *from, size_t bytes)
 	const struct iovec there = { (void *)(uintptr_t)at, bytes };
 
 	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
-}
-
-static void forget_modules(struct attach *a)
-{
-	seep_safe_points_free(a->points);
-	seep_live_modules_done(&a->modules);
-	a->points = NULL;
-	a->libc = a->ours = NULL;
-}
-
-static uint64_t address_of(struct attach *a, struct seep_live_module *module, const char *name)
-{
-	const Elf64_Sym *symbol = module ? seep_live_symbol(&a->modules, module, name) : NULL;
-
-	return symbol ? module->bias + symbol->st_value : 0;
-}
-
-/*
- * The loader's recursive locks lie one after the other, in a variable that it exports; the first is held
- * while something is loaded. Whoever takes it without waiting cannot be waited for by who holds it.
- */
-static void find_load_lock(struct attach *a, struct seep_live_module *loader)
-{
-	const Elf64_Sym *symbol = seep_live_symbol(&a->modules, loader, "_rtld_global");
-	uint8_t state[LOADER_STATE_BYTES_MAX];
-	int32_t kinds[2];
-	size_t bytes;
-
-	a->load_lock = 0;
-	if (!symbol)
-		return;
-	bytes = core_smaller(symbol->st_size, sizeof(state));
-	if (!seep_memory_read(a->modules.memory, loader->bias + symbol->st_value, state, bytes))
-		return;
-	for (size_t at = 0; at + 2 * MUTEX_BYTES <= bytes && !a->load_lock; at += 8) {
-		memcpy(&kinds[0], state + at + MUTEX_KIND_AT, sizeof(kinds[0]));
-		memcpy(&kinds[1], state + at + MUTEX_BYTES + MUTEX_KIND_AT, sizeof(kinds[1]));
-		if (kinds[0] == MUTEX_RECURSIVE && kinds[1] == MUTEX_RECURSIVE)
-			a->load_lock = loader->bias + symbol->st_value + at;
-	}
-}
-
-static int read_modules(struct attach *a, struct seep_error *err)
-{
-	int rc = seep_live_modules_read(a->pid, &a->modules, err);
-
-	if (rc < 0)
-		return rc;
-	for (size_t i = 0; i < a->modules.count; i++) {
-		struct seep_live_module *module = &a->modules.items[i];
-
-		if (module->is_libc)
-			a->libc = module;
-		if (module->is_ours)
-			a->ours = module;
-		if (module->is_loader)
-			find_load_lock(a, module);
-	}
-	if (!a->libc || !address_of(a, a->libc, "dlopen"))
-		return seep_fail(err, SEEP_EREFUSED,
-				 a->libc ? "its C library is older than glibc 2.34"
-					 : "it has no glibc: it is linked statically, or with "
-					   "another C library");
-	a->points = seep_safe_points_new(&a->modules);
-	return 0;
-}
-
-/* A thread that was stopped, and when. */
-struct halt {
-	pid_t tid;
-	uint64_t began_ns;
-	struct user_regs_struct registers;
-};
-
-enum outcome {
-	LED,	 /* the thread was led astray, and has come back */
-	NOT_NOW, /* this one not, or not where it stood: a->why */
-	FAILED,	 /* nor any other one: the error says why */
-};
-
-static void count_stop(struct attach *a, const struct halt *halt)
-{
-	const uint64_t ns = seep_monotonic_ns() - halt->began_ns;
-
-	a->result->stopped_ns += ns;
-	a->result->longest_ns = core_larger(a->result->longest_ns, ns);
-}
-
-/* One that does not stop at once, or is stopped by a signal, is not for us. LED: it stands. */
-static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep_error *err)
-{
-	struct seep_refusal refusal;
-	int signal, problem;
-
-	halt->began_ns = seep_monotonic_ns();
-	if (ptrace(PTRACE_SEIZE, halt->tid, NULL, NULL) < 0) {
-		problem = errno;
-		a->why = "its end";
-		if (problem == ESRCH)
-			return NOT_NOW;
-		seep_refusal_look(a->pid, &refusal);
-		(void)seep_refusal_say(&refusal, problem, err);
-		return FAILED;
-	}
-	a->result->tries++;
-	(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
-	switch (seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal)) {
-	case SEEP_TRACEE_STOPPED:
-		a->why = "a stop by a signal";
-		return signal == SIGTRAP && ptrace(PTRACE_GETREGS, halt->tid, NULL,
-						   &halt->registers) == 0
-			       ? LED
-			       : NOT_NOW;
-	case SEEP_TRACEE_SIGNAL:
-		a->why = "the delivery of a signal";
-		seep_tracee_go(PTRACE_DETACH, halt->tid, signal);
-		return NOT_NOW;
-	default:
-		a->why = "a call that cannot be interrupted";
-		return NOT_NOW;
-	}
-}
-
-/* Also of one that does not stop: only what stands can be let go. */
-static void release(const struct halt *halt)
-{
-	int signal;
-
-	if (ptrace(PTRACE_DETACH, halt->tid, NULL, NULL) == 0 || errno != ESRCH)
-		return;
-	if (seep_tracee_await(halt->tid, seep_monotonic_ns() + STOP_NS, &signal) !=
-	    SEEP_TRACEE_RUNS)
-		seep_tracee_go(PTRACE_DETACH, halt->tid, 0);
-}
-
-/* In a section that begins again when it is interrupted nobody may be led on from the middle. */
-static bool is_in_sequence(const struct halt *halt)
-{
-	enum { GET_RSEQ = 0x420f, SECTION_AT = 8 };
-	struct {
-		uint64_t address;
-		uint32_t bytes, signature, flags, spare;
-	} area = { 0 };
-
-	if (ptrace((enum __ptrace_request)GET_RSEQ, halt->tid, (void *)sizeof(area), &area) < 0 ||
-	    !area.address)
-		return false;
-	errno = 0;
-	return ptrace(PTRACE_PEEKDATA, halt->tid, (void *)(area.address + SECTION_AT), NULL) != 0 ||
-	       errno;
-}
-
-/* @calls: into the C library. *@ret_reads: something has to be read first. */
-static bool may_lead(struct attach *a, const struct halt *halt, bool calls, bool *ret_reads)
-{
-	enum seep_safety safety = SEEP_SAFE;
-
-	a->why = "a restartable sequence";
-	if (is_in_sequence(halt))
-		return false;
-	if (calls)
-		safety = seep_safe_point_look(a->points, &halt->registers, &a->why);
-	*ret_reads = safety == SEEP_NOT_KNOWN;
-	return safety == SEEP_SAFE;
-}
-
-/* Has the thread done all that it was led astray for? */
-static bool await_done(struct attach *a, uint64_t at)
-{
-	const uint64_t deadline_ns = seep_monotonic_ns() + DONE_NS;
-	uint64_t done = 0;
-
-	for (unsigned turns = 0; seep_monotonic_ns() < deadline_ns; turns++) {
-		if (seep_memory_read(a->modules.memory, at, &done, sizeof(done)) && done)
-			return true;
-		if (turns % 100 == 99 && !seep_procfs_alive((uint32_t)a->pid, 0))
-			return false;
-		seep_tracee_pause(turns);
-	}
-	return false;
-}
-
-static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversion *diversion,
-			 bool calls, bool *ret_reads, struct seep_error *err)
-{
-	struct halt halt = { .tid = tid };
-	enum outcome outcome = halt_thread(a, &halt, err);
-
-	*ret_reads = false;
-	if (outcome == FAILED)
-		return FAILED;
-	if (outcome == LED && !a->code && seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
-		outcome = FAILED;
-	if (outcome == LED && !(may_lead(a, &halt, calls, ret_reads) &&
-				seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
-		outcome = NOT_NOW;
-	release(&halt);
-	if (outcome == LED && diversion->done_at && !await_done(a, diversion->done_at)) {
-		(void)seep_fail(err, SEEP_ESYS,
-				"thread %d was led into libseep.so or the loader and has not come "
-				"back; the process %s",
-				tid, seep_procfs_alive((uint32_t)a->pid, 0) ? "lives" : "has ended");
-		outcome = FAILED;
-	}
-	count_stop(a, &halt);
-	return outcome;
-}
-
-/* Those that wait come first: nobody misses them. */
-static enum outcome lead_one_of(struct attach *a, const struct seep_diversion *diversion, bool calls,
-				bool waiting, struct seep_error *err)
-{
-	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(a->pid);
-	enum outcome outcome = NOT_NOW;
-	bool reads;
-	pid_t tid;
-
-	while (outcome == NOT_NOW && seep_monotonic_ns() < a->deadline_ns &&
-	       (tid = seep_procfs_thread(threads))) {
-		const char state = seep_tracee_state(tid);
-
-		if ((state == 'S') != waiting || !state || state == 'Z')
-			continue;
-		do
-			outcome = lead(a, tid, diversion, calls, &reads, err);
-		while (reads && seep_safe_points_read(a->points));
-	}
-	return outcome;
-}
-
-static int lead_any(struct attach *a, const struct seep_diversion *diversion, bool calls,
-		    struct seep_error *err)
-{
-	const struct timespec pause = { .tv_nsec = ROUND_PAUSE_NS };
-	enum outcome outcome;
-
-	a->why = NULL;
-	do {
-		outcome = lead_one_of(a, diversion, calls, true, err);
-		if (outcome == NOT_NOW)
-			outcome = lead_one_of(a, diversion, calls, false, err);
-		if (outcome != NOT_NOW)
-			return outcome == LED ? 0 : -err->code;
-		(void)nanosleep(&pause, NULL);
-		/* Modules may have been loaded meanwhile, whose code is not known. */
-		forget_modules(a);
-		if (read_modules(a, err) < 0)
-			return -err->code;
-		if (!seep_procfs_alive((uint32_t)a->pid, 0))
-			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
-	} while (seep_monotonic_ns() < a->deadline_ns);
-	return seep_fail(err, SEEP_EREFUSED,
-			 "no thread could be led into the loader safely in %.1f s: %u times one was "
-			 "looked at, the last time it was in %s",
-			 (double)a->plan->deadline_ns / 1e9, a->result->tries,
-			 a->why ? a->why : "none");
 }
 
 /* Room for the scratch between two mappings, with some to spare on both sides. 0: there is none. */
@@ -394,7 +109,7 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	};
 	diversion.first_result = a->scratch;
 	diversion.done_at = SCRATCH_AT(a, mapped);
-	rc = lead_any(a, &diversion, false, err);
+	rc = attach_lead(a, &diversion, false, err);
 	if (rc < 0) {
 		a->scratch = 0;
 		return rc;
@@ -507,15 +222,16 @@ enum { STEP_LOCK = 1, STEP_OPEN = 2 };
 static int call(struct attach *a, const char *name, struct seep_error *err)
 {
 	const bool loads = !a->ours;
-	const uint64_t lock = address_of(a, a->libc, "pthread_mutex_trylock");
-	const uint64_t unlock = address_of(a, a->libc, "pthread_mutex_unlock");
+	const uint64_t lock = attach_address_of(a, a->libc, "pthread_mutex_trylock");
+	const uint64_t unlock = attach_address_of(a, a->libc, "pthread_mutex_unlock");
 	const uint64_t function = loads ? offset_in_library(a->plan->library, name)
-					: address_of(a, a->ours, name);
+					: attach_address_of(a, a->ours, name);
 	struct seep_diversion diversion = {
 		.done_at = SCRATCH_AT(a, called),
 		.stack = SCRATCH_AT(a, stack) + STACK_BYTES,
 		.vectors = SCRATCH_AT(a, vectors),
-		.errno_location = address_of(a, a->libc, "__errno_location"),
+		.room = SCRATCH_AT(a, room),
+		.errno_location = attach_address_of(a, a->libc, "__errno_location"),
 	};
 
 	if (!function || !lock || !unlock || !a->load_lock)
@@ -525,12 +241,12 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 	add_step(&diversion, lock, a->load_lock, 0, loads ? 3 : 2);
 	/* Globally: so that a program finds what it may say to seep. It is never unloaded. */
 	if (loads)
-		add_step(&diversion, address_of(a, a->libc, "dlopen"), SCRATCH_AT(a, path),
+		add_step(&diversion, attach_address_of(a, a->libc, "dlopen"), SCRATCH_AT(a, path),
 			 RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE, -1);
 	add_step(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0), SCRATCH_AT(a, how), 0, 0);
 	add_step(&diversion, unlock, a->load_lock, 0, 0);
 	add_signals(&diversion, SIG_SETMASK, SCRATCH_AT(a, blocked), 0);
-	return lead_any(a, &diversion, true, err);
+	return attach_lead(a, &diversion, true, err);
 }
 
 /* Of the process's answer. */
@@ -562,6 +278,18 @@ static int conclude(const struct attach *a, const struct ledger_attach *how, str
 	}
 }
 
+/* Another thread is in the loader: it is met where it leaves that. */
+static void find_holder(struct attach *a)
+{
+	enum { OWNER_AT = 8 };
+	uint32_t owner = 0;
+
+	if (!seep_memory_read(a->modules.memory, a->load_lock + OWNER_AT, &owner, sizeof(owner)))
+		owner = 0;
+	a->holder = (pid_t)owner;
+	a->catches = true;
+}
+
 static int call_until(struct attach *a, const char *name, struct seep_error *err)
 {
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
@@ -577,7 +305,8 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 		if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), results,
 				      sizeof(results)))
 			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
-		a->why = "another thread's loading";
+		a->why = "the dynamic loader";
+		find_holder(a);
 	} while (results[1 + STEP_LOCK] && seep_monotonic_ns() < a->deadline_ns);
 	if (results[1 + STEP_LOCK])
 		return seep_fail(err, SEEP_EREFUSED,
@@ -594,13 +323,14 @@ static void clean_up(struct attach *a)
 {
 	struct seep_diversion diversion = { 0 };
 
-	if (!a->scratch)
+	/* A thread that has not come back still stands on it. */
+	if (!a->scratch || a->lost)
 		return;
 	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
 	if (a->fd >= 0)
 		add_step(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
 	add_step(&diversion, SYS_munmap, a->scratch, sizeof(struct scratch), 0);
-	(void)lead_any(a, &diversion, false, NULL);
+	(void)!attach_lead(a, &diversion, false, NULL);
 }
 
 static int take_lock(struct attach *a, struct seep_error *err)
@@ -620,7 +350,7 @@ static bool is_loaded_by_us(const struct attach *a)
 
 static int join(struct attach *a, struct seep_error *err)
 {
-	int rc = read_modules(a, err);
+	int rc = attach_read_modules(a, err);
 
 	if (rc == 0 && a->ours && !is_loaded_by_us(a))
 		return seep_fail(err, SEEP_EEXIST,
@@ -637,7 +367,7 @@ static int join(struct attach *a, struct seep_error *err)
 
 static int leave(struct attach *a, struct seep_error *err)
 {
-	int rc = read_modules(a, err);
+	int rc = attach_read_modules(a, err);
 
 	a->leaves = true;
 	if (rc == 0 && !is_loaded_by_us(a))
@@ -666,7 +396,7 @@ static void *run(void *argument)
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);
 	clean_up(a);
-	forget_modules(a);
+	attach_forget_modules(a);
 	if (a->lock >= 0)
 		(void)close(a->lock);
 	return NULL;

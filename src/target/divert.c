@@ -39,6 +39,7 @@ struct block {
 	uint64_t errno_location;
 	uint64_t first_result;
 	uint64_t done_at;
+	uint64_t saved_at; /* where registers, flags and rip are, as at the end of this */
 	struct block_step steps[SEEP_DIVERSION_STEPS_MAX];
 	char text[SEEP_DIVERSION_TEXT_BYTES];
 	uint64_t registers[15]; /* r15 to r8, rbp, rdi, rsi, rdx, rcx, rbx, rax */
@@ -46,18 +47,20 @@ struct block {
 	uint64_t rip;
 };
 
-_Static_assert(offsetof(struct block, steps) == 48 && sizeof(struct block_step) == 72 &&
+_Static_assert(offsetof(struct block, steps) == 56 && sizeof(struct block_step) == 72 &&
 		       offsetof(struct block_step, result) == 64 &&
 		       offsetof(struct seep_step, leaves_out) == 56 &&
-		       offsetof(struct block, registers) == 656 && sizeof(struct block) == 792,
+		       offsetof(struct block, registers) == 664 && sizeof(struct block) == 800,
 	       "what the code below knows");
+
+_Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES, "it is given as much");
 
 /*
  * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
  * r15 errno and where it is. Results are written if the first step's is as expected.
  */
 __asm__(".pushsection .rodata\n"
-	".globl seep_diversion_code, seep_diversion_end\n"
+	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words, seep_diversion_end\n"
 	"seep_diversion_code:\n"
 	"mov 16(%rbx), %rcx\n"
 	"test %rcx, %rcx\n"
@@ -77,7 +80,7 @@ __asm__(".pushsection .rodata\n"
 	"call *%rax\n"
 	"mov %rax, %r15\n"
 	"mov (%r15), %r14d\n"
-	"3: lea 48(%rbx), %r12\n"
+	"3: lea 56(%rbx), %r12\n"
 	"mov (%rbx), %r13\n"
 	/* A step. */
 	"4: mov (%r12), %rax\n"
@@ -119,10 +122,10 @@ __asm__(".pushsection .rodata\n"
 	"mov 40(%rbx), %rdi\n"
 	"test %rdi, %rdi\n"
 	"jz 12f\n"
-	"mov 112(%rbx), %rax\n"
+	"mov 120(%rbx), %rax\n"
 	"cmp 32(%rbx), %rax\n"
 	"jne 12f\n"
-	"lea 112(%rbx), %rsi\n"
+	"lea 120(%rbx), %rsi\n"
 	"mov (%rbx), %rcx\n"
 	"lea 8(%rdi), %rdx\n"
 	"11: mov (%rsi), %rax\n"
@@ -142,7 +145,7 @@ __asm__(".pushsection .rodata\n"
 	"mov $-1, %eax\n"
 	"mov $-1, %edx\n"
 	"xrstor64 (%rcx)\n"
-	"14: lea 656(%rbx), %rsp\n"
+	"14: mov 48(%rbx), %rsp\n"
 	"pop %r15\n"
 	"pop %r14\n"
 	"pop %r13\n"
@@ -160,13 +163,48 @@ __asm__(".pushsection .rodata\n"
 	"pop %rax\n"
 	"popfq\n"
 	"ret $128\n"
+	/* In the place of where it was to return to: as if it had been led from there. */
+	"seep_diversion_caught:\n"
+	"lea -128(%rsp), %rsp\n"
+	"push seep_diversion_words(%rip)\n"
+	"pushfq\n"
+	"push %rax\n"
+	"push %rbx\n"
+	"push %rcx\n"
+	"push %rdx\n"
+	"push %rsi\n"
+	"push %rdi\n"
+	"push %rbp\n"
+	"push %r8\n"
+	"push %r9\n"
+	"push %r10\n"
+	"push %r11\n"
+	"push %r12\n"
+	"push %r13\n"
+	"push %r14\n"
+	"push %r15\n"
+	"cld\n"
+	"mov 8+seep_diversion_words(%rip), %rbx\n"
+	"mov %rsp, 48(%rbx)\n"
+	"jmp seep_diversion_code\n"
+	".balign 8\n"
+	/* Where it was to return to, and the block. */
+	"seep_diversion_words:\n"
+	".quad 0, 0\n"
 	"seep_diversion_end:\n"
 	".popsection\n");
-extern const uint8_t seep_diversion_code[], seep_diversion_end[];
+extern const uint8_t seep_diversion_code[], seep_diversion_caught[], seep_diversion_words[],
+	seep_diversion_end[];
 
 static size_t code_bytes(void)
 {
 	return (size_t)(seep_diversion_end - seep_diversion_code);
+}
+
+/* Behind them nothing is code. */
+static size_t words_at(void)
+{
+	return (size_t)(seep_diversion_words - seep_diversion_code);
 }
 
 /* What is at @address is our code, or nothing. */
@@ -178,7 +216,7 @@ static bool is_room(struct seep_memory *memory, uint64_t address, bool *ret_is_t
 	if (code_bytes() > sizeof(there) ||
 	    !seep_memory_read(memory, address, there, code_bytes()))
 		return false;
-	*ret_is_there = memcmp(there, seep_diversion_code, code_bytes()) == 0;
+	*ret_is_there = memcmp(there, seep_diversion_code, words_at()) == 0;
 	return *ret_is_there || memcmp(there, nothing, code_bytes()) == 0;
 }
 
@@ -262,6 +300,7 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 		.errno_location = diversion->errno_location,
 		.first_result = diversion->first_result,
 		.done_at = diversion->done_at,
+		.saved_at = at + offsetof(struct block, registers),
 		.flags = r->eflags,
 		.rip = r->rip,
 	};
@@ -299,4 +338,48 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 	astray.orig_rax = UINT64_MAX;
 	astray.eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
 	return ptrace(PTRACE_SETREGS, tid, NULL, &astray) == 0;
+}
+
+static bool poke(pid_t tid, uint64_t at, uint64_t word)
+{
+	return ptrace(PTRACE_POKEDATA, tid, (void *)at, (void *)word) == 0;
+}
+
+static uint64_t peek(pid_t tid, uint64_t at)
+{
+	errno = 0;
+	return (uint64_t)ptrace(PTRACE_PEEKDATA, tid, (void *)at, NULL);
+}
+
+static uint64_t caught_at(uint64_t code)
+{
+	return code + (uint64_t)(seep_diversion_caught - seep_diversion_code);
+}
+
+bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
+			  uint64_t slot)
+{
+	const struct user_regs_struct unknown = { 0 };
+	const uint64_t back = peek(tid, slot);
+	struct block block;
+
+	if (errno || back == caught_at(code))
+		return false;
+	fill(&block, diversion->room, diversion, &unknown);
+	block.saved_at = 0; /* until it has returned */
+	return write_block(tid, diversion->room, &block) &&
+	       poke(tid, code + words_at(), back) &&
+	       poke(tid, code + words_at() + sizeof(back), diversion->room) &&
+	       poke(tid, slot, caught_at(code));
+}
+
+bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
+			     uint64_t slot, uint64_t pc)
+{
+	const uint64_t back = peek(tid, code + words_at());
+
+	if (errno || pc - code < code_bytes())
+		return false;
+	return peek(tid, diversion->room + offsetof(struct block, saved_at)) == 0 && !errno &&
+	       poke(tid, slot, back);
 }

@@ -43,9 +43,10 @@ struct seep_diversion {
 	uint64_t stack;	  /* where one for the calls ends; 0: the thread's own serves */
 	uint64_t vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
+	uint64_t room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory, for _catch() */
 };
 
-enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10 };
+enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10, SEEP_DIVERSION_ROOM_BYTES = 1024 };
 
 /*
  * Put our code into @modules' process, a thread of which is traced and stopped, unless it is there.
@@ -60,5 +61,16 @@ SEEP_NODISCARD int seep_diversion_prepare(const struct seep_live_modules *module
  */
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers);
+
+/*
+ * Lead a stopped thread astray when a function of it returns: the word at @slot, on its stack, where
+ * it is to return to. False: nothing was changed. One thread at a time can wait to be led so.
+ */
+bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
+			  uint64_t slot);
+
+/* Not any more, while it is stopped at @pc. False: it has returned, and is led. */
+bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
+			     uint64_t slot, uint64_t pc);
 
 #endif

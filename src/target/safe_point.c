@@ -264,48 +264,53 @@ static bool waits(const struct user_regs_struct *registers)
  * Frames that cannot be unwound, of code that is made at run time, may lie anywhere: then it is known
  * only of who waits.
  */
-static enum seep_safety of_unknown(const struct user_regs_struct *registers, const char **ret_why)
+static enum seep_safety of_unknown(const struct user_regs_struct *registers, const char **ret_why,
+				   uint64_t *ret_slot)
 {
+	*ret_slot = 0;
+	if (*ret_why)
+		return SEEP_UNSAFE;
 	*ret_why = "code that cannot be unwound";
 	return waits(registers) ? SEEP_SAFE : SEEP_UNSAFE;
 }
 
 enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 				      const struct user_regs_struct *registers,
-				      const char **ret_why)
+				      const char **ret_why, uint64_t *ret_slot)
 {
 	struct frame frame = { registers->rip, registers->rsp, registers->rbp, true };
 	struct stack stack = { .memory = points->modules->memory };
+	bool is_end = false;
 
 	*ret_why = NULL;
+	*ret_slot = 0;
 	if (points->allocator_is_program && !waits(registers)) {
 		*ret_why = "the program, which is its own allocator";
 		return SEEP_UNSAFE;
 	}
 	read_stack(&stack, frame.sp);
-	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+	for (unsigned i = 0; i < FRAMES_MAX && !is_end; i++) {
 		const uint64_t pc = frame.pc - !frame.exact;
 		struct seep_live_module *module = seep_live_module_at(points->modules, pc);
+		const char *name = module ? name_of(points, module, pc) : NULL;
 		struct cfi_rule rule;
 
-		if (!module)
-			return of_unknown(registers, ret_why);
-		*ret_why = name_of(points, module, pc);
-		if (*ret_why)
-			return SEEP_UNSAFE;
 		points->wanted = module;
-		if (!module->has_tables)
+		if (module && !module->has_tables)
 			return SEEP_NOT_KNOWN;
-		if (seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
-			return of_unknown(registers, ret_why);
+		*ret_why = *ret_why ? *ret_why : name;
+		if (!module ||
+		    seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
+			return of_unknown(registers, ret_why, ret_slot);
 		if (rule.kind == CFI_STOP)
-			return SEEP_SAFE;
+			break;
 		if (!step(&stack, &rule, &frame))
-			return of_unknown(registers, ret_why);
-		if (frame.pc == 0)
-			return SEEP_SAFE;
+			return of_unknown(registers, ret_why, ret_slot);
+		if (name)
+			*ret_slot = frame.exact ? 0 : frame.sp - sizeof(uint64_t);
+		is_end = frame.pc == 0;
 	}
-	return of_unknown(registers, ret_why);
+	return *ret_why ? SEEP_UNSAFE : SEEP_SAFE;
 }
 
 bool seep_safe_points_read(struct seep_safe_points *points)

@@ -26,10 +26,14 @@ struct seep_safe_points *seep_safe_points_new(struct seep_live_modules *modules)
 	__attribute__((returns_nonnull));
 void seep_safe_points_free(struct seep_safe_points *points);
 
-/* @ret_why: of UNSAFE, borrowed: where it is */
+/*
+ * @ret_why:  of UNSAFE, borrowed: where it is
+ * @ret_slot: of UNSAFE: where on its stack it says to where the outermost such function returns; 0: that
+ *            is not known
+ */
 enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 				      const struct user_regs_struct *registers,
-				      const char **ret_why);
+				      const char **ret_why, uint64_t *ret_slot);
 
 /*
  * After NOT_KNOWN: read what was missing. False: modules came or went, and must be read anew.

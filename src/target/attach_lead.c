@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "core/bits.h"
+#include "target/attach_parts.h"
+#include "target/stop_refusal.h"
+#include "target/tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <time.h>
+
+/* Looks at all threads until one that is in a bad place is caught where it leaves that. */
+enum { ROUNDS_PLAIN = 3 };
+
+#define STOP_NS UINT64_C(20000000)	  /* for a thread to stop */
+#define DONE_NS UINT64_C(10000000000)	  /* for one that was led astray to come back */
+#define ROUND_PAUSE_NS UINT64_C(500000)	  /* between looks at all threads */
+#define CATCH_NS UINT64_C(200000000)	  /* for one to come out of where it was met */
+
+/* A thread that was stopped, and when. */
+struct halt {
+	pid_t tid;
+	uint64_t began_ns;
+	struct user_regs_struct registers;
+};
+
+enum outcome {
+	LED,	 /* the thread was led astray, and has come back */
+	NOT_NOW, /* this one not, or not where it stood: a->why */
+	FAILED,	 /* nor any other one: the error says why */
+};
+
+static void count_stop(struct attach *a, const struct halt *halt)
+{
+	const uint64_t ns = seep_monotonic_ns() - halt->began_ns;
+
+	a->result->stopped_ns += ns;
+	a->result->longest_ns = core_larger(a->result->longest_ns, ns);
+}
+
+/* One that does not stop at once, or is stopped by a signal, is not for us. LED: it stands. */
+static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep_error *err)
+{
+	struct seep_refusal refusal;
+	int signal, problem;
+
+	halt->began_ns = seep_monotonic_ns();
+	if (ptrace(PTRACE_SEIZE, halt->tid, NULL, NULL) < 0) {
+		problem = errno;
+		a->why = "its end";
+		if (problem == ESRCH)
+			return NOT_NOW;
+		seep_refusal_look(a->pid, &refusal);
+		(void)seep_refusal_say(&refusal, problem, err);
+		return FAILED;
+	}
+	a->result->tries++;
+	(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
+	switch (seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal)) {
+	case SEEP_TRACEE_STOPPED:
+		a->why = "a stop by a signal";
+		return signal == SIGTRAP && ptrace(PTRACE_GETREGS, halt->tid, NULL,
+						   &halt->registers) == 0
+			       ? LED
+			       : NOT_NOW;
+	case SEEP_TRACEE_SIGNAL:
+		a->why = "the delivery of a signal";
+		seep_tracee_go(PTRACE_DETACH, halt->tid, signal);
+		return NOT_NOW;
+	default:
+		a->why = "a call that cannot be interrupted";
+		return NOT_NOW;
+	}
+}
+
+/* Also of one that does not stop: only what stands can be let go. */
+static void release(const struct halt *halt)
+{
+	int signal;
+
+	if (ptrace(PTRACE_DETACH, halt->tid, NULL, NULL) == 0 || errno != ESRCH)
+		return;
+	if (seep_tracee_await(halt->tid, seep_monotonic_ns() + STOP_NS, &signal) !=
+	    SEEP_TRACEE_RUNS)
+		seep_tracee_go(PTRACE_DETACH, halt->tid, 0);
+}
+
+/* In a section that begins again when it is interrupted nobody may be led on from the middle. */
+static bool is_in_sequence(const struct halt *halt)
+{
+	enum { GET_RSEQ = 0x420f, SECTION_AT = 8 };
+	struct {
+		uint64_t address;
+		uint32_t bytes, signature, flags, spare;
+	} area = { 0 };
+
+	if (ptrace((enum __ptrace_request)GET_RSEQ, halt->tid, (void *)sizeof(area), &area) < 0 ||
+	    !area.address)
+		return false;
+	errno = 0;
+	return ptrace(PTRACE_PEEKDATA, halt->tid, (void *)(area.address + SECTION_AT), NULL) != 0 ||
+	       errno;
+}
+
+/* @calls: into the C library. @ret_slot: as for seep_diversion_catch(), where it cannot be led now */
+static enum seep_safety look(struct attach *a, const struct halt *halt, bool calls, uint64_t *ret_slot)
+{
+	*ret_slot = 0;
+	a->why = "a restartable sequence";
+	if (is_in_sequence(halt))
+		return SEEP_UNSAFE;
+	return calls ? seep_safe_point_look(a->points, &halt->registers, &a->why, ret_slot)
+		     : SEEP_SAFE;
+}
+
+/* Has the thread done all that it was led astray for? */
+static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
+{
+	const uint64_t deadline_ns = seep_monotonic_ns() + for_ns;
+	uint64_t done = 0;
+
+	for (unsigned turns = 0; seep_monotonic_ns() < deadline_ns; turns++) {
+		if (seep_memory_read(a->modules.memory, at, &done, sizeof(done)) && done)
+			return true;
+		if (turns % 100 == 99 && !seep_procfs_alive((uint32_t)a->pid, 0))
+			return false;
+		seep_tracee_pause(turns);
+	}
+	return false;
+}
+
+static enum outcome fail_lost(struct attach *a, pid_t tid, struct seep_error *err)
+{
+	a->lost = true;
+	(void)seep_fail(err, SEEP_ESYS,
+			"thread %d was led into libseep.so or the loader and has not come back; the "
+			"process %s",
+			tid, seep_procfs_alive((uint32_t)a->pid, 0) ? "lives" : "has ended");
+	return FAILED;
+}
+
+/* It will be led astray when it comes out of where it is; if that takes too long it is left alone. */
+static enum outcome await_caught(struct attach *a, pid_t tid, const struct seep_diversion *diversion,
+				 uint64_t slot, struct seep_error *err)
+{
+	struct halt halt = { .tid = tid };
+	bool passes;
+
+	if (await_done(a, diversion->done_at, CATCH_NS))
+		return LED;
+	/* Until it stands it may come out and be led. */
+	while (halt_thread(a, &halt, err) != LED && seep_procfs_alive((uint32_t)a->pid, 0) &&
+	       !await_done(a, diversion->done_at, CATCH_NS))
+		release(&halt);
+	passes = seep_diversion_let_pass(diversion, tid, a->code, slot, halt.registers.rip);
+	release(&halt);
+	count_stop(a, &halt);
+	if (passes)
+		return NOT_NOW;
+	return await_done(a, diversion->done_at, DONE_NS) ? LED : fail_lost(a, tid, err);
+}
+
+/* *@ret_reads: something has to be read first. */
+static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversion *diversion,
+			 bool calls, bool *ret_reads, struct seep_error *err)
+{
+	struct halt halt = { .tid = tid };
+	enum outcome outcome = halt_thread(a, &halt, err);
+	enum seep_safety safety = SEEP_UNSAFE;
+	bool is_caught = false;
+	uint64_t slot = 0;
+
+	*ret_reads = false;
+	if (outcome == FAILED)
+		return FAILED;
+	if (outcome == LED && !a->code && seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
+		outcome = FAILED;
+	if (outcome == LED)
+		safety = look(a, &halt, calls, &slot);
+	if (outcome == LED &&
+	    !(safety == SEEP_SAFE && seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
+		outcome = NOT_NOW;
+	if (safety == SEEP_UNSAFE && slot && a->catches)
+		is_caught = seep_diversion_catch(diversion, tid, a->code, slot);
+	release(&halt);
+	*ret_reads = safety == SEEP_NOT_KNOWN;
+	if (outcome == LED && diversion->done_at && !await_done(a, diversion->done_at, DONE_NS))
+		outcome = fail_lost(a, tid, err);
+	count_stop(a, &halt);
+	return is_caught ? await_caught(a, tid, diversion, slot, err) : outcome;
+}
+
+static enum outcome lead_known(struct attach *a, pid_t tid, const struct seep_diversion *diversion,
+			       bool calls, struct seep_error *err)
+{
+	enum outcome outcome;
+	bool reads;
+
+	do
+		outcome = lead(a, tid, diversion, calls, &reads, err);
+	while (reads && seep_safe_points_read(a->points));
+	return outcome;
+}
+
+/* Those that wait come first: nobody misses them. */
+static enum outcome lead_one_of(struct attach *a, const struct seep_diversion *diversion, bool calls,
+				bool waiting, struct seep_error *err)
+{
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(a->pid);
+	enum outcome outcome = NOT_NOW;
+	pid_t tid;
+
+	while (outcome == NOT_NOW && seep_monotonic_ns() < a->deadline_ns &&
+	       (tid = seep_procfs_thread(threads))) {
+		const char state = seep_tracee_state(tid);
+
+		if ((state == 'S') != waiting || !state || state == 'Z')
+			continue;
+		outcome = lead_known(a, tid, diversion, calls, err);
+	}
+	return outcome;
+}
+
+int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool calls,
+		struct seep_error *err)
+{
+	const struct timespec pause = { .tv_nsec = ROUND_PAUSE_NS };
+	enum outcome outcome = NOT_NOW;
+
+	a->why = NULL;
+	for (unsigned round = 0; seep_monotonic_ns() < a->deadline_ns; round++) {
+		a->catches |= round >= ROUNDS_PLAIN;
+		if (a->holder && calls)
+			outcome = lead_known(a, a->holder, diversion, calls, err);
+		if (outcome == NOT_NOW)
+			outcome = lead_one_of(a, diversion, calls, true, err);
+		if (outcome == NOT_NOW)
+			outcome = lead_one_of(a, diversion, calls, false, err);
+		if (outcome != NOT_NOW)
+			return outcome == LED ? 0 : -err->code;
+		(void)nanosleep(&pause, NULL);
+		/* Modules may have been loaded meanwhile, whose code is not known. */
+		attach_forget_modules(a);
+		if (attach_read_modules(a, err) < 0)
+			return -err->code;
+		if (!seep_procfs_alive((uint32_t)a->pid, 0))
+			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
+	}
+	return seep_fail(err, SEEP_EREFUSED,
+			 "no thread could be led into the loader safely in %.1f s: %u times one was "
+			 "looked at, the last time it was in %s",
+			 (double)a->plan->deadline_ns / 1e9, a->result->tries,
+			 a->why ? a->why : "none");
+}
+

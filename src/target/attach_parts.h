@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of attaching share: which modules the process has (attach_modules.c), how a thread of it
+ * is led astray (attach_lead.c), and what it is led through (attach.c).
+ */
+#ifndef SEEP_TARGET_ATTACH_PARTS_H
+#define SEEP_TARGET_ATTACH_PARTS_H
+
+#include "target/attach.h"
+#include "target/divert.h"
+#include "target/live_modules.h"
+#include "target/safe_point.h"
+
+struct attach {
+	pid_t pid;
+	int lock; /* /proc/PID, which one of us at a time may hold */
+	bool leaves;
+	const struct seep_attach_plan *plan;
+	uint64_t deadline_ns;
+	struct seep_live_modules modules;
+	struct seep_safe_points *points;
+	struct seep_live_module *libc;
+	struct seep_live_module *ours; /* NULL: not loaded */
+	uint64_t load_lock;	       /* the loader's, a mutex; 0: not found */
+	uint64_t code;		       /* of diversions, once it is there */
+	uint64_t scratch;	       /* address in the process; 0: not mapped */
+	int fd;			       /* in the process, of the library; -1 none */
+	const char *why;	       /* no thread can be led astray: where one was */
+	bool lost;		       /* a thread was led, and has not come back */
+	bool catches;		       /* one that is in such a place is led when it leaves it */
+	pid_t holder;		       /* of the loader's lock, as far as is known; 0 */
+	struct seep_attach_result *result;
+};
+
+SEEP_NODISCARD int attach_read_modules(struct attach *a, struct seep_error *err);
+void attach_forget_modules(struct attach *a);
+
+/* Of a dynamic symbol that @module defines; 0: none. */
+uint64_t attach_address_of(struct attach *a, struct seep_live_module *module, const char *name);
+
+/*
+ * Lead any thread through @diversion, and wait until it has come back. @calls: into the C library; then
+ * from a safe point only.
+ * Returns: 0, -SEEP_EREFUSED (none until a->deadline_ns), -SEEP_ENOTFOUND, -SEEP_ESYS
+ */
+SEEP_NODISCARD int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool calls,
+			       struct seep_error *err);
+
+#endif
