@@ -9,6 +9,7 @@
 #include "runtime/life/start.h"
 #include "runtime/track/label.h"
 #include "runtime/track/scope.h"
+#include "runtime/track/scope_handle.h"
 #include "runtime/track/thread.h"
 
 #include <string.h>
