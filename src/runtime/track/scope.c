@@ -76,6 +76,7 @@ void rt_scopes_mend(struct rt_thread *thread, uintptr_t frame)
 	rt_store(&thread->jumped_to, 0);
 	if (!thread->scopes)
 		return;
+	rt_scope_handles_mend(thread->scopes);
 	if (rt_stack_holds(&thread->walk.stack, sp, sp, sizeof(sp)))
 		close_dead(thread->scopes, 0, sp);
 	rt_scopes_set_present(thread);
@@ -162,12 +163,12 @@ void rt_scopes_begin(struct rt_thread *thread)
 		return;
 	}
 	/* The thread that had them has ended, nobody knows when. */
-	for (; of && of->depth; of->depth--) {
+	while (of && of->depth) {
 		const struct rt_scope_open *open = of->open + of->depth - 1;
 
-		rt_scopes_count_exit(of, open, 0, false);
 		if (open->is_handle)
 			rt_scope_handle_drop(open->key);
+		rt_scopes_forget(of, of->depth - 1);
 	}
 	if (of) {
 		of->cpu_at_ns = 0;

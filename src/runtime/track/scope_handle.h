@@ -22,7 +22,13 @@ bool rt_scope_end(struct rt_thread *thread, uint64_t handle);
 bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle);
 bool rt_scope_resume(struct rt_thread *thread, uint64_t handle);
 
-/* The thread that had it open has ended: it names nothing any more. */
+/* Its scope has ended with the thread that had it open: it names nothing any more. */
 void rt_scope_handle_drop(uint64_t handle);
+
+/* A call above may have been left by longjmp(): what it was about to move is on the thread. */
+void rt_scope_handles_mend(struct rt_scopes *of);
+
+/* In a forked child: handles that other threads than that of @mine, or NULL, had open are free again. */
+void rt_scope_handles_forked(const struct rt_scopes *mine);
 
 #endif

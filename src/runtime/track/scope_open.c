@@ -73,8 +73,9 @@ static void count_entry(struct rt_scopes *of, const struct rt_scope_open *open)
 	rt_bump(&entries->entries, 1);
 }
 
-void rt_scopes_count_exit(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now,
-			  bool timed)
+/* @timed: this is when it was left. */
+static void count_exit(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now,
+		       bool timed)
 {
 	struct ledger_entries *entries;
 
@@ -123,23 +124,31 @@ static void remove_at(struct rt_scopes *of, uint32_t index)
 	of->depth--;
 }
 
-struct rt_scope_open rt_scopes_take_off(struct rt_scopes *of, uint32_t index, uint64_t now)
+void rt_scopes_take_off(struct rt_scopes *of, uint32_t index, uint64_t now,
+			struct rt_scope_open *ret_open)
 {
-	struct rt_scope_open open;
-
-	add_time(of, of->open + index, now);
-	open = of->open[index];
+	*ret_open = of->open[index];
+	add_time(of, ret_open, now);
+	/* First: a handler may leave what follows by longjmp(), and what was left must not be left again. */
+	atomic_signal_fence(memory_order_seq_cst);
 	remove_at(of, index);
-	return open;
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 void rt_scopes_close(struct rt_scopes *of, uint32_t index, uint64_t now)
 {
-	/* First: a handler may leave this by longjmp(), and what was left must not be left again. */
-	const struct rt_scope_open open = rt_scopes_take_off(of, index, now);
+	struct rt_scope_open open;
 
-	atomic_signal_fence(memory_order_seq_cst);
-	rt_scopes_count_exit(of, &open, now, true);
+	rt_scopes_take_off(of, index, now, &open);
+	count_exit(of, &open, now, true);
+}
+
+void rt_scopes_forget(struct rt_scopes *of, uint32_t index)
+{
+	const struct rt_scope_open open = of->open[index];
+
+	remove_at(of, index);
+	count_exit(of, &open, 0, false);
 }
 
 bool rt_scopes_room(struct rt_thread *thread)
@@ -189,13 +198,13 @@ uint32_t rt_scopes_find(const struct rt_scopes *of, uint64_t key, uint32_t most)
 	return depth;
 }
 
-void rt_scopes_put_on(struct rt_scopes *of, const struct rt_scope_open *open)
+void rt_scopes_put_on(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now)
 {
 	if (of->depth == RT_SCOPE_DEPTH_MAX) {
-		rt_scopes_count_exit(of, open, 0, false);
+		count_exit(of, open, 0, false);
 		return;
 	}
 	of->open[of->depth] = *open;
-	take_up(of, of->open + of->depth, rt_now_ns());
+	take_up(of, of->open + of->depth, now);
 	of->depth++;
 }

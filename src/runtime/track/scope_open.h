@@ -33,6 +33,7 @@ struct rt_scopes {
 	uint32_t other_page; /* of another's stack, on which it ran last */
 	uint64_t cpu_ns;     /* of the thread, as of */
 	uint64_t cpu_at_ns;
+	struct rt_scope_place *moving;	 /* scope_handle.c's; NULL: none */
 	struct ledger_entries nowhere;	 /* where the ledger has no room */
 	uint32_t entries[RT_SCOPES_MAX]; /* index + 1 in the ledger */
 	struct rt_scope_open open[RT_SCOPE_DEPTH_MAX];
@@ -53,15 +54,15 @@ uint32_t rt_scopes_find(const struct rt_scopes *of, uint64_t key, uint32_t most)
 /* Leave that at @index, @now. */
 void rt_scopes_close(struct rt_scopes *of, uint32_t index, uint64_t now);
 
-/* Take that at @index off the thread: it goes on elsewhere, later. */
-struct rt_scope_open rt_scopes_take_off(struct rt_scopes *of, uint32_t index, uint64_t now);
+/* Take that at @index off the thread, to *@ret_open: it goes on elsewhere, later. */
+void rt_scopes_take_off(struct rt_scopes *of, uint32_t index, uint64_t now,
+			struct rt_scope_open *ret_open);
 
 /* Go on with @open, as the innermost; without room it counts as left, nobody knows when. */
-void rt_scopes_put_on(struct rt_scopes *of, const struct rt_scope_open *open);
+void rt_scopes_put_on(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now);
 
-/* Of one that this thread, or no thread, has. @timed: it was left @now; else nobody knows when. */
-void rt_scopes_count_exit(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now,
-			  bool timed);
+/* That at @index was left, nobody knows when. */
+void rt_scopes_forget(struct rt_scopes *of, uint32_t index);
 
 /* The innermost scope is another one: what follows is its. */
 void rt_scopes_set_present(struct rt_thread *thread);
