@@ -9,19 +9,10 @@
 #include <string.h>
 
 enum {
-	LEFT_LOOKED_AT = 8,
 	JUMP_BYTES_MAX = 1 << 20, /* no function's variables are more, out to where it jumps */
 };
 
 struct rt_row_tags rt_row_tags;
-
-/* Those of variables on the thread's stack below @sp, from @index on inwards: their functions are gone. */
-static void close_dead(struct rt_scopes *of, uint32_t index, uintptr_t sp)
-{
-	for (uint32_t i = of->depth; i-- > index;)
-		if (of->open[i].on_stack && of->open[i].key < sp)
-			rt_scopes_close(of, i, rt_now_ns());
-}
 
 /* Of variables between @from and @to on another stack than the thread's. */
 static void close_between(struct rt_scopes *of, uintptr_t from, uintptr_t to)
@@ -57,7 +48,7 @@ void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame)
 
 	/* Below there is nothing any more, wherever the jump comes from. */
 	if (is_home)
-		close_dead(of, 0, sp);
+		rt_scopes_close_dead(of, 0, sp);
 	/* Within a coroutine's stack; or from a handler's back. A coroutine that gives way so goes on later. */
 	if (!is_home && sp - at < JUMP_BYTES_MAX && !rt_load(&rt_is_confined) &&
 	    rt_pages_are_readable((at | (LEDGER_PAGE_BYTES - 1)) + 1, sp))
@@ -78,54 +69,7 @@ void rt_scopes_mend(struct rt_thread *thread, uintptr_t frame)
 		return;
 	rt_scope_handles_mend(thread->scopes);
 	if (rt_stack_holds(&thread->walk.stack, sp, sp, sizeof(sp)))
-		close_dead(thread->scopes, 0, sp);
-	rt_scopes_set_present(thread);
-}
-
-static bool is_on_stack(struct rt_thread *thread, const void *variable, const void *frame)
-{
-	struct rt_scopes *of = thread->scopes;
-	const struct rt_stack *stack = &thread->walk.stack;
-	const uint32_t page = (uint32_t)((uintptr_t)frame / LEDGER_PAGE_BYTES);
-
-	if (RT_LIKELY((uintptr_t)frame - stack->low < stack->end - stack->low))
-		return (uintptr_t)variable - (uintptr_t)frame < stack->end - (uintptr_t)frame;
-	if (of->other_page == page)
-		return false;
-	if (rt_stack_holds(&thread->walk.stack, (uintptr_t)frame, (uintptr_t)variable, 1))
-		return true;
-	if ((uintptr_t)frame - stack->low >= stack->end - stack->low)
-		of->other_page = page;
-	return false;
-}
-
-void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable, const void *frame)
-{
-	struct rt_scopes *of;
-	uint32_t index;
-
-	if (!rt_scopes_room(thread))
-		return;
-	of = thread->scopes;
-	/* A variable is entered once: then its function was left without a word, or goes on elsewhere. */
-	index = rt_scopes_find(of, (uintptr_t)variable, LEFT_LOOKED_AT);
-	for (uint32_t i = of->depth; RT_UNLIKELY(index < i); i--)
-		if (!of->open[i - 1].is_handle)
-			rt_scopes_close(of, i - 1, rt_now_ns());
-	rt_scopes_add(thread, tag, (uintptr_t)variable, false,
-		      is_on_stack(thread, variable, frame));
-}
-
-void rt_scope_leave(struct rt_thread *thread, const void *variable)
-{
-	struct rt_scopes *of = thread->scopes;
-	const uint32_t index = rt_scopes_find(of, (uintptr_t)variable, UINT32_MAX);
-
-	if (!of || index == of->depth)
-		return;
-	if (RT_UNLIKELY(index + 1 < of->depth) && of->open[index].on_stack)
-		close_dead(of, index + 1, (uintptr_t)variable);
-	rt_scopes_close(of, index, rt_now_ns());
+		rt_scopes_close_dead(thread->scopes, 0, sp);
 	rt_scopes_set_present(thread);
 }
 

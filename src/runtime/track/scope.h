@@ -22,11 +22,6 @@ extern RT_HIDDEN struct rt_row_tags {
 
 /* All of these in bookkeeping of the function at @frame, which the program has called. */
 
-/* @variable: on the program's stack, until it leaves the scope. */
-void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable,
-		    const void *frame);
-void rt_scope_leave(struct rt_thread *thread, const void *variable);
-
 /* The program jumps out, by longjmp(), to where its stack pointer was @sp. */
 void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame);
 

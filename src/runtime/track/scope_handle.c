@@ -7,11 +7,11 @@ enum { PLACES_LOOKED_AT = 256 };
 
 /* Where a handle's scope stands while it is suspended; those in it stand in others. */
 struct rt_scope_place {
+	struct rt_scope_open open;
 	_Atomic uint64_t state;		 /* how often it was given out << 2, and: */
 	struct rt_scopes *_Atomic mover; /* the thread that puts it on or takes it off; or NULL */
 	uint64_t next;			 /* place + 1 of the next one inwards; 0: none */
-	struct rt_scope_open open;
-	bool stays; /* in a forked child */
+	bool stays;			 /* in a forked child */
 };
 static struct rt_scope_place
 	*_Atomic all_places; /* RT_SCOPE_HANDLES_MAX; NULL: there was no handle yet */

@@ -4,10 +4,22 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/label.h"
+#include "runtime/unwind/stack.h"
 
 #include <string.h>
 
-enum { CPU_EVERY_NS = 20000 }; /* the thread's own clock is a system call */
+enum {
+	CPU_EVERY_NS = 20000, /* the thread's own clock is a system call */
+	LEFT_LOOKED_AT = 8,
+};
+
+static RT_COLD void ask_cpu(struct rt_scopes *of, uint64_t now)
+{
+	if (rt_load(&rt_is_confined))
+		return;
+	of->waited_ns = now - rt_cpu_ns();
+	of->cpu_at_ns = now;
+}
 
 /*
  * Time that the thread has run, asked for now and then: in between it is taken to run. At each end of a
@@ -15,11 +27,9 @@ enum { CPU_EVERY_NS = 20000 }; /* the thread's own clock is a system call */
  */
 static uint64_t cpu_now(struct rt_scopes *of, uint64_t now)
 {
-	if (now - of->cpu_at_ns >= CPU_EVERY_NS && !rt_load(&rt_is_confined)) {
-		of->cpu_ns = rt_cpu_ns();
-		of->cpu_at_ns = now;
-	}
-	return of->cpu_ns + (now - of->cpu_at_ns);
+	if (RT_UNLIKELY(now - of->cpu_at_ns >= CPU_EVERY_NS))
+		ask_cpu(of, now);
+	return now - of->waited_ns;
 }
 
 static RT_COLD struct ledger_entries *entries_new(struct rt_scopes *of, uint32_t scope)
@@ -46,74 +56,52 @@ static struct ledger_entries *entries_of(struct rt_scopes *of, uint32_t scope)
 	return scope ? entries_new(of, scope) : &of->nowhere;
 }
 
+static bool is_counted(const struct rt_scope_open *open)
+{
+	return RT_LIKELY(open->first_row == rt_global.first_row);
+}
+
+static void set_present(struct rt_thread *thread, uint32_t scope, uint32_t tag,
+			struct ledger_entries *entries)
+{
+	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, scope);
+	thread->open_tag = (uint16_t)tag;
+	thread->entries = entries;
+	thread->frees_quickly = !entries && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+	rt_last_row_void(thread);
+}
+
 void rt_scopes_set_present(struct rt_thread *thread)
 {
 	struct rt_scopes *of = thread->scopes;
 	const struct rt_scope_open *open = of->open + of->depth - 1;
-	const bool any = of->depth != 0;
 
-	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, any ? open->scope : RT_SCOPE_NONE);
-	thread->open_tag = any ? open->tag : RT_LABEL_NONE;
-	thread->entries = any ? entries_of(of, open->scope) : NULL;
-	thread->frees_quickly = !any && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
-	rt_last_row_void(thread);
+	if (of->depth == 0)
+		set_present(thread, RT_SCOPE_NONE, RT_LABEL_NONE, NULL);
+	else
+		/* In this ledger, even if its entry is not. */
+		set_present(thread, open->scope, open->tag,
+			    is_counted(open) ? open->entries : entries_of(of, open->scope));
 }
 
-static bool counts(const struct rt_scope_open *open)
+/* Where it is counted that @open is left. */
+static struct ledger_entries *entries_with(struct rt_scopes *of, const struct rt_scope_open *open)
 {
-	return open->first_row == rt_global.first_row;
+	return is_counted(open) ? open->entries : &of->nowhere;
 }
 
-static void count_entry(struct rt_scopes *of, const struct rt_scope_open *open)
+static void count_time(struct ledger_entries *entries, uint64_t wall_ns, uint64_t cpu_ns)
 {
-	struct ledger_entries *entries = entries_of(of, open->scope);
+	unsigned bucket = core_bit_width_below(wall_ns);
 
-	if (RT_UNLIKELY(!rt_load(&entries->first_ns)))
-		rt_store(&entries->first_ns, open->since_ns);
-	rt_bump(&entries->entries, 1);
-}
-
-/* @timed: this is when it was left. */
-static void count_exit(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now,
-		       bool timed)
-{
-	struct ledger_entries *entries;
-
-	if (!counts(open))
-		return;
-	entries = entries_of(of, open->scope);
-	if (timed)
-		rt_store(&entries->last_ns, now);
-	if (timed && !open->is_inner) {
-		const uint64_t ns = open->wall_ns;
-		unsigned bucket = core_bit_width(ns);
-
-		rt_bump(&entries->wall_ns, ns);
-		rt_bump(&entries->cpu_ns, open->cpu_ns);
-		if (ns < rt_load(&entries->least_ns) - 1)
-			rt_store(&entries->least_ns, ns + 1);
-		if (ns > rt_load(&entries->most_ns))
-			rt_store(&entries->most_ns, ns);
-		bucket = bucket < LEDGER_DURATION_BUCKETS ? bucket : LEDGER_DURATION_BUCKETS - 1;
-		rt_bump(&entries->histogram[bucket], 1);
-	}
-	rt_bump(&entries->exits, 1);
-}
-
-/* The time since it was taken up becomes time before. */
-static void add_time(struct rt_scopes *of, struct rt_scope_open *open, uint64_t now)
-{
-	const uint64_t cpu = cpu_now(of, now);
-
-	/* The clock may have become a coarse one meanwhile. */
-	open->wall_ns += now > open->since_ns ? now - open->since_ns : 0;
-	open->cpu_ns += cpu > open->since_cpu_ns ? cpu - open->since_cpu_ns : 0;
-}
-
-static void take_up(struct rt_scopes *of, struct rt_scope_open *open, uint64_t now)
-{
-	open->since_ns = now;
-	open->since_cpu_ns = cpu_now(of, now);
+	rt_bump(&entries->wall_ns, wall_ns);
+	rt_bump(&entries->cpu_ns, cpu_ns);
+	if (RT_UNLIKELY(wall_ns < rt_load(&entries->least_ns) - 1))
+		rt_store(&entries->least_ns, wall_ns + 1);
+	if (RT_UNLIKELY(wall_ns > rt_load(&entries->most_ns)))
+		rt_store(&entries->most_ns, wall_ns);
+	bucket = bucket < LEDGER_DURATION_BUCKETS ? bucket : LEDGER_DURATION_BUCKETS - 1;
+	rt_bump(&entries->histogram[bucket], 1);
 }
 
 static void remove_at(struct rt_scopes *of, uint32_t index)
@@ -124,44 +112,98 @@ static void remove_at(struct rt_scopes *of, uint32_t index)
 	of->depth--;
 }
 
+/* The clock may have become a coarse one meanwhile. */
+static uint64_t between(uint64_t since, uint64_t now)
+{
+	return (int64_t)(now - since) > 0 ? now - since : 0;
+}
+
 void rt_scopes_take_off(struct rt_scopes *of, uint32_t index, uint64_t now,
 			struct rt_scope_open *ret_open)
 {
 	*ret_open = of->open[index];
-	add_time(of, ret_open, now);
-	/* First: a handler may leave what follows by longjmp(), and what was left must not be left again. */
+	ret_open->known = 0;
+	ret_open->wall_ns = between(ret_open->since_ns, now);
+	ret_open->cpu_ns = between(ret_open->since_cpu_ns, cpu_now(of, now));
 	atomic_signal_fence(memory_order_seq_cst);
 	remove_at(of, index);
-	atomic_signal_fence(memory_order_seq_cst);
 }
 
 void rt_scopes_close(struct rt_scopes *of, uint32_t index, uint64_t now)
 {
-	struct rt_scope_open open;
+	const struct rt_scope_open *open = of->open + index;
+	struct ledger_entries *entries = entries_with(of, open);
+	const uint64_t wall_ns = between(open->since_ns, now);
+	const uint64_t cpu_ns = between(open->since_cpu_ns, cpu_now(of, now));
+	const bool is_inner = open->is_inner;
 
-	rt_scopes_take_off(of, index, now, &open);
-	count_exit(of, &open, now, true);
+	/* First: a handler may leave what follows by longjmp(), and what was left must not be left again. */
+	remove_at(of, index);
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_store(&entries->last_ns, now);
+	if (!is_inner)
+		count_time(entries, wall_ns, cpu_ns);
+	rt_bump(&entries->exits, 1);
 }
 
 void rt_scopes_forget(struct rt_scopes *of, uint32_t index)
 {
-	const struct rt_scope_open open = of->open[index];
+	struct ledger_entries *entries = entries_with(of, of->open + index);
 
 	remove_at(of, index);
-	count_exit(of, &open, 0, false);
+	rt_bump(&entries->exits, 1);
 }
 
-bool rt_scopes_room(struct rt_thread *thread)
+bool rt_scopes_make(struct rt_thread *thread)
 {
-	if (RT_UNLIKELY(!thread->scopes)) {
+	if (!thread->scopes) {
 		thread->scopes = rt_mmap_sparse(sizeof(*thread->scopes));
 		/* Few scopes, hardly nested, touch so much. */
 		rt_count_private(thread->scopes ? 2 * LEDGER_PAGE_BYTES : 0);
 	}
-	if (RT_LIKELY(thread->scopes && thread->scopes->depth < RT_SCOPE_DEPTH_MAX))
+	if (thread->scopes && thread->scopes->depth < RT_SCOPE_DEPTH_MAX)
 		return true;
 	rt_note_unseen(LEDGER_UNSEEN_ENTRIES);
 	return false;
+}
+
+/* All of @open that is the same each time. It may be left by longjmp(): then it knows nothing. */
+static RT_COLD void learn(struct rt_scopes *of, struct rt_scope_open *open, uint32_t around,
+			  uint32_t tag)
+{
+	const uint64_t number = rt_scope_number(around, tag);
+
+	open->known = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	open->first_row = rt_global.first_row;
+	open->scope = (uint16_t)number;
+	open->tag = (uint16_t)tag;
+	open->entries = entries_of(of, open->scope);
+	open->is_inner = false;
+	/* In its path, a tag may be one that was left: a handle outlives those around it. */
+	for (uint32_t i = of->depth; number & RT_SCOPE_INNER && !open->is_inner && i-- > 0;)
+		open->is_inner = of->open[i].tag == tag;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!(number & RT_SCOPE_INNER) && open->entries != &of->nowhere)
+		open->known = (uint64_t)around << 32 | tag;
+}
+
+void rt_scopes_put_on(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now)
+{
+	struct rt_scope_open *on = of->open + of->depth;
+
+	if (of->depth == RT_SCOPE_DEPTH_MAX) {
+		if (is_counted(open))
+			rt_bump(&entries_of(of, open->scope)->exits, 1);
+		return;
+	}
+	on->known = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	*on = *open;
+	on->entries = is_counted(open) ? entries_of(of, open->scope) : NULL;
+	on->since_ns = now - open->wall_ns;
+	on->since_cpu_ns = cpu_now(of, now) - open->cpu_ns;
+	of->depth++;
 }
 
 void rt_scopes_add(struct rt_thread *thread, uint32_t tag, uint64_t key, bool is_handle,
@@ -169,42 +211,84 @@ void rt_scopes_add(struct rt_thread *thread, uint32_t tag, uint64_t key, bool is
 {
 	struct rt_scopes *of = thread->scopes;
 	struct rt_scope_open *open = of->open + of->depth;
-	const uint64_t scope = rt_scope_number(of->depth ? open[-1].scope : RT_SCOPE_NONE, tag);
-	bool is_inner = false;
+	const uint32_t around = of->depth ? open[-1].scope : RT_SCOPE_NONE;
+	uint64_t now;
 
-	/* In its path, a tag may be one that was left: a handle outlives those around it. */
-	for (uint32_t i = of->depth; scope & RT_SCOPE_INNER && !is_inner && i-- > 0;)
-		is_inner = of->open[i].tag == tag;
-	*open = (struct rt_scope_open){ .key = key,
-					.first_row = rt_global.first_row,
-					.scope = (uint16_t)scope,
-					.tag = (uint16_t)tag,
-					.is_handle = is_handle,
-					.on_stack = on_stack,
-					.is_inner = is_inner };
-	take_up(of, open, rt_now_ns());
-	count_entry(of, open);
+	if (RT_UNLIKELY(open->known != ((uint64_t)around << 32 | tag) || !is_counted(open)))
+		learn(of, open, around, tag);
+	open->key = key;
+	open->is_handle = is_handle;
+	open->on_stack = on_stack;
+	now = rt_now_quickly_ns();
+	open->since_ns = now;
+	open->since_cpu_ns = cpu_now(of, now);
+	if (RT_UNLIKELY(!rt_load(&open->entries->first_ns)))
+		rt_store(&open->entries->first_ns, now);
+	rt_bump(&open->entries->entries, 1);
 	of->depth++;
-	rt_scopes_set_present(thread);
+	set_present(thread, open->scope, tag, open->entries);
 }
 
-uint32_t rt_scopes_find(const struct rt_scopes *of, uint64_t key, uint32_t most)
+void rt_scopes_close_dead(struct rt_scopes *of, uint32_t index, uintptr_t sp)
 {
-	const uint32_t depth = of ? of->depth : 0;
-
-	for (uint32_t i = depth; i-- > 0 && most-- > 0;)
-		if (of->open[i].key == key)
-			return i;
-	return depth;
+	for (uint32_t i = of->depth; i-- > index;)
+		if (of->open[i].on_stack && of->open[i].key < sp)
+			rt_scopes_close(of, i, rt_now_ns());
 }
 
-void rt_scopes_put_on(struct rt_scopes *of, const struct rt_scope_open *open, uint64_t now)
+static bool is_on_stack(struct rt_thread *thread, const void *variable, const void *frame)
 {
-	if (of->depth == RT_SCOPE_DEPTH_MAX) {
-		count_exit(of, open, 0, false);
+	struct rt_scopes *of = thread->scopes;
+	const struct rt_stack *stack = &thread->walk.stack;
+	const uint32_t page = (uint32_t)((uintptr_t)frame / LEDGER_PAGE_BYTES);
+
+	if (RT_LIKELY((uintptr_t)frame - stack->low < stack->end - stack->low))
+		return (uintptr_t)variable - (uintptr_t)frame < stack->end - (uintptr_t)frame;
+	if (of->other_page == page)
+		return false;
+	if (rt_stack_holds(&thread->walk.stack, (uintptr_t)frame, (uintptr_t)variable, 1))
+		return true;
+	if ((uintptr_t)frame - stack->low >= stack->end - stack->low)
+		of->other_page = page;
+	return false;
+}
+
+/* A variable is entered once: its function was left without a word, or goes on elsewhere. */
+static RT_COLD void close_from(struct rt_scopes *of, uint32_t index)
+{
+	for (uint32_t i = of->depth; index < i; i--)
+		if (!of->open[i - 1].is_handle)
+			rt_scopes_close(of, i - 1, rt_now_ns());
+}
+
+/*
+ * Each in one piece, as quick as may be. The clock waits for all that was begun before: it is asked late in
+ * entering, and first in leaving.
+ */
+__attribute__((flatten)) void rt_scope_enter(struct rt_thread *thread, uint32_t tag,
+					     const void *variable, const void *frame)
+{
+	uint32_t index;
+
+	if (!rt_scopes_room(thread))
 		return;
-	}
-	of->open[of->depth] = *open;
-	take_up(of, of->open + of->depth, now);
-	of->depth++;
+	index = rt_scopes_find(thread->scopes, (uintptr_t)variable, LEFT_LOOKED_AT);
+	if (RT_UNLIKELY(index < thread->scopes->depth))
+		close_from(thread->scopes, index);
+	rt_scopes_add(thread, tag, (uintptr_t)variable, false,
+		      is_on_stack(thread, variable, frame));
+}
+
+__attribute__((flatten)) void rt_scope_leave(struct rt_thread *thread, const void *variable)
+{
+	const uint64_t now = rt_now_quickly_ns();
+	struct rt_scopes *of = thread->scopes;
+	const uint32_t index = rt_scopes_find(of, (uintptr_t)variable, UINT32_MAX);
+
+	if (!of || index == of->depth)
+		return;
+	if (RT_UNLIKELY(index + 1 < of->depth) && of->open[index].on_stack)
+		rt_scopes_close_dead(of, index + 1, (uintptr_t)variable);
+	rt_scopes_close(of, index, now);
+	rt_scopes_set_present(thread);
 }
