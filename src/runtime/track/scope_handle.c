@@ -267,15 +267,21 @@ void rt_scope_handles_forked(const struct rt_scopes *mine)
 	for (uint64_t i = 0; i < count; i++)
 		if (state_of(&places[i]) == PLACE_SUSPENDED)
 			keep(&places[i]);
-	for (uint32_t i = 0; mine && i < mine->depth; i++)
-		if (mine->open[i].is_handle)
-			keep(place_of(mine->open[i].key));
+	for (uint32_t i = 0; mine && i < mine->depth; i++) {
+		struct rt_scope_place *place = place_of(mine->open[i].key);
+
+		if (place)
+			place->stays = true;
+	}
 	keep(mine ? mine->moving : NULL);
-	for (uint64_t i = 0; i < count; i++) {
-		if (!places[i].stays)
-			set_state(&places[i], PLACE_FREE);
-		if (rt_load(&places[i].mover) != mine)
-			rt_store(&places[i].mover, NULL);
-		places[i].stays = false;
+	for (struct rt_scope_place *place = places; place < places + count; place++) {
+		/* Most are, and a page that is not written to stays the parent's. */
+		if (state_of(place) == PLACE_FREE)
+			continue;
+		if (!place->stays)
+			set_state(place, PLACE_FREE);
+		if (rt_load(&place->mover) != mine)
+			rt_store(&place->mover, NULL);
+		place->stays = false;
 	}
 }
