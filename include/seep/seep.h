@@ -101,7 +101,7 @@ SEEP_WEAK int seep_rt_scope_move(enum seep_scope_move move, unsigned long long s
  */
 SEEP_WEAK void get_malloc_leak_info(uint8_t **info, size_t *overall_size, size_t *info_size,
 				    size_t *total_memory, size_t *backtrace_size);
-/* NULL, and what is no such array (any more), is nothing. */
+/* NULL, and what is no such array (any more), is nothing. Not in two threads at once with the same one. */
 SEEP_WEAK void free_malloc_leak_info(uint8_t *info);
 #undef SEEP_WEAK
 
@@ -273,7 +273,8 @@ static inline long seep_leaks_mark_reported(void)
  *
  * If @begin lies in a live block, that one ends there from now on: it counts what comes before, which
  * may be 0 bytes, and the blocks of the pool count theirs. The rest is nobody's, and pointers in it
- * keep nothing alive. Elsewhere, in a mapping of the program's, they do, and nothing is to be added.
+ * keep nothing alive. Elsewhere, in a mapping of the program's, they do, and nothing is to be added. In
+ * a block that is not recorded nothing is done.
  */
 static inline void seep_pool_add(const void *begin, size_t bytes)
 {
@@ -465,7 +466,11 @@ static inline int seep_scope_resume(seep_scope scope)
 
 namespace seep
 {
-/* A scope as long as the object lives; it need not be on the stack, but has to end in its thread. */
+/*
+ * A scope as long as the object lives; it need not be on the stack, but has to end in its thread. Objects
+ * end in the reverse order: where one on the stack ends before another that began later, that one's scope may
+ * end with it. Each is counted once all the same.
+ */
 class scope
 {
 	seep_tag tag;

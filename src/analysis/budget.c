@@ -105,8 +105,8 @@ static int parse(struct seep_budget *budget, char *text, struct seep_error *err)
 								       : NULL;
 		const char *value = strchr(selector, '=');
 
-		if (!pattern || !value[1] || strstr(value, "}{") || strstr(value, ",tag=") ||
-		    strstr(value, ",within="))
+		if (!pattern || !value[1] || value[1] == '!' || strstr(value, "}{") ||
+		    strstr(value, ",tag=") || strstr(value, ",within="))
 			return seep_fail(err, SEEP_EUSAGE,
 					 "write %s{within=FUNCTION}<=LIMIT or %s{tag=TAG}<=LIMIT",
 					 text, text);

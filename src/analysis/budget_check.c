@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/group.h"
-#include "analysis/scope_sums.h"
+#include "analysis/keep.h"
 #include "analysis/within.h"
 #include "base/path.h"
 #include "base/search.h"
@@ -23,6 +23,7 @@ struct checker {
 	const struct seep_sites *sites;
 	const struct seep_baseline *known; /* NULL: everything counts */
 	unsigned char *in_place;	   /* of seep_within_frames(); NULL: all are */
+	bool *in_tag;			   /* by scope, an index + 1; NULL: any is */
 	uint64_t unsure;		   /* so much more may be of the place */
 	struct seep_budget_outcome *outcome;
 };
@@ -31,9 +32,7 @@ static enum seep_whether is_in_place(const struct checker *c,
 				     const struct seep_profile_context *context)
 {
 	if (c->budget->tag)
-		return context && seep_scope_has_tag(c->profile, context->scope, c->budget->tag)
-			       ? SEEP_YES
-			       : SEEP_NO;
+		return context && c->in_tag[context->scope] ? SEEP_YES : SEEP_NO;
 	return c->in_place ? seep_within_stack(c->sites, c->in_place, context) : SEEP_YES;
 }
 
@@ -228,6 +227,10 @@ static void measure(struct checker *c)
 	if (c->budget->within)
 		c->in_place = seep_within_frames(
 			c->sites, (const char *const[]){ c->budget->within }, 1, NULL);
+	if (c->budget->tag)
+		c->in_tag = seep_keep_of_scope(
+			c->profile,
+			&(struct seep_keep_globs){ (const char *const[]){ c->budget->tag }, 1 });
 	count_contexts(c);
 	if (is_of_leaks(c))
 		count_leaks(c);
@@ -239,6 +242,7 @@ static void measure(struct checker *c)
 		qsort(c->outcome->stacks, c->outcome->stack_count, sizeof(*c->outcome->stacks),
 		      by_value);
 	free(c->in_place);
+	free(c->in_tag);
 }
 
 /* ---- what is not known ----------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include "base/idtable.h"
 #include "base/strbuf.h"
 #include "core/bits.h"
-#include "core/glob.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +12,6 @@
 enum { PATH_TAGS = 64 }; /* that are named, the innermost */
 
 #define OLD_NS (UINT64_C(10) * SEEP_NS_PER_S)
-
-bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *glob)
-{
-	const struct core_glob wanted = { glob, strlen(glob) };
-
-	for (; scope; scope = profile->scopes[scope - 1].parent) {
-		const char *tag = profile->scopes[scope - 1].tag;
-
-		if (core_glob_match(wanted, tag, strlen(tag)))
-			return true;
-	}
-	return false;
-}
 
 uint32_t seep_scopes_old_epoch(const struct seep_profile *profile, uint64_t now_ns,
 			       uint64_t *ret_age_ns)

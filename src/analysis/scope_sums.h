@@ -38,9 +38,6 @@ void seep_scopes_init(struct seep_scopes *scopes, const struct seep_profile *pro
 		      uint32_t old_epoch, bool part);
 void seep_scopes_done(struct seep_scopes *scopes);
 
-/* Is a tag that @glob matches open in @scope, an index + 1? 0: there is none. */
-bool seep_scope_has_tag(const struct seep_profile *profile, uint32_t scope, const char *glob);
-
 /*
  * The last epoch that began 10 s before @now_ns or earlier, and how long before; 0 and 0: there is none
  * but the first.

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "view/finding_text.h"
 #include "view/frame_text.h"
+#include "view/view_head.h"
 
 enum { FINDINGS_SHOWN = 10 };
 
@@ -18,6 +19,28 @@ const struct seep_column seep_report_ranked[4] = {
 	{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 	{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 };
+
+void seep_report_print_view(const struct seep_printer *printer, const struct seep_sites *sites,
+			    const struct seep_view_options *options, struct seep_next_command next,
+			    void (*print)(const struct seep_printer *, const struct seep_view *))
+{
+	SEEP_RELEASED(seep_view_done) struct seep_view view;
+	SEEP_FREED char *nothing = NULL;
+
+	seep_view_init(&view, sites->profile, sites, options);
+	seep_view_add_head(&view, "", false, false);
+	seep_lines_print(&view.head, printer);
+	fputc('\n', printer->out);
+	nothing = seep_view_nothing(&view);
+	if (view.total != 0)
+		print(printer, &view);
+	else
+		seep_line_print(printer, "%s.", nothing);
+	fputc('\n', printer->out);
+	seep_view_add_unseen(&view, 0);
+	seep_view_add_next(&view, &next, 1);
+	seep_lines_print(&view.foot, printer);
+}
 
 void seep_report_add_name(struct seep_table *table, const struct seep_view *view,
 			  const struct seep_profile_frame *frame, const char *prefix,

@@ -5,6 +5,12 @@
 
 #include "base/table.h"
 #include "view/stacks_view.h"
+#include "view/view_foot.h"
+
+/* Head, what @print writes unless there is nothing, and foot. */
+void seep_report_print_view(const struct seep_printer *printer, const struct seep_sites *sites,
+			    const struct seep_view_options *options, struct seep_next_command next,
+			    void (*print)(const struct seep_printer *, const struct seep_view *));
 
 /* A cell with @prefix, what @frame is called, and @suffix; in brief where there is little room. */
 void seep_report_add_name(struct seep_table *table, const struct seep_view *view,

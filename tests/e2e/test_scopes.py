@@ -229,6 +229,22 @@ def test_a_jump_out_of_the_library_leaves_no_scope_open_for_good(seep):
         assert scope["active"] >= 0
 
 
+def test_scopes_that_are_left_out_of_order_are_each_left_once(seep):
+    recordings, scopes = small(seep, "order")
+    assert entered(scopes["outer"]) == entered(scopes["inner"]) == (10, 0)
+    assert sum(scope["allocs"] for scope in recordings.main()["scopes"]) == 0
+
+
+def test_a_jump_out_of_a_move_leaves_a_scope_that_can_be_ended(seep):
+    done, _ = seep.run([program("scopes_rare"), "storm_of_moves"])
+    assert done.stdout == b"0\n"
+
+
+def test_a_forked_child_has_the_handles_that_other_threads_had_open(seep):
+    done, _ = seep.run([program("scopes_rare"), "fork_among"])
+    assert done.stdout == b"0 1000 0 0\n"
+
+
 def test_time_counts_under_a_tag_that_is_only_in_the_path(seep):
     recordings = seep.record([program("scopes_rare"), "left"])
     found = by_path(recordings.main())

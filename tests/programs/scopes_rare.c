@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,21 @@ static unsigned kept_count;
 static void keep(size_t bytes)
 {
 	kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED)] = malloc(bytes);
+}
+
+/* Two in one function, in both orders of their addresses: the outer one is left first. */
+static void leave_out_of_order(void)
+{
+	static struct seep_tag outer = { "outer", 0 }, inner = { "inner", 0 };
+	char at[2];
+
+	for (int i = 0; i < 10; i++) {
+		seep_scope_enter(&outer, &at[i % 2]);
+		seep_scope_enter(&inner, &at[1 - i % 2]);
+		seep_scope_leave(&at[i % 2]);
+		seep_scope_leave(&at[1 - i % 2]);
+		keep(1);
+	}
 }
 
 static void *leave_raw(void *unused)
@@ -222,6 +238,76 @@ static void storm(void)
 	keep(77);
 }
 
+/* The same in calls that move scopes; which of them ends twice or never is said. */
+static void storm_of_moves(void)
+{
+	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
+	static volatile int jumps, failed;
+	static volatile seep_scope moved, parts[8];
+	static volatile bool is_begun;
+
+	signal(SIGALRM, jump);
+	if (sigsetjmp(back, 1)) {
+		jumps++;
+		if (is_begun)
+			failed += seep_scope_end(moved) != 0;
+		is_begun = false;
+	}
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (jumps < 300) {
+		seep_scope begun = seep_scope_begin("moved");
+
+		for (int i = 0; i < 8; i++)
+			parts[i] = seep_scope_begin("part");
+		moved = begun;
+		is_begun = true;
+		for (int i = 0; i < 20; i++) {
+			seep_scope_suspend(begun);
+			seep_scope_resume(begun);
+		}
+		is_begun = false;
+		seep_scope_suspend(begun);
+		seep_scope_end(begun);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_IGN);
+	printf("%d\n", failed);
+}
+
+static pthread_barrier_t all_open;
+
+static void *hold(void *unused)
+{
+	for (int i = 0; i < 4096; i++)
+		seep_scope_begin("held");
+	pthread_barrier_wait(&all_open);
+	pause();
+	return unused;
+}
+
+/* All handles but two are open in other threads, which the child does not have. */
+static void fork_among(void)
+{
+	seep_scope mine = seep_scope_begin("mine"), later = seep_scope_begin("later"), begun = 0;
+	pthread_t id;
+
+	seep_scope_suspend(later);
+	pthread_barrier_init(&all_open, NULL, 5);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&id, NULL, hold, NULL);
+	pthread_barrier_wait(&all_open);
+	printf("%d ", seep_scope_begin("too many") != 0);
+	fflush(stdout);
+	if (fork() == 0) {
+		for (int i = 0; i < 1000; i++)
+			begun += seep_scope_begin("child") != 0;
+		printf("%llu %d %d\n", begun, seep_scope_end(later), seep_scope_end(mine));
+		exit(0);
+	}
+	wait(NULL);
+	exit(0);
+}
+
 static void too_many(void)
 {
 	char tag[32];
@@ -341,7 +427,10 @@ int main(int argc, char **argv)
 		{ "reused", reused },
 		{ "fork_twice", fork_twice },
 		{ "recursion", recursion },
+		{ "order", leave_out_of_order },
 		{ "storm", storm },
+		{ "storm_of_moves", storm_of_moves },
+		{ "fork_among", fork_among },
 		{ "left", left_tag },
 	};
 

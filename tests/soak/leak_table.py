@@ -53,7 +53,7 @@ same source built with `-fsanitize=leak`) and valgrind 3.19, built by gcc with -
 - **n/a**: the tool has no such thing, or the case is one of seep alone.
 
 What is wanted is written as `tests/programs/leak.h` says. The rows are those of the catalogue of situations: A shapes, B
-pointers, C roots, D threads, E processes, F allocation functions, G many stacks, H hostile processes.
+pointers, C roots, D threads, E processes, F allocation functions, G many stacks, H hostile processes, P pools.
 
 | row | case | wanted | seep | LeakSanitizer | valgrind |
 |---|---|---|---|---|---|"""

@@ -89,6 +89,7 @@ TEST(what_is_no_budget_is_refused_with_a_reason)
 		{ "function::live<=1", "write function:NAME:MEASURE<=LIMIT" },
 		{ "held{within=}<=0", "write held{within=FUNCTION}<=LIMIT" },
 		{ "held{tag=}<=0", "or held{tag=TAG}<=LIMIT" },
+		{ "held{tag=!x}<=0", "or held{tag=TAG}<=LIMIT" },
 		{ "held{tagged=x}<=0", "or held{tag=TAG}<=LIMIT" },
 		{ "held{}<=0", "write held{within=FUNCTION}<=LIMIT" },
 		{ "hold{within=x}<=0", "is no measure" },

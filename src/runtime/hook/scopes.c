@@ -9,12 +9,13 @@
 #include "runtime/life/start.h"
 #include "runtime/track/label.h"
 #include "runtime/track/scope.h"
+#include "runtime/track/scope_handle.h"
 #include "runtime/track/thread.h"
 
 #include <string.h>
 
 /* In bookkeeping. NULL: the process is not recorded, or a handler has interrupted bookkeeping. */
-static struct rt_thread *begin(const void *frame)
+RT_INLINE struct rt_thread *begin(const void *frame)
 {
 	struct rt_thread *thread = rt_mine.control || rt_control() ? rt_thread_self() : NULL;
 

@@ -15,6 +15,7 @@
 #include "runtime/track/label.h"
 #include "runtime/track/misuse.h"
 #include "runtime/track/scope.h"
+#include "runtime/track/scope_handle.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/walk.h"
@@ -143,6 +144,7 @@ void rt_forked_child(void)
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
 				  .unrecorded = rt_tls.unrecorded,
 				  .scopes = rt_tls.thread ? rt_tls.thread->scopes : rt_tls.scopes };
+	rt_scope_handles_forked(rt_tls.scopes);
 	if (is_inside)
 		replace_ledger();
 	if (rt_phase_end(RT_STARTING) ||

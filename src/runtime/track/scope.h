@@ -10,42 +10,9 @@
 #ifndef SEEP_RUNTIME_SCOPE_H
 #define SEEP_RUNTIME_SCOPE_H
 
-#include "ledger/ledger_scope.h"
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
-#include "runtime/track/scope_number.h"
-#include "runtime/track/thread.h"
-
-enum {
-	RT_SCOPE_DEPTH_MAX = 1 << 12,
-	RT_SCOPE_HANDLES_MAX =
-		1 << 14, /* at a time; of those that are suspended, with all in them */
-};
-
-struct rt_scope_open {
-	uint64_t key;	   /* address of the program's variable, or the handle */
-	uint64_t since_ns; /* when this thread took it up */
-	uint64_t since_cpu_ns;
-	uint64_t wall_ns; /* before that */
-	uint64_t cpu_ns;
-	uint32_t first_row; /* of the ledger that counted its entry */
-	uint16_t scope;
-	uint16_t tag;
-	bool is_handle;
-	bool on_stack; /* the variable lies on the thread's own stack */
-	bool is_inner; /* the tag was open already further out: its time is counted there */
-};
-
-/* Of a thread; kept for whoever adopts its cache. */
-struct rt_scopes {
-	uint32_t depth;
-	uint32_t other_page; /* of another's stack, on which it ran last */
-	uint64_t cpu_ns;     /* of the thread, as of */
-	uint64_t cpu_at_ns;
-	struct ledger_entries nowhere;	 /* where the ledger has no room */
-	uint32_t entries[RT_SCOPES_MAX]; /* index + 1 in the ledger */
-	struct rt_scope_open open[RT_SCOPE_DEPTH_MAX];
-};
+#include "runtime/track/scope_open.h"
 
 /* By row index: the tag of the scope that its blocks were allocated in. NULL: there was no scope yet. */
 extern RT_HIDDEN struct rt_row_tags {
@@ -54,19 +21,6 @@ extern RT_HIDDEN struct rt_row_tags {
 } rt_row_tags;
 
 /* All of these in bookkeeping of the function at @frame, which the program has called. */
-
-/* @variable: on the program's stack, until it leaves the scope. */
-void rt_scope_enter(struct rt_thread *thread, uint32_t tag, const void *variable,
-		    const void *frame);
-void rt_scope_leave(struct rt_thread *thread, const void *variable);
-
-/* A scope that ends when it is told to, on any thread. 0: there are too many. */
-uint64_t rt_scope_begin(struct rt_thread *thread, uint32_t tag);
-/* False: there is none, or it is open on another thread. */
-bool rt_scope_end(struct rt_thread *thread, uint64_t handle);
-/* Take it off this thread, with the scopes in it, or put it on. False: as above, or not so. */
-bool rt_scope_suspend(struct rt_thread *thread, uint64_t handle);
-bool rt_scope_resume(struct rt_thread *thread, uint64_t handle);
 
 /* The program jumps out, by longjmp(), to where its stack pointer was @sp. */
 void rt_scope_jump(struct rt_thread *thread, uintptr_t sp, const void *frame);
