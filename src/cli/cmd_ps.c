@@ -30,26 +30,26 @@ static const struct seep_option options[] = {
 const struct seep_option_table cmd_ps_options = {
 	SEEP_OPTIONS(options),
 	.max_operands = 1,
-	.details =
-		"seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
-		"/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
-		"\n"
-		"  recorded       runs, and \"seep run\" follows it\n"
-		"  running        runs, without a recorder\n"
-		"  recorder-gone  runs, but its recorder died\n"
-		"  ending         ended; its recorder is writing the recording\n"
-		"  dead           ended without a recording; \"seep save\" makes one\n"
-		"  detached       not recorded any more, without a recording; the same\n"
-		"  done           ended or detached, recorded; kept because children need it\n"
-		"  elsewhere      not to be seen from here: seep cannot tell whether it runs\n"
-		"\n"
-		"With a PID, the NAME of a program or a LEDGER only that one is listed.\n"
-		"\n"
-		"TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n"
-		"\n"
-		"--reap removes the dead, the detached and the done, without asking, and says\n"
-		"which. Such a ledger is all that is left of its figures: save first what you need.\n"
-		"Where SEEP_DIR is set, only what lies in that folder is removed.\n",
+	.details = "seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
+		   "/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
+		   "\n"
+		   "  recorded       runs, and \"seep run\" follows it\n"
+		   "  running        runs, without a recorder\n"
+		   "  recorder-gone  runs, but its recorder died\n"
+		   "  ending         ended; its recorder is writing the recording\n"
+		   "  dead           ended without a recording; \"seep save\" makes one\n"
+		   "  detached       not recorded any more, without a recording; the same\n"
+		   "  done           ended or detached, recorded; kept because children need it\n"
+		   "  elsewhere      not to be seen from here: seep cannot tell whether it runs\n"
+		   "\n"
+		   "With a PID, the NAME of a program or a LEDGER only that one is listed.\n"
+		   "\n"
+		   "TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n"
+		   "\n"
+		   "--reap removes the dead, the detached and the done, without asking, and says\n"
+		   "which. Their ledger is all that is left of their figures: save first what you\n"
+		   "need.\n"
+		   "Where SEEP_DIR is set, only what lies in that folder is removed.\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)

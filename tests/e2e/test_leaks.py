@@ -321,6 +321,19 @@ def verdicts_by_size(done):
     return found
 
 
+def assert_held_before_is_right(seep, process, pid, also_lost):
+    """The program has said "before": let it go on, and compare what it says with what seep says."""
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    said = [line.split() for line in iter(process.stdout.readline, b"after\n")]
+    found = verdicts_by_size(leaks(seep, str(pid), "--json", "--leak-kinds=all"))
+    process.communicate(b"\n", timeout=LIMIT_S)
+    assert process.returncode == 0 and len(said) == 12
+    for verdict, size, count in said:
+        right = also_lost.get(int(size), "LOST" if verdict == b"lost" else "REACHABLE")
+        assert found[int(size)] == {right: int(count)}, f"{size.decode()} bytes"
+
+
 # Without the large ones arrays and what was freed are not recorded, but what holds one block is.
 @pytest.mark.parametrize("options, also_lost", [(["--mode", "off"], {}),
                                                 (["--size-max", "100"], {92: "LOST-WITH"})],
@@ -331,12 +344,18 @@ def test_what_is_not_recorded_holds_blocks_and_what_is_free_holds_none(seep, opt
     (ledger,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
     if "off" in options:
         text_of(seep.command("mode", str(ledger["pid"]), "all"))
-    process.stdin.write(b"\n")
-    process.stdin.flush()
-    said = [line.split() for line in iter(process.stdout.readline, b"after\n")]
-    found = verdicts_by_size(leaks(seep, str(ledger["pid"]), "--json", "--leak-kinds=all"))
-    process.communicate(b"\n", timeout=LIMIT_S)
-    assert process.returncode == 0 and len(said) == 12
-    for verdict, size, count in said:
-        right = also_lost.get(int(size), "LOST" if verdict == b"lost" else "REACHABLE")
-        assert found[int(size)] == {right: int(count)}, f"{size.decode()} bytes"
+    assert_held_before_is_right(seep, process, ledger["pid"], also_lost)
+
+
+def test_what_is_from_before_seep_was_attached_holds_blocks(seep):
+    process = subprocess.Popen([program("held_before")], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)  # fmt: skip
+    assert process.stdout.readline() == b"before\n"
+    text_of(seep.command("attach", str(process.pid)))
+    try:
+        assert_held_before_is_right(seep, process, process.pid, {})
+    finally:
+        process.kill()
+        process.communicate()
+        saved = seep.command("save", "-q", str(process.pid), cwd=seep.directory)
+    assert saved.status == 0, saved.stderr.decode()
