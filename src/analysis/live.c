@@ -142,6 +142,8 @@ static char *fate_of(const struct seep_profile_process *process)
 			       : seep_xstrdup("exited");
 	case SEEP_ENDED_EXEC:
 		return seep_xstrdup("ended by exec");
+	case SEEP_ENDED_DETACHED:
+		return seep_xstrdup("was detached from");
 	default:
 		return seep_xstrdup("was killed");
 	}

@@ -53,9 +53,10 @@ static int look(const char *path, struct seep_heap_counts *ret_counts,
 	struct seep_ledger_found found;
 	uint32_t pid = 0;
 	int rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, err);
+	enum seep_process_life life;
 
-	if (rc == 0 && seep_process_life(&ledger, &pid) != SEEP_PROCESS_RUNNING)
-		rc = seep_fail(err, SEEP_ENOTFOUND, "the process has ended");
+	if (rc == 0 && (life = seep_process_life(&ledger, &pid)) != SEEP_PROCESS_RUNNING)
+		rc = seep_fail(err, SEEP_ENOTFOUND, "the process %s", seep_process_life_text(life));
 	if (rc == 0)
 		rc = seep_heap_look((pid_t)pid, &ledger.view.header, &seen, err);
 	*ret_counts = (struct seep_heap_counts){ seen.live, seen.waiting,

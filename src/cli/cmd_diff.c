@@ -227,6 +227,7 @@ static int compare(const struct side sides[2], struct seep_error *err)
 static int read_blocks(const struct side *side, struct seep_block_list *ret, struct seep_error *err)
 {
 	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
+	enum seep_process_life life;
 	uint32_t pid = 0;
 	int rc;
 
@@ -236,9 +237,10 @@ static int read_blocks(const struct side *side, struct seep_block_list *ret, str
 	rc = seep_ledger_open(AT_FDCWD, side->found.path, SEEP_LEDGER_READ, &ledger, err);
 	if (rc < 0)
 		return rc;
-	if (seep_process_life(&ledger, &pid) == SEEP_PROCESS_RUNNING)
+	life = seep_process_life(&ledger, &pid);
+	if (life == SEEP_PROCESS_RUNNING)
 		return seep_block_list_read((pid_t)pid, &ledger.view.header, ret, err);
-	return seep_fail(err, SEEP_ENOTFOUND, "%s has ended", side->what);
+	return seep_fail(err, SEEP_ENOTFOUND, "%s %s", side->what, seep_process_life_text(life));
 }
 
 /* The epochs between the marks of @from and @until; without the latter all since. */

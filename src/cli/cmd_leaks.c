@@ -86,6 +86,9 @@ static int load(const char *path, bool is_ledger, const struct seep_leak_check_p
 	seep_leak_check_none(*ret_profile, !is_ledger ? seep_profile_not_scanned(*ret_profile)
 					   : (*ret_profile)->process.ended == SEEP_ENDED_RUNNING
 						   ? "the process cannot be found from here"
+					   : (*ret_profile)->process.ended == SEEP_ENDED_DETACHED
+						   ? "the process is not recorded any more: it was "
+						     "detached from"
 						   : "the process has ended");
 	return 0;
 }

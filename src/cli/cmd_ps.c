@@ -23,31 +23,33 @@ static const struct seep_option options[] = {
 		    "Print JSON; \"strings\": large numbers as strings",
 		    .choices = seep_json_forms),
 	SEEP_OPTION("reap", 0, FLAG, NULL, is_reaping,
-		    "Remove the ledgers of dead processes that no running one needs"),
+		    "Remove the ledgers of processes that ended or were detached from, if no "
+		    "running one needs them"),
 };
 
 const struct seep_option_table cmd_ps_options = {
 	SEEP_OPTIONS(options),
 	.max_operands = 1,
-	.details =
-		"seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
-		"/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
-		"\n"
-		"  recorded       runs, and \"seep run\" follows it\n"
-		"  running        runs, without a recorder\n"
-		"  recorder-gone  runs, but its recorder died\n"
-		"  ending         ended; its recorder is writing the recording\n"
-		"  dead           ended without a recording; \"seep save\" makes one\n"
-		"  done           ended, recorded; kept because children still need it\n"
-		"  elsewhere      not to be seen from here: seep cannot tell whether it runs\n"
-		"\n"
-		"With a PID, the NAME of a program or a LEDGER only that one is listed.\n"
-		"\n"
-		"TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n"
-		"\n"
-		"--reap removes the dead and the done, without asking, and says which. A dead\n"
-		"process's ledger is all that is left of its figures: save first what you need.\n"
-		"Where SEEP_DIR is set, only what lies in that folder is removed.\n",
+	.details = "seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
+		   "/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
+		   "\n"
+		   "  recorded       runs, and \"seep run\" follows it\n"
+		   "  running        runs, without a recorder\n"
+		   "  recorder-gone  runs, but its recorder died\n"
+		   "  ending         ended; its recorder is writing the recording\n"
+		   "  dead           ended without a recording; \"seep save\" makes one\n"
+		   "  detached       not recorded any more, without a recording; the same\n"
+		   "  done           ended or detached, recorded; kept because children need it\n"
+		   "  elsewhere      not to be seen from here: seep cannot tell whether it runs\n"
+		   "\n"
+		   "With a PID, the NAME of a program or a LEDGER only that one is listed.\n"
+		   "\n"
+		   "TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n"
+		   "\n"
+		   "--reap removes the dead, the detached and the done, without asking, and says\n"
+		   "which. Their ledger is all that is left of their figures: save first what you\n"
+		   "need.\n"
+		   "Where SEEP_DIR is set, only what lies in that folder is removed.\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)
@@ -148,7 +150,8 @@ static void hint_stale(const struct seep_census *census)
 	size_t count = 0, reapable = 0;
 
 	for (size_t i = 0; i < census->count; i++) {
-		if (census->entries[i].state != SEEP_CENSUS_DEAD)
+		if (!seep_census_is_over(&census->entries[i]) ||
+		    census->entries[i].state == SEEP_CENSUS_DONE)
 			continue;
 		reapable += census->entries[i].may_be_reaped;
 		if (!first)
@@ -158,9 +161,7 @@ static void hint_stale(const struct seep_census *census)
 	}
 	if (!first)
 		return;
-	printf("\n%zu %s, %s:\n", count,
-	       count == 1 ? "ledger was left by a dead process"
-			  : "ledgers were left by dead processes",
+	printf("\n%zu %s left behind, %s:\n", count, count == 1 ? "ledger was" : "ledgers were",
 	       seep_bytes_text(bytes).text);
 	seep_text_shell_word(&path, first->path);
 	printf("  to read one:    seep report %s\n", path.text);

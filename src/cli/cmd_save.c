@@ -45,7 +45,7 @@ const struct seep_option_table cmd_save_options = {
 		"Use it for daemons that \"seep run\" left running, for programs started with\n"
 		"LD_PRELOAD, and for ledgers left by a recorder that was killed. \"seep ps\" lists\n"
 		"all of them. A running process is neither stopped nor changed. The ledger of a\n"
-		"dead process is removed when its recording is written, unless you gave the path\n"
+		"dead or detached process is removed when its recording is written, unless you gave the path\n"
 		"of a file in another folder.\n",
 };
 
@@ -76,9 +76,6 @@ static int choose_output(const char *ledger_name, const char *pattern, char **re
 /* @output: FILE, which can be written. */
 static int save(const struct seep_ledger_operand *ledger, char *output, struct seep_error *err)
 {
-	const enum seep_census_state state = ledger->entry && !ledger->unlisted
-						     ? ledger->entry->state
-						     : SEEP_CENSUS_ELSEWHERE;
 	SEEP_FREED char *folder = seep_path_folder(ledger->path);
 	struct seep_symbols_options symbols;
 	const struct seep_recorder_plan plan = {
@@ -96,7 +93,8 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 		.image.gathered.perf_map_fd = -1,
 		.output = output,
 		.output_fd = AT_FDCWD,
-		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
+		.snapshot = !ledger->entry || ledger->unlisted ||
+			    !seep_census_is_over(ledger->entry),
 		.keep_small = true,
 		.keep_profile = true,
 	};

@@ -288,9 +288,7 @@ static int open_again(const struct seep_live_process *process, enum seep_ledger_
 	if (life == SEEP_PROCESS_RUNNING)
 		return 0;
 	seep_ledger_close(ret);
-	return seep_fail(err, SEEP_ENOTFOUND,
-			 life == SEEP_PROCESS_UNKNOWN ? "the process cannot be found from here"
-						      : "the process has ended");
+	return seep_fail(err, SEEP_ENOTFOUND, "the process %s", seep_process_life_text(life));
 }
 
 static int mark(void *user, struct seep_live_process *process, const char *name,

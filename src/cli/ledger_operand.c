@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "cli/complain.h"
 #include "import/import.h"
+#include "profile/process_life.h"
 #include "recording/recording.h"
 
 enum { LISTED_MAX = 20 };
@@ -99,10 +100,17 @@ static void add_mapped(uint32_t pid, struct seep_census *census)
 
 static int find_pid(uint32_t pid, struct seep_ledger_operand *ret, struct seep_error *err)
 {
-	ret->entry = seep_census_find(&ret->census, pid);
+	const struct seep_census *census = &ret->census;
+	size_t known;
+
+	ret->entry = seep_census_find(census, pid);
 	if (!ret->entry || ret->entry->here_pid != pid) {
+		known = ret->entry ? (size_t)(ret->entry - census->entries) : census->count;
 		add_mapped(pid, &ret->census);
-		ret->entry = seep_census_find(&ret->census, pid);
+		ret->entry = seep_census_find(census, pid);
+		/* It may have the one mapped that it was detached from. */
+		if (ret->entry && ret->entry->is_detached && census->entries[known].is_detached)
+			ret->entry = &census->entries[known];
 	}
 	return ret->entry ? 0
 			  : seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %u", pid);
@@ -179,7 +187,9 @@ int seep_ledger_operand_check(const struct seep_ledger_operand *ledger, struct s
 				 "process %u is in another container; run seep there",
 				 ledger->entry->pid);
 	return seep_fail(err, SEEP_ENOTFOUND, "process %u %s", ledger->entry->pid,
-			 ledger->entry->is_replaced ? "runs another program by now" : "has ended");
+			 seep_process_life_text(ledger->entry->is_replaced   ? SEEP_PROCESS_REPLACED
+						: ledger->entry->is_detached ? SEEP_PROCESS_DETACHED
+									     : SEEP_PROCESS_DEAD));
 }
 
 int seep_ledger_operand_open(const struct seep_ledger_operand *ledger, struct seep_ledger *ret,
@@ -250,7 +260,8 @@ void seep_ledger_hint(const char *operand, const struct seep_error *err)
 			"records one; a forked child that has allocated nothing yet, or ended small, "
 			"has no ledger");
 	else if (found.path && !found.runs && access(found.path, F_OK) == 0)
-		seep_hint("\"seep save %s\" makes a recording of what has ended", operand);
+		seep_hint("\"seep save %s\" makes a recording of what %s", operand,
+			  found.entry->is_detached ? "was recorded" : "has ended");
 }
 
 /* Whoever names a process. Returns false when @operand is none, nor a number. */

@@ -23,7 +23,7 @@ int seep_top_find_begin(const struct seep_ledger_operand *found, struct seep_top
 	int r = 0;
 
 	*find = (struct seep_top_find){ 0 };
-	if (!found->entry && access(found->path, F_OK) < 0)
+	if (found->entry ? found->entry->is_detached : access(found->path, F_OK) < 0)
 		r = seep_ledger_operand_check(found, err);
 	if (r == 0)
 		r = seep_ledger_open(AT_FDCWD, found->path, SEEP_LEDGER_READ, &ledger, err);
@@ -47,8 +47,9 @@ void seep_top_find_done(struct seep_top_find *find)
 }
 
 /*
- * Can what was made at @created_ns have been started by this one, or be its next program? A pid is
- * somebody else's after an end, but for an exec's, until the end of the next program.
+ * Can what was made at @created_ns have been started by this one, or be its next program, or the next
+ * time that it was attached to? A pid is somebody else's after an end, but for an exec's or a detach's,
+ * until the end of what comes next.
  */
 static bool was_there(const struct seep_live *live, uint32_t index, uint64_t created_ns)
 {
@@ -63,7 +64,7 @@ static bool was_there(const struct seep_live *live, uint32_t index, uint64_t cre
 	for (uint32_t i = index + 1; i < live->count; i++)
 		if (live->processes[i]->profile->process.pid == about->pid)
 			return false;
-	return about->ended == SEEP_ENDED_EXEC;
+	return about->ended == SEEP_ENDED_EXEC || about->ended == SEEP_ENDED_DETACHED;
 }
 
 static bool comes_from(const struct seep_live *live, const struct ledger_header *header)

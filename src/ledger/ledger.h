@@ -167,7 +167,7 @@ struct ledger_header {
 enum ledger_origin {
 	LEDGER_ORIGIN_START = 0,
 	LEDGER_ORIGIN_FORK = 1,
-	LEDGER_ORIGIN_ATTACH = 2, /* the process had run before: what it allocated then is not known */
+	LEDGER_ORIGIN_ATTACH = 2, /* what the process allocated before is not known */
 };
 
 enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 };

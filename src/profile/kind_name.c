@@ -44,11 +44,20 @@ const char *seep_profile_mode_name(uint32_t mode)
 }
 
 static const char *const ended_names[] = {
-	[SEEP_ENDED_UNKNOWN] = "unknown", [SEEP_ENDED_RUNNING] = "running",
-	[SEEP_ENDED_EXIT] = "exit",	  [SEEP_ENDED_SIGNAL] = "signal",
-	[SEEP_ENDED_EXEC] = "exec",	  [SEEP_ENDED_KILLED] = "killed",
+	[SEEP_ENDED_UNKNOWN] = "unknown",   [SEEP_ENDED_RUNNING] = "running",
+	[SEEP_ENDED_EXIT] = "exit",	    [SEEP_ENDED_SIGNAL] = "signal",
+	[SEEP_ENDED_EXEC] = "exec",	    [SEEP_ENDED_KILLED] = "killed",
+	[SEEP_ENDED_DETACHED] = "detached",
 };
-enum { ENDED_COUNT = sizeof(ended_names) / sizeof(ended_names[0]) };
+static const char *const origin_names[] = {
+	[SEEP_ORIGIN_START] = "start",
+	[SEEP_ORIGIN_FORK] = "fork",
+	[SEEP_ORIGIN_ATTACH] = "attach",
+};
+enum {
+	ENDED_COUNT = sizeof(ended_names) / sizeof(ended_names[0]),
+	ORIGIN_COUNT = sizeof(origin_names) / sizeof(origin_names[0]),
+};
 
 const char *seep_profile_ended_name(enum seep_profile_ended ended)
 {
@@ -63,4 +72,17 @@ enum seep_profile_ended seep_profile_ended_value(const char *name)
 		if (strcmp(ended_names[i], name) == 0)
 			return (enum seep_profile_ended)i;
 	return SEEP_ENDED_UNKNOWN;
+}
+
+const char *seep_profile_origin_name(enum seep_profile_origin origin)
+{
+	return (int)origin < 0 || (int)origin >= ORIGIN_COUNT ? NULL : origin_names[origin];
+}
+
+enum seep_profile_origin seep_profile_origin_value(const char *name)
+{
+	for (int i = SEEP_ORIGIN_START; name && i < ORIGIN_COUNT; i++)
+		if (strcmp(origin_names[i], name) == 0)
+			return (enum seep_profile_origin)i;
+	return SEEP_ORIGIN_UNKNOWN;
 }

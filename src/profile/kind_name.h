@@ -19,4 +19,8 @@ const char *seep_profile_ended_name(enum seep_profile_ended ended);
 /* The reverse; SEEP_ENDED_UNKNOWN for any other name, and for NULL. */
 enum seep_profile_ended seep_profile_ended_value(const char *name);
 
+/* "start", "fork", "attach"; NULL: it is not known. And the reverse. */
+const char *seep_profile_origin_name(enum seep_profile_origin origin);
+enum seep_profile_origin seep_profile_origin_value(const char *name);
+
 #endif

@@ -101,7 +101,7 @@ bool seep_ledger_live_runs(const struct seep_ledger_live *live, uint32_t *ret_pi
 	/* Who called exec has said so; else this is a copy, which may be watched as well. */
 	return life == SEEP_PROCESS_REPLACED
 		       ? LEDGER_GET(live->ledger.state->ended) != LEDGER_ENDED_EXEC
-		       : life != SEEP_PROCESS_DEAD;
+		       : life != SEEP_PROCESS_DEAD && life != SEEP_PROCESS_DETACHED;
 }
 
 struct seep_growth_list seep_ledger_live_growth(const struct seep_ledger_live *live,

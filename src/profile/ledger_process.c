@@ -2,10 +2,14 @@
 /* What a ledger says about its process, apart from figures. */
 #include "profile/ledger_parts.h"
 
+#include "base/clock.h"
+#include "profile/process_life.h"
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Longer ones are cut: a hostile ledger must not multiply one string by its number of items. */
 enum {
@@ -83,8 +87,38 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 		process->has_status = !load->live;
 		process->status_signal = SIGABRT;
 		break;
+	case LEDGER_ENDED_DETACH:
+		process->ended = SEEP_ENDED_DETACHED;
+		break;
 	default:
 		process->ended = load->live ? SEEP_ENDED_RUNNING : SEEP_ENDED_KILLED;
+	}
+}
+
+/* How long the process had run when its ledger was made; 0: that is not known. */
+static uint64_t ran_before_ns(const struct ledger_header *header)
+{
+	const uint64_t tick_ns = SEEP_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+	const uint64_t boot_ns = seep_clock_ns(CLOCK_REALTIME) - seep_clock_ns(CLOCK_BOOTTIME);
+	const uint64_t started_ns = boot_ns + header->start_ticks * tick_ns;
+
+	return header->start_ticks && seep_ledger_is_of_this_boot(header) &&
+			       header->created_realtime_ns > started_ns
+		       ? header->created_realtime_ns - started_ns
+		       : 0;
+}
+
+static enum seep_profile_origin origin_of(const struct ledger_header *header)
+{
+	switch (header->origin) {
+	case LEDGER_ORIGIN_START:
+		return SEEP_ORIGIN_START;
+	case LEDGER_ORIGIN_FORK:
+		return SEEP_ORIGIN_FORK;
+	case LEDGER_ORIGIN_ATTACH:
+		return SEEP_ORIGIN_ATTACH;
+	default:
+		return SEEP_ORIGIN_UNKNOWN;
 	}
 }
 
@@ -108,6 +142,9 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 								 (uint32_t)(suppressions >> 32) },
 					 SUPPRESSIONS_BYTES_MAX);
 	process->allocator = copy_allocator(load);
+	process->origin = origin_of(header);
+	if (process->origin == SEEP_ORIGIN_ATTACH)
+		process->ran_before_ns = ran_before_ns(header);
 	process->start_ns = header->created_ns;
 	process->start_realtime_ns = header->created_realtime_ns;
 }

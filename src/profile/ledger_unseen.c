@@ -170,19 +170,40 @@ static void load_bits(struct seep_ledger_load *load)
 			LEDGER_GET(state->unexact_epoch));
 }
 
+/* The time comes first: who reads of it may ask what it was that has been missed. */
+static void load_attached(struct seep_ledger_load *load)
+{
+	const struct seep_profile_process *process = &load->profile->process;
+	const uint64_t frees = load->profile->totals.untracked_frees;
+	SEEP_STRBUF(before, 64);
+
+	if (process->ran_before_ns)
+		seep_strbuf_addf(&before, " for %s",
+				 seep_duration_text(process->ran_before_ns).text);
+	seep_profile_add_unseen(
+		load->profile, "attached",
+		"it had run%s before seep was attached to it: what it allocated then is not "
+		"recorded (%s of such blocks since), and no wrong free is told from a right one of "
+		"such a block",
+		before.text, seep_things_text(frees, "free").text);
+}
+
 /* In the words of the options that said so; a tool may have set the filter instead. */
 static void load_filters(struct seep_ledger_load *load)
 {
 	uint32_t mode = LEDGER_GET(ledger_view_control(&load->view)->mode);
 	const char *options = load->profile->process.options;
+	const bool is_attached = load->profile->process.origin == SEEP_ORIGIN_ATTACH;
 	bool outside = false;
 
 	for (uint32_t i = 0; i < load->profile->context_count; i++)
 		outside |= !load->profile->contexts[i].scope && load->profile->contexts[i].allocs;
+	if (is_attached)
+		load_attached(load);
 	if ((mode & LEDGER_MODE_MASK) == LEDGER_MODE_SCOPED && !outside)
 		seep_profile_add_unseen(load->profile, "scoped",
 					"only what was allocated in scopes was recorded");
-	else if (LEDGER_GET(ledger_view_control(&load->view)->filtered_once) &&
+	else if (!is_attached && LEDGER_GET(ledger_view_control(&load->view)->filtered_once) &&
 		 !(mode & ~(uint32_t)LEDGER_MODE_MASK) && load->profile->totals.allocs)
 		seep_profile_add_unseen(load->profile, "mode-changed",
 					"for some of the time not all allocations were recorded");

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_this_boot(const struct ledger_header *header)
+bool seep_ledger_is_of_this_boot(const struct ledger_header *header)
 {
 	static const uint8_t unknown[16];
 	uint8_t id[16];
@@ -90,12 +90,27 @@ enum seep_process_life seep_process_life(const struct seep_ledger *ledger, uint3
 	uint32_t pid = header->pid;
 	enum seep_process_life life;
 
-	if (header->pid == 0 || !is_this_boot(header))
+	if (LEDGER_GET(ledger->state->ended) == LEDGER_ENDED_DETACH)
+		return SEEP_PROCESS_DETACHED;
+	if (header->pid == 0 || !seep_ledger_is_of_this_boot(header))
 		return SEEP_PROCESS_DEAD;
 	life = seep_process_is_elsewhere(header) ? search(ledger, &pid) : judge(ledger, pid);
 	if (life == SEEP_PROCESS_RUNNING && ret_pid)
 		*ret_pid = pid;
 	return life;
+}
+
+const char *seep_process_life_text(enum seep_process_life life)
+{
+	static const char *const texts[] = {
+		[SEEP_PROCESS_RUNNING] = "runs",
+		[SEEP_PROCESS_REPLACED] = "runs another program by now",
+		[SEEP_PROCESS_DEAD] = "has ended",
+		[SEEP_PROCESS_DETACHED] = "is not recorded any more: it was detached from",
+		[SEEP_PROCESS_UNKNOWN] = "cannot be found from here",
+	};
+
+	return texts[life];
 }
 
 bool seep_ledger_has_recorder(const struct seep_ledger *ledger)

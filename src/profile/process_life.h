@@ -15,6 +15,7 @@ enum seep_process_life {
 	SEEP_PROCESS_RUNNING,
 	SEEP_PROCESS_REPLACED, /* it runs, but another program by now */
 	SEEP_PROCESS_DEAD,     /* a zombie is: its memory is gone */
+	SEEP_PROCESS_DETACHED, /* whether it runs or not, it is not recorded here any more */
 	SEEP_PROCESS_UNKNOWN,  /* it cannot be seen from here */
 };
 
@@ -27,6 +28,12 @@ enum seep_process_life {
  * belongs neither to the process's user nor to ours the process is unknown: it may say anything.
  */
 enum seep_process_life seep_process_life(const struct seep_ledger *ledger, uint32_t *ret_pid);
+
+/* What such a process does, behind its name: "has ended", "runs another program by now" ... */
+const char *seep_process_life_text(enum seep_process_life life);
+
+/* Was it made since the machine was started last? If unknown: yes. */
+bool seep_ledger_is_of_this_boot(const struct ledger_header *header);
 
 /*
  * Is the process of another PID namespace than ours, or than that of /proc, so that its pid is not

@@ -275,7 +275,16 @@ enum seep_profile_ended {
 	SEEP_ENDED_EXIT,   /* status_code valid when has_status */
 	SEEP_ENDED_SIGNAL, /* status_signal valid when has_status */
 	SEEP_ENDED_EXEC,
-	SEEP_ENDED_KILLED, /* gone without a word and nobody saw its status */
+	SEEP_ENDED_KILLED,   /* gone without a word and nobody saw its status */
+	SEEP_ENDED_DETACHED, /* it went on, and was not recorded any more */
+};
+
+/* How the recording of a process began. */
+enum seep_profile_origin {
+	SEEP_ORIGIN_UNKNOWN = 0,
+	SEEP_ORIGIN_START,
+	SEEP_ORIGIN_FORK,
+	SEEP_ORIGIN_ATTACH, /* what it had allocated before is not known */
 };
 
 struct seep_profile_process {
@@ -290,7 +299,9 @@ struct seep_profile_process {
 	char *options;	     /* SEEP_OPTIONS as given */
 	char *suppressions;  /* of a ledger: of its __lsan_default_suppressions(); NULL none */
 	uint32_t mode;	     /* enum ledger_mode */
-	uint64_t start_ns;   /* monotonic */
+	enum seep_profile_origin origin;
+	uint64_t ran_before_ns; /* it had run for so long when it was attached to; 0 unknown */
+	uint64_t start_ns;	/* monotonic; of what is recorded */
 	uint64_t start_realtime_ns;
 	uint64_t end_ns; /* 0 = running */
 	enum seep_profile_ended ended;

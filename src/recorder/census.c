@@ -41,9 +41,12 @@ static enum seep_census_state state_of(const struct seep_ledger *ledger,
 		return has_recorder ? SEEP_CENSUS_RECORDED : SEEP_CENSUS_RECORDER_GONE;
 	case SEEP_PROCESS_REPLACED:
 	case SEEP_PROCESS_DEAD:
+	case SEEP_PROCESS_DETACHED:
 		if (LEDGER_GET(ledger->control->recorder_done))
 			return SEEP_CENSUS_DONE;
-		return has_recorder ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
+		if (has_recorder)
+			return SEEP_CENSUS_ENDING;
+		return life == SEEP_PROCESS_DETACHED ? SEEP_CENSUS_DETACHED : SEEP_CENSUS_DEAD;
 	default:
 		return SEEP_CENSUS_ELSEWHERE;
 	}
@@ -81,6 +84,7 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		.pid_namespace = header->pid_namespace,
 		.here_pid = here_pid,
 		.is_replaced = life == SEEP_PROCESS_REPLACED,
+		.is_detached = life == SEEP_PROCESS_DETACHED,
 		.recorder_pid = LEDGER_GET(control->recorder_pid),
 		.has_recorder = has_recorder,
 		.live_bytes = sums.live_bytes,
@@ -298,6 +302,7 @@ const char *seep_census_state_name(enum seep_census_state state)
 		[SEEP_CENSUS_RECORDER_GONE] = "recorder-gone",
 		[SEEP_CENSUS_ENDING] = "ending",
 		[SEEP_CENSUS_DEAD] = "dead",
+		[SEEP_CENSUS_DETACHED] = "detached",
 		[SEEP_CENSUS_DONE] = "done",
 		[SEEP_CENSUS_ELSEWHERE] = "elsewhere",
 	};
@@ -346,14 +351,14 @@ void seep_census_tidy(int dir_fd)
 	seep_census_done(&census);
 }
 
-static bool is_dead(const struct seep_census_entry *entry)
+bool seep_census_is_over(const struct seep_census_entry *entry)
 {
-	return entry->state == SEEP_CENSUS_DEAD || entry->state == SEEP_CENSUS_DONE;
+	return entry->state >= SEEP_CENSUS_DEAD && entry->state <= SEEP_CENSUS_DONE;
 }
 
 void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context)
 {
-	mark_needed(census, is_dead);
+	mark_needed(census, seep_census_is_over);
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 		const char *kept_why = NULL;

@@ -17,9 +17,10 @@ enum seep_census_state {
 	SEEP_CENSUS_RUNNING,	   /* no recorder: started by LD_PRELOAD alone, or left running */
 	SEEP_CENSUS_RECORDED,	   /* running, and a recorder follows it */
 	SEEP_CENSUS_RECORDER_GONE, /* running; its recorder died */
-	SEEP_CENSUS_ENDING,    /* dead; its recorder lives and is about to write the recording */
-	SEEP_CENSUS_DEAD,      /* dead, and nobody has made a recording of it */
-	SEEP_CENSUS_DONE,      /* dead and recorded; kept because children name it */
+	SEEP_CENSUS_ENDING,   /* dead; its recorder lives and is about to write the recording */
+	SEEP_CENSUS_DEAD,     /* dead, and nobody has made a recording of it */
+	SEEP_CENSUS_DETACHED, /* it may run, but is not recorded any more; nor is there a recording */
+	SEEP_CENSUS_DONE,     /* dead or detached, and recorded; kept because children name it */
 	SEEP_CENSUS_ELSEWHERE, /* not to be seen from here: cannot be told */
 };
 
@@ -33,6 +34,7 @@ struct seep_census_entry {
 	uint64_t pid_namespace; /* which is this one; 0 unknown */
 	uint32_t here_pid;	/* as seen from here; 0: it does not run, or that is not known */
 	bool is_replaced;	/* its process runs another program by now */
+	bool is_detached;	/* or it was detached from */
 	bool may_be_reaped;	/* it lies where seep_census_reap() removes */
 	bool is_needed;		/* as far as is known: one that stays names it as ancestor */
 	bool has_recorder;	/* as seep_ledger_has_recorder() */
@@ -76,6 +78,9 @@ void seep_census_done(struct seep_census *census);
 /* Does its program run, as far as that can be seen from here? */
 bool seep_census_runs(const struct seep_census_entry *entry);
 
+/* Is it dead or detached, with nobody who is about to write its recording? */
+bool seep_census_is_over(const struct seep_census_entry *entry);
+
 /*
  * The ledger of process @pid: if it runs, that of what runs now, else the newest; NULL when there
  * is none. @pid is its number here; if nobody has that, its own number in its PID namespace.
@@ -86,7 +91,7 @@ const struct seep_census_entry *seep_census_find(const struct seep_census *censu
 const struct seep_census_entry *seep_census_parent(const struct seep_census *census,
 						   const struct seep_census_entry *entry);
 
-/* A stable word: "running", "recorded", "recorder-gone", "ending", "dead", "done", "elsewhere". */
+/* A stable word: "running", "recorded", "recorder-gone", "ending", "dead", "detached", ... */
 const char *seep_census_state_name(enum seep_census_state state);
 
 /**
@@ -103,7 +108,7 @@ typedef void seep_reap_told(void *context, const struct seep_census_entry *entry
 			    const char *kept_why);
 
 /*
- * Remove the ledgers of dead processes, recorded or not, but those that a ledger which stays names
+ * Remove the ledgers of processes that are dead or detached, recorded or not, but those that a ledger which stays names
  * as ancestor; with $SEEP_DIR only in that folder. @told is called for each there that goes, and for
  * each of no running process that stays.
  */

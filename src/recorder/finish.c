@@ -57,7 +57,8 @@ static void set_end(struct seep_profile_process *process, const struct seep_imag
 		return;
 	}
 	/* A program that could not be recorded took its place: the status is that program's. */
-	if ((!image->has_status && !status) || process->ended == SEEP_ENDED_EXEC)
+	if ((!image->has_status && !status) || process->ended == SEEP_ENDED_EXEC ||
+	    process->ended == SEEP_ENDED_DETACHED)
 		return;
 	process->has_status = true;
 	if (WIFSIGNALED(status)) {
@@ -129,8 +130,10 @@ static void add_leaks(const struct seep_finish_job *job, struct seep_profile *pr
 	else if (gathered->no_leak_scan.code)
 		seep_leak_check_none(profile, gathered->no_leak_scan.text);
 	else
-		seep_leak_check_none(profile,
-				     killed ? killed : "it ended before it could be looked at");
+		seep_leak_check_none(profile, killed ? killed
+					      : profile->process.ended == SEEP_ENDED_DETACHED
+						      ? "it was detached from, and goes on"
+						      : "it ended before it could be looked at");
 }
 
 static void write_recording(struct seep_finish_job *job, struct seep_profile *profile,

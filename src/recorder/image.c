@@ -81,11 +81,16 @@ struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share
 	};
 }
 
+static bool says(const struct seep_image *image, enum ledger_ended ended)
+{
+	return image->watch && LEDGER_GET(seep_watch_ledger(image->watch)->state->ended) == ended;
+}
+
 bool seep_image_is_gone(const struct seep_image *image)
 {
 	struct pollfd poll_fd = { .fd = image->pidfd, .events = POLLIN };
 
-	if (image->replaced)
+	if (image->replaced || says(image, LEDGER_ENDED_DETACH))
 		return true;
 	if (!image->reachable)
 		return false;
@@ -96,10 +101,6 @@ bool seep_image_is_gone(const struct seep_image *image)
 
 bool seep_image_says_ended(const struct seep_image *image)
 {
-	uint32_t ended;
-
-	if (image->reachable || !image->watch)
-		return false;
-	ended = LEDGER_GET(seep_watch_ledger(image->watch)->state->ended);
-	return ended == LEDGER_ENDED_EXIT || ended == LEDGER_ENDED_ABORT;
+	return !image->reachable &&
+	       (says(image, LEDGER_ENDED_EXIT) || says(image, LEDGER_ENDED_ABORT));
 }

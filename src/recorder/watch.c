@@ -195,12 +195,15 @@ static void find_perf_map(struct seep_watch *watch)
 		watch->seen.perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, here);
 }
 
-/* Of a fork that is too small for a recording nobody would hear. */
+/*
+ * Of a fork that is too small for a recording nobody would hear. What was detached from is in the
+ * middle of its work, and does not wait.
+ */
 static bool wants_leak_scan(const struct seep_watch *watch, uint32_t ended)
 {
 	const bool is_fork = watch->ledger.view.header.origin == LEDGER_ORIGIN_FORK;
 
-	if (!watch->leak_check || !watch->pid)
+	if (!watch->leak_check || !watch->pid || ended == LEDGER_ENDED_DETACH)
 		return false;
 	return !is_fork || watch->leak_check->small_forks ||
 	       (ended != LEDGER_ENDED_EXEC && watch->allocs >= LEDGER_FORK_ALLOCS);

@@ -36,6 +36,7 @@ static int load_process(struct seep_loading *l, void *row)
 
 	*process = from->process;
 	process->ended = seep_profile_ended_value(from->ended);
+	process->origin = seep_profile_origin_value(from->origin);
 	process->has_status = from->status_code >= 0 || from->status_signal >= 0;
 	if (from->status_code >= 0)
 		process->status_code = from->status_code;

@@ -25,7 +25,7 @@ static const struct seep_sql_column process[] = {
 	P(NUMBER, start_ns, .comment = "monotonic"),
 	P(NUMBER, start_realtime_ns),
 	P(NUMBER, end_ns, .comment = "monotonic; 0 = unknown, or running"),
-	R(NAME, ended, .comment = "exit, signal, exec, killed, running, unknown"),
+	R(NAME, ended, .comment = "exit, signal, exec, killed, detached, running, unknown"),
 	R(STATUS, status_code),
 	R(STATUS, status_signal),
 	P(FLAG, core_dumped),
@@ -38,6 +38,10 @@ static const struct seep_sql_column process[] = {
 	       .comment = "so long a context grows for a verdict; 0: nobody looked"),
 	R(U32, schema, .comment = "what of these tables it knew; 2 where this is missing",
 	  .since = 3, .fallback = "2"),
+	R(NAME, origin, .since = 4, .fallback = "''",
+	  .comment = "start, fork, attach: how its recording began; empty: not known"),
+	P(NUMBER, ran_before_ns, .since = 4, .fallback = "0",
+	  .comment = "it had run for so long when it was attached to; 0 = unknown"),
 };
 
 static const struct seep_sql_column argv[] = {

@@ -124,6 +124,7 @@ extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];
 struct seep_process_row {
 	struct seep_profile_process process;
 	const char *ended;
+	const char *origin;
 	int status_code;
 	int status_signal;
 	bool argv_known;

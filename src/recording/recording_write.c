@@ -43,6 +43,7 @@ static void write_process(struct seep_row_writer *rows, const struct seep_profil
 	const struct seep_process_row row = {
 		.process = *process,
 		.ended = seep_profile_ended_name(process->ended),
+		.origin = seep_profile_origin_name(process->origin),
 		.status_code = process->has_status && !by_signal ? process->status_code : -1,
 		.status_signal = process->has_status && by_signal ? process->status_signal : -1,
 		.argv_known = process->argv != NULL,

@@ -59,6 +59,8 @@ static void write_process(struct seep_json *json, const struct seep_profile *pro
 	seep_json_text(json, "allocator", process->allocator);
 	seep_json_text(json, "options", process->options);
 	seep_json_text(json, "mode", imported ? "unknown" : seep_profile_mode_name(process->mode));
+	seep_json_text(json, "origin", seep_profile_origin_name(process->origin));
+	seep_json_known(json, "ran_before_ns", process->ran_before_ns);
 	seep_json_u64(json, "start_ns", process->start_ns);
 	seep_json_known(json, "start_realtime_ns", process->start_realtime_ns);
 	seep_json_known(json, "end_ns", process->end_ns);

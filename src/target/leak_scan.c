@@ -255,13 +255,14 @@ static void read_facts(struct job *job)
 }
 
 /* Were there ever allocations that were not recorded? */
-static bool is_filtered(int ledger_fd)
+static bool is_filtered(const struct job *job)
 {
 	struct ledger_control control;
 
-	return pread(ledger_fd, &control, sizeof(control), LEDGER_PAGE_BYTES) ==
-		       (ssize_t)sizeof(control) &&
-	       control.filtered_once;
+	return job->header->origin == LEDGER_ORIGIN_ATTACH ||
+	       (pread(job->options->ledger_fd, &control, sizeof(control), LEDGER_PAGE_BYTES) ==
+			(ssize_t)sizeof(control) &&
+		control.filtered_once);
 }
 
 static void find_roots(struct job *job, struct seep_untouched *pages)
@@ -277,7 +278,7 @@ static void find_roots(struct job *job, struct seep_untouched *pages)
 		.facts = job->facts,
 		.held = &private->held,
 		.at_exit = job->options->moment == SEEP_SCAN_AT_EXIT,
-		.filtered = is_filtered(job->options->ledger_fd),
+		.filtered = is_filtered(job),
 		.pages = pages,
 	};
 

@@ -279,6 +279,19 @@ static int by_kind(const void *left, const void *right)
 	return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
+static void cut_heap(struct seep_roots_work *work)
+{
+	SEEP_RELEASED(seep_ranges_done) struct seep_ranges held = seep_roots_unrecorded(work);
+	uint64_t end;
+
+	for (size_t i = 0; i < work->heap.count; i++) {
+		uint64_t at = work->heap.items[i].begin;
+
+		for (; seep_ranges_gap(&held, &at, work->heap.items[i].end, &end); at = end)
+			seep_ranges_add(&work->cut, at, end);
+	}
+}
+
 void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots)
 {
 	struct seep_roots_work work = {
@@ -290,8 +303,8 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	*ret_roots = (struct seep_roots){ 0 };
 	find_modules(&work);
 	seep_roots_find_heap(&work);
-	seep_ranges_add_all(&work.cut, &work.heap);
 	seep_roots_find_threads(&work);
+	cut_heap(&work);
 	if (from->held) {
 		seep_roots_add_words(&work, from->held->epoll, from->held->epoll_count,
 				     SCAN_ROOT_EPOLL, SCAN_RULE_NONE, 0);
@@ -305,6 +318,7 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	seep_ranges_done(&work.globals);
 	seep_ranges_done(&work.libc);
 	seep_ranges_done(&work.heap);
+	seep_ranges_done(&work.areas);
 	seep_ranges_done(&work.cut);
 }
 

@@ -9,18 +9,8 @@
 
 enum {
 	CELLS_PER_PAGE = PAGE_BYTES / 8,
-	/*
-	 * glibc's malloc_state: bins, two words each, between what is in front and what is behind.
-	 */
-	BINS = 127,
-	BIN_BYTES = 16,
-	STATE_BEFORE_BINS_BYTES = 112,
-	STATE_AFTER_BINS_BYTES = 56,
 	BINS_ENOUGH = 32, /* that are empty, to believe that they are bins */
 };
-
-/* Bits of a chunk's size word. */
-enum { CHUNK_MMAPPED = 2, CHUNK_OF_ARENA = 4, CHUNK_BITS = 7 };
 
 #define HEAP_BYTES (UINT64_C(64) << 20)
 #define HEAP_LEAST_BYTES (UINT64_C(1) << 20) /* glibc.malloc.hugetlb changes the size, to: */
@@ -50,6 +40,14 @@ static bool is_written_memory(const struct seep_mapping *mapping)
 	return mapping && mapping->writable && mapping->readable && !mapping->shared;
 }
 
+static void add_area(struct seep_roots_work *work, uint64_t begin, uint64_t end)
+{
+	seep_ranges_add(&work->heap, begin, end);
+	if (begin < end)
+		*SEEP_APPEND(work->areas.items, work->areas.count) = (struct scan_range){ begin,
+											  end };
+}
+
 static void add_brk(struct seep_roots_work *work)
 {
 	const struct ledger_facts *facts = work->from->facts;
@@ -66,22 +64,14 @@ static void add_brk(struct seep_roots_work *work)
 		if (strcmp(maps->items[i].name, "[heap]") != 0)
 			continue;
 		for (; seep_ranges_gap(&taken, &at, maps->items[i].end, &end); at = end)
-			seep_ranges_add(&work->heap, at, end);
+			add_area(work, at, end);
 	}
 }
-
-/* What glibc keeps at the begin of each heap of an arena. */
-struct heap_info {
-	uint64_t arena;
-	uint64_t previous; /* heap of the same arena */
-	uint64_t bytes;
-	uint64_t writable_bytes;
-};
 
 /* The bytes of the heap that begins here; 0: none does. */
 static uint64_t heap_at(const struct seep_roots_work *work, uint64_t begin, uint64_t most_bytes)
 {
-	struct heap_info info;
+	struct seep_heap_info info;
 
 	if (!seep_memory_read(work->memory, begin, &info, sizeof(info)) || info.bytes == 0 ||
 	    info.bytes % PAGE_BYTES != 0 || info.bytes > most_bytes ||
@@ -112,8 +102,7 @@ static void probe_heaps(struct seep_roots_work *work)
 		for (; at < mapping->end; at += HEAP_BYTES)
 			if (seep_present_pages_any(&work->from->pages->image_pages, at,
 						   at + PAGE_BYTES))
-				seep_ranges_add(&work->heap, at,
-						at + heap_at(work, at, HEAP_BYTES));
+				add_area(work, at, at + heap_at(work, at, HEAP_BYTES));
 	}
 }
 
@@ -167,8 +156,10 @@ static struct scan_range around_block(struct seep_roots_work *work, const struct
 		return range;
 	bytes = head[1] & ~(uint64_t)CHUNK_BITS;
 	if (head[1] & CHUNK_OF_ARENA) {
-		if (heap_around(work, block->address, &range))
+		if (heap_around(work, block->address, &range)) {
+			*SEEP_APPEND(work->areas.items, work->areas.count) = range;
 			return range;
+		}
 		seep_roots_caveat(work, "an arena of malloc() is not laid out as glibc does it: "
 					"memory of blocks that were freed there counts as the "
 					"program's");
@@ -231,7 +222,7 @@ static bool is_bin(const struct seep_roots_work *work, const uint64_t *words, ui
 static bool find_arena(const struct seep_roots_work *work, const uint64_t *words, size_t at,
 		       size_t count, uint64_t begin, struct scan_range *ret_arena)
 {
-	const size_t bins_words = BINS * BIN_BYTES / 8;
+	const size_t bins_words = ARENA_BINS * ARENA_BIN_BYTES / 8;
 	size_t end = at, empty = 0, first;
 
 	while (end + 2 <= count && end < at + bins_words &&
@@ -244,8 +235,8 @@ static bool find_arena(const struct seep_roots_work *work, const uint64_t *words
 		empty += is_empty_bin(&words[i], begin + i * 8);
 	if (first > at || empty < BINS_ENOUGH)
 		return false;
-	*ret_arena = (struct scan_range){ begin + first * 8 - STATE_BEFORE_BINS_BYTES,
-					  begin + end * 8 + STATE_AFTER_BINS_BYTES };
+	*ret_arena = (struct scan_range){ begin + first * 8 - ARENA_BEFORE_BINS_BYTES,
+					  begin + end * 8 + ARENA_AFTER_BINS_BYTES };
 	return true;
 }
 
@@ -267,6 +258,7 @@ static void add_main_arenas(struct seep_roots_work *work)
 			    !find_arena(work, words, at, count, begin, &arena))
 				continue;
 			seep_ranges_add(&arenas, arena.begin, arena.end);
+			work->main_arena = arena.begin;
 			at = (size_t)(arena.end - begin) / 8;
 		}
 	}
@@ -369,8 +361,9 @@ static void add_pages(struct seep_roots_work *work, struct seep_ranges *found)
 }
 
 /*
- * Some blocks were not recorded, and may hold pointers to others: all of the heap but for the
- * recorded ones is looked through then, what is left over in freed memory with it.
+ * Some blocks were not recorded, and may hold pointers to others. Of another allocator than glibc's
+ * nobody knows where they are: all of the heap but for the recorded ones is looked through then, what
+ * is left over in freed memory with it.
  */
 static void add_recorded(struct seep_roots_work *work)
 {
@@ -517,14 +510,14 @@ void seep_roots_find_heap(struct seep_roots_work *work)
 	const struct ledger_facts *facts = work->from->facts;
 	SEEP_RELEASED(seep_ranges_done) struct seep_ranges once = { 0 };
 
-	if (work->from->filtered) {
-		add_recorded(work);
-	} else if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
+	if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
 		add_brk(work);
 		probe_heaps(work);
 		add_chunks(work);
 		seep_ranges_settle(&work->heap);
 		add_main_arenas(work);
+	} else if (work->from->filtered) {
+		add_recorded(work);
 	}
 	add_page_map(work, &once);
 	if (!work->from->filtered && work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)

@@ -15,6 +15,33 @@
 
 enum { PAGE_BYTES = 4096 };
 
+/* Bits of the size word of a chunk of glibc's, which begins CHUNK_HEAD_BYTES in front of its block. */
+enum {
+	CHUNK_BEFORE_IN_USE = 1,
+	CHUNK_MMAPPED = 2,
+	CHUNK_OF_ARENA = 4,
+	CHUNK_BITS = 7,
+	CHUNK_HEAD_BYTES = 16,
+};
+
+/* Its malloc_state: bins, two words each, between what is in front and what is behind. */
+enum {
+	ARENA_BINS = 127,
+	ARENA_BIN_BYTES = 16,
+	ARENA_BEFORE_BINS_BYTES = 112,
+	ARENA_AFTER_BINS_BYTES = 56,
+	ARENA_BYTES = ARENA_BEFORE_BINS_BYTES + ARENA_BINS * ARENA_BIN_BYTES +
+		      ARENA_AFTER_BINS_BYTES,
+};
+
+/* What glibc keeps at the begin of each heap of an arena. The first one has the arena behind it. */
+struct seep_heap_info {
+	uint64_t arena;
+	uint64_t previous; /* heap of the same arena */
+	uint64_t bytes;
+	uint64_t writable_bytes;
+};
+
 struct seep_roots_work {
 	const struct seep_roots_from *from;
 	struct seep_roots *roots;
@@ -22,6 +49,8 @@ struct seep_roots_work {
 	struct seep_ranges globals; /* writable data of modules, with .bss */
 	struct seep_ranges libc;    /* of these what is the C library's and the loader's */
 	struct seep_ranges heap;    /* memory of the allocator, and libseep.so's own */
+	struct seep_ranges areas;   /* where chunks lie side by side; two that touch are two */
+	uint64_t main_arena;	    /* 0: it was not found */
 	struct seep_ranges cut;	    /* the heap, stacks and thread-local storage */
 	size_t word_count;	    /* at no address; those of roots->words come first */
 };
@@ -56,6 +85,13 @@ bool seep_roots_is_anonymous(const struct seep_mapping *mapping);
  * Adds both to work->heap, which is settled then. The modules are known.
  */
 void seep_roots_find_heap(struct seep_roots_work *work);
+
+/*
+ * What of the heap the program holds though no block is recorded there: chunks in use of glibc's,
+ * where not all allocations were recorded; by address. What is free is not among it: what lies there
+ * is left over. After seep_roots_find_threads(). Release with seep_ranges_done().
+ */
+struct seep_ranges seep_roots_unrecorded(struct seep_roots_work *work);
 
 /*
  * Registers, stacks and thread-local storage of the threads that there are, and the stacks of those

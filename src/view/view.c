@@ -10,6 +10,7 @@ const char *seep_measure_words(const struct seep_profile *profile, enum seep_mea
 		[SEEP_ENDED_SIGNAL] = "bytes live when it died",
 		[SEEP_ENDED_EXEC] = "bytes live at exec",
 		[SEEP_ENDED_KILLED] = "bytes live when it died",
+		[SEEP_ENDED_DETACHED] = "bytes live when it was detached from",
 	};
 	static const char *const others[SEEP_MEASURE_COUNT] = {
 		[SEEP_BY_PEAK] = "bytes live at the peak",

@@ -16,13 +16,15 @@ enum { MODULES_NAMED = 3, UNSEEN_INDENT = 10, SKIPPED_SHOWN = 4 };
 static void add_counters(struct seep_lines *lines, const struct seep_profile *profile)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
+	const char *unknown = seep_profile_says(profile, "attached") ? "attached"
+								     : "untracked-frees";
 	const struct {
 		const char *code;
 		uint64_t count;
 		const char *thing;
 		const char *rest;
 	} counters[] = {
-		{ "untracked-frees", totals->untracked_frees, "free",
+		{ unknown, totals->untracked_frees, "free",
 		  "of blocks whose allocation was not seen" },
 		{ "missed-frees", totals->missed_frees, "block",
 		  "counted as freed because their address was allocated again" },

@@ -39,6 +39,7 @@ static void add_ending(struct seep_strbuf *buf, const struct seep_profile_proces
 		[SEEP_ENDED_SIGNAL] = "killed by a signal",
 		[SEEP_ENDED_EXEC] = "became another program by exec",
 		[SEEP_ENDED_KILLED] = "disappeared (SIGKILL, or out of memory?)",
+		[SEEP_ENDED_DETACHED] = "detached",
 	};
 	const int signal = process->status_signal;
 
@@ -55,7 +56,8 @@ static void add_ending(struct seep_strbuf *buf, const struct seep_profile_proces
 		seep_strbuf_adds(buf, " (core dumped)");
 }
 
-static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
+/* @words: before it. */
+static void add_date(struct seep_strbuf *buf, const char *words, uint64_t realtime_ns)
 {
 	const time_t seconds = (time_t)(realtime_ns / SEEP_NS_PER_S);
 	struct tm local;
@@ -64,7 +66,24 @@ static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
 	if (realtime_ns == 0 || localtime_r(&seconds, &local) == NULL ||
 	    strftime(text, sizeof(text), "%Y-%m-%d" SEEP_NO_BREAK "%H:%M:%S", &local) == 0)
 		return;
-	seep_strbuf_addf(buf, ", %s", text);
+	seep_strbuf_addf(buf, ", %s%s", words, text);
+}
+
+/* When it was started or attached to, and how long it was recorded. */
+static void add_times(struct seep_strbuf *line, const struct seep_profile *profile)
+{
+	const struct seep_profile_process *process = &profile->process;
+	const bool is_attached = process->origin == SEEP_ORIGIN_ATTACH;
+	const uint64_t ns = run_ns(profile);
+
+	add_date(line, is_attached ? "attached to at" SEEP_NO_BREAK : "",
+		 process->start_realtime_ns);
+	if (is_attached && process->ran_before_ns > 0)
+		seep_strbuf_addf(line, ", after it had run for %s",
+				 seep_duration_text(process->ran_before_ns).text);
+	if (ns > 0)
+		seep_strbuf_addf(line, ", %s %s", is_attached ? "recorded for" : "ran",
+				 seep_duration_text(ns).text);
 }
 
 /* Its file's name, and what it was started as if nobody would know it by that: sh, that is dash. */
@@ -86,16 +105,13 @@ void seep_view_add_process(struct seep_view *view, const char *prefix)
 {
 	const struct seep_profile_process *process = &view->profile->process;
 	const bool imported = seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED);
-	const uint64_t ns = run_ns(view->profile);
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
 	seep_strbuf_adds(&line, prefix);
 	add_program(&line, process);
 	if (!imported)
 		seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
-	add_date(&line, process->start_realtime_ns);
-	if (ns > 0)
-		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
+	add_times(&line, view->profile);
 	seep_strbuf_adds(&line, ", ");
 	if (imported)
 		seep_strbuf_adds(&line, "imported");

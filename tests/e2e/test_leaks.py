@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What users see of leaks: after a run, of a recording, of a running process; and exit statuses."""
 
+import collections
 import contextlib
 import json
 import os
@@ -311,3 +312,50 @@ def test_a_block_that_was_not_recorded_keeps_what_it_points_to(seep, options):
                         cwd=seep.directory)  # fmt: skip
     assert done.status == 0, done.stderr.decode()
     assert "1 leak: 1001 B in 1 block lost\n" in text_of(leaks(seep, "run.seep"))
+
+
+def verdicts_by_size(done):
+    found = collections.defaultdict(collections.Counter)
+    for leak in json.loads(text_of(done))["leaks"]:
+        found[leak["bytes"] // leak["blocks"]][leak["verdict"]] += leak["blocks"]
+    return found
+
+
+def assert_held_before_is_right(seep, process, pid, also_lost):
+    """The program has said "before": let it go on, and compare what it says with what seep says."""
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    said = [line.split() for line in iter(process.stdout.readline, b"after\n")]
+    found = verdicts_by_size(leaks(seep, str(pid), "--json", "--leak-kinds=all"))
+    process.communicate(b"\n", timeout=LIMIT_S)
+    assert process.returncode == 0 and len(said) == 12
+    for verdict, size, count in said:
+        right = also_lost.get(int(size), "LOST" if verdict == b"lost" else "REACHABLE")
+        assert found[int(size)] == {right: int(count)}, f"{size.decode()} bytes"
+
+
+# Without the large ones arrays and what was freed are not recorded, but what holds one block is.
+@pytest.mark.parametrize("options, also_lost", [(["--mode", "off"], {}),
+                                                (["--size-max", "100"], {92: "LOST-WITH"})],
+                         ids=["before", "filtered"])  # fmt: skip
+def test_what_is_not_recorded_holds_blocks_and_what_is_free_holds_none(seep, options, also_lost):
+    process = start(seep, [program("held_before")], *options, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == b"before\n"
+    (ledger,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    if "off" in options:
+        text_of(seep.command("mode", str(ledger["pid"]), "all"))
+    assert_held_before_is_right(seep, process, ledger["pid"], also_lost)
+
+
+def test_what_is_from_before_seep_was_attached_holds_blocks(seep):
+    process = subprocess.Popen([program("held_before")], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)  # fmt: skip
+    assert process.stdout.readline() == b"before\n"
+    text_of(seep.command("attach", str(process.pid)))
+    try:
+        assert_held_before_is_right(seep, process, process.pid, {})
+    finally:
+        process.kill()
+        process.communicate()
+        saved = seep.command("save", "-q", str(process.pid), cwd=seep.directory)
+    assert saved.status == 0, saved.stderr.decode()

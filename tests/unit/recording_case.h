@@ -40,6 +40,8 @@ static CASE_UNUSED void fill_process(struct seep_profile_process *process)
 	process->allocator = RW("glibc");
 	process->argv = argv;
 	process->mode = 1;
+	process->origin = SEEP_ORIGIN_ATTACH;
+	process->ran_before_ns = UINT64_MAX - 1;
 	process->start_ns = UINT64_MAX;
 	process->start_realtime_ns = 1ull << 63;
 	process->end_ns = 5;

@@ -142,6 +142,7 @@ static void sample_process(struct seep_profile *p)
 	process->cwd = seep_profile_strdup(p, "/home/kim/server");
 	process->argv = sample_array(p, argv, 4, sizeof(argv[0]));
 	process->allocator = seep_profile_strdup(p, "glibc");
+	process->origin = SEEP_ORIGIN_START;
 	process->start_ns = 5000000000;
 	process->start_realtime_ns = 1750000000000000000;
 	process->end_ns = 17300000000;

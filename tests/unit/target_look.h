@@ -36,6 +36,7 @@ struct truth {
 	uint64_t block_count;
 	struct ledger_facts facts;
 	bool is_at_exit;
+	bool filtered;	/* there are blocks that are not among these */
 	bool will_spin; /* the child is where it should be once this is not 0: */
 	volatile uint64_t spins;
 	pid_t pid; /* of a descendant to look at instead; 0: the child */
@@ -158,6 +159,7 @@ static void look_at(void (*child)(struct truth *truth), unsigned count)
 		.header = &look.header,
 		.facts = &look.truth->facts,
 		.at_exit = look.truth->is_at_exit,
+		.filtered = look.truth->filtered,
 	};
 	look.took_ns = seep_monotonic_ns();
 	seep_roots_find(&from, &look.roots);

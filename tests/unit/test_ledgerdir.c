@@ -149,6 +149,40 @@ LEDGERDIR_TEST(the_states_of_a_ledger_are_told_apart)
 	assert_int_equal(only_state(), SEEP_CENSUS_DONE);
 }
 
+static void detach(const char *file_name)
+{
+	const uint32_t ended = LEDGER_ENDED_DETACH;
+	const off_t at = 2 * LEDGER_PAGE_BYTES + offsetof(struct ledger_state, ended);
+	SEEP_CLOSED int fd = openat(folder_fd, file_name, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, &ended, sizeof(ended), at), sizeof(ended));
+}
+
+LEDGERDIR_TEST(what_was_detached_from_is_told_from_what_is_recorded_now)
+{
+	struct ledger_fake first = { .instance = 1 }, second = { .instance = 2 };
+	struct seep_census census;
+
+	write_ledger(&first, true);
+	detach(first.file_name);
+	assert_int_equal(only_state(), SEEP_CENSUS_DETACHED);
+	set_control(first.file_name, (uint32_t)getpid(), 0);
+	assert_int_equal(only_state(), SEEP_CENSUS_ENDING);
+	set_control(first.file_name, (uint32_t)getpid(), 1);
+	assert_int_equal(only_state(), SEEP_CENSUS_DONE);
+	set_control(first.file_name, 0, 0);
+	write_ledger(&second, true);
+	assert_int_equal(seep_census_take(&census, NULL), 0);
+	assert_non_null(
+		strstr(seep_census_find(&census, (uint32_t)getpid())->path, second.file_name));
+	seep_census_done(&census);
+	detach(second.file_name);
+	assert_int_equal(seep_census_take(&census, NULL), 0);
+	assert_non_null(
+		strstr(seep_census_find(&census, (uint32_t)getpid())->path, second.file_name));
+	seep_census_done(&census);
+}
+
 /* Each of these carries the name of a ledger. */
 LEDGERDIR_TEST(hostile_files_are_passed_over)
 {

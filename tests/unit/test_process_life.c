@@ -112,6 +112,20 @@ TEST(a_forked_child_that_has_it_mapped_is_another)
 	end(&ledger, pid);
 }
 
+TEST(a_process_that_was_detached_from_is_not_recorded_whether_it_runs_or_not)
+{
+	struct seep_ledger ledger = new_ledger();
+	const pid_t pid = start(&ledger, ledger.fd);
+
+	ended.ended = LEDGER_ENDED_DETACH;
+	assert_int_equal(seep_process_life(&ledger, NULL), SEEP_PROCESS_DETACHED);
+	ledger.view.header.pid = 0;
+	assert_int_equal(seep_process_life(&ledger, NULL), SEEP_PROCESS_DETACHED);
+	ended.ended = LEDGER_ENDED_RUNNING;
+	ledger.view.header.pid = (uint32_t)pid;
+	end(&ledger, pid);
+}
+
 TEST(what_has_another_file_mapped_runs_another_program)
 {
 	struct seep_ledger ledger = new_ledger(), other = new_ledger();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Dead ledgers: the process, figures, stacks, and what cannot be known. */
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "profile_case.h"
 
 #include "profile/context_hash.h"
@@ -36,6 +37,35 @@ PROFILE_TEST(a_process_gone_without_a_word_was_killed)
 	load();
 	assert_int_equal(profile->process.ended, SEEP_ENDED_SIGNAL);
 	assert_int_equal(profile->process.status_signal, SIGABRT);
+}
+
+PROFILE_TEST(of_a_process_that_was_attached_to_it_says_what_is_missing)
+{
+	const uint64_t ran_ns = seep_clock_ns(CLOCK_BOOTTIME);
+
+	ledger.header->origin = LEDGER_ORIGIN_ATTACH;
+	ledger.control->filtered_once = LEDGER_FILTERED_ALL;
+	ledger.state->ended = LEDGER_ENDED_DETACH;
+	ledger.state->ended_ns = 5000;
+	ledger.caches[built_cache(&ledger, 6)].untracked_frees = 12;
+	load();
+	assert_int_equal(profile->process.origin, SEEP_ORIGIN_ATTACH);
+	assert_int_equal(profile->process.ended, SEEP_ENDED_DETACHED);
+	assert_int_equal(profile->process.end_ns, 5000);
+	assert_int_equal(profile->process.ran_before_ns, 0);
+	assert_null(unseen("mode-changed"));
+	assert_non_null(strstr(unseen("attached"), "it had run before"));
+	assert_non_null(strstr(unseen("attached"), "12 frees"));
+	/* One tick after the machine had started. */
+	seep_procfs_boot_id(ledger.header->boot_id);
+	ledger.header->start_ticks = 1;
+	ledger.header->created_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
+	load();
+	assert_true(profile->process.ran_before_ns > ran_ns - SEEP_NS_PER_S);
+	assert_true(profile->process.ran_before_ns < ran_ns + 60 * SEEP_NS_PER_S);
+	ledger.header->boot_id[0] ^= 1;
+	load();
+	assert_int_equal(profile->process.ran_before_ns, 0);
 }
 
 PROFILE_TEST(withheld_arguments_are_null)

@@ -26,6 +26,8 @@ RECORDING_TEST(the_process_comes_back)
 	assert_text(process->argv[1], "");
 	assert_text(process->argv[2], "a b\n\xff");
 	assert_null(process->argv[3]);
+	assert_int_equal(process->origin, SEEP_ORIGIN_ATTACH);
+	assert_true(process->ran_before_ns == UINT64_MAX - 1);
 	assert_true(process->start_ns == UINT64_MAX);
 	assert_true(process->start_realtime_ns == 1ull << 63);
 	assert_int_equal(process->ended, SEEP_ENDED_SIGNAL);
@@ -45,16 +47,20 @@ RECORDING_TEST(arguments_may_be_withheld_or_none)
 	profile->process.argv = NULL;
 	profile->process.ended = SEEP_ENDED_EXIT;
 	profile->process.status_code = 3;
+	profile->process.origin = SEEP_ORIGIN_UNKNOWN;
 	round_trip();
+	assert_int_equal(loaded->process.origin, SEEP_ORIGIN_UNKNOWN);
 	assert_null(loaded->process.argv);
 	assert_int_equal(loaded->process.status_code, 3);
 	profile->process.argv = none;
 	profile->process.has_status = false;
+	profile->process.ended = SEEP_ENDED_DETACHED;
 	seep_profile_free(loaded);
 	round_trip();
 	assert_non_null(loaded->process.argv);
 	assert_null(loaded->process.argv[0]);
 	assert_false(loaded->process.has_status);
+	assert_int_equal(loaded->process.ended, SEEP_ENDED_DETACHED);
 }
 
 RECORDING_TEST(every_total_comes_back)

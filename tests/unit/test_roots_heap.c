@@ -189,3 +189,73 @@ LOOK_TEST(what_is_libseeps_own_is_no_root, say_what_is_own, 1)
 	assert_kind(OWN, NONE);
 	assert_kind(NOT_OWN, MAPPING);
 }
+
+enum { HELD = 8, RECORDED, CACHED, FAST, FREE, BEHIND, POOL_BEGIN, IN_POOL, POOL_END };
+
+/* Of a block that was freed, words that the allocator does not use. */
+static void *freed_later(struct truth *truth, int at, size_t bytes)
+{
+	char *block = malloc(bytes);
+
+	truth->at[at] = address_of(block + bytes - 16);
+	return block;
+}
+
+static void hold_unrecorded(struct truth *truth)
+{
+	void *fast[8], *cached = freed_later(truth, CACHED, 200);
+	void *large = freed_later(truth, FREE, 3000);
+	char *held = malloc(500), *pool = malloc(2000);
+
+	truth->filtered = true;
+	for (int i = 0; i < 8; i++)
+		fast[i] = freed_later(truth, FAST, 100);
+	truth->at[HELD] = address_of(held + 488);
+	truth->at[BEHIND] = address_of(held + malloc_usable_size(held) - 8);
+	truth->at[RECORDED] = address_of(add_block(truth, malloc(300), 300));
+	add_block(truth, pool + 512, 256);
+	truth->blocks[1].flags = LEDGER_CELL_FOREIGN;
+	truth->at[POOL_BEGIN] = address_of(pool);
+	truth->at[IN_POOL] = address_of(pool + 512);
+	truth->at[POOL_END] = address_of(pool + 768);
+	free(cached);
+	free(large);
+	for (int i = 0; i < 8; i++)
+		free(fast[i]);
+}
+
+LOOK_TEST(chunks_in_use_with_no_recorded_block_are_roots_and_free_ones_are_not, hold_unrecorded, 1)
+{
+	assert_kind(HELD, MAPPING);
+	assert_kind(BEHIND, MAPPING);
+	assert_kind(POOL_BEGIN, MAPPING);
+	assert_kind(POOL_END, MAPPING);
+	assert_kind(IN_POOL, NONE);
+	assert_kind(RECORDED, NONE);
+	assert_kind(CACHED, NONE);
+	assert_kind(FAST, NONE);
+	assert_kind(FREE, NONE);
+	assert_int_equal(look.roots.caveats.count, 1);
+}
+
+static void take_unnoticed(struct truth *truth)
+{
+	truth->filtered = true;
+	add_block(truth, malloc(100), 100);
+	truth->at[TAKEN] = address_of(memset(sbrk(BYTES), 0, BYTES)) + 64;
+	/* More than is left of the arena's top: it goes on behind. */
+	for (int i = 0; i < 40; i++)
+		truth->at[SMALL_LATER] = address_of(add_block(truth, malloc(20000), 20000));
+	free(malloc(3000));
+	truth->at[FREE] = address_of(freed_later(truth, HELD, 3000));
+	free((void *)(uintptr_t)truth->at[FREE]);
+	truth->at[FREE] += 2000;
+}
+
+LOOK_TEST(what_cannot_be_followed_is_a_root_up_to_the_next_recorded_block, take_unnoticed, 1)
+{
+	assert_kind(TAKEN, MAPPING);
+	assert_kind(SMALL_LATER, NONE);
+	assert_kind(FREE, NONE);
+	assert_int_equal(look.roots.caveats.count, 2);
+}

@@ -359,6 +359,30 @@ SESSION_TEST(a_process_at_its_end_is_answered_and_sampled)
 	assert_true(image->gathered.peak_rss_bytes >= last->rss_bytes);
 }
 
+SESSION_TEST(a_process_that_is_detached_from_is_buried_while_it_lives)
+{
+	struct ledger_fake fake = { .origin = LEDGER_ORIGIN_ATTACH, .allocs = 5 };
+	struct ledger_state *words;
+	struct seep_image *image;
+	int go;
+	pid_t pid;
+
+	pid = start_child(&fake, &go);
+	scan_and_bury();
+	assert_null(next_of(true));
+	words = seep_watch_ledger(session.images->watch)->state;
+	atomic_store(&words->ended, LEDGER_ENDED_DETACH);
+	scan_and_bury();
+	image = next_of(true);
+	assert_non_null(image);
+	assert_int_equal(image->pid, pid);
+	assert_false(image->has_status);
+	assert_int_equal(kill(pid, 0), 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	(void)close(go);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 /* Many end before that, and a thread costs more than they do. */
 SESSION_TEST(a_forked_process_is_followed_after_some_time)
 {

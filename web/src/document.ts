@@ -208,7 +208,7 @@ export interface Unseen {
 	side?: "before" | "after";
 }
 
-export type Ended = "exit" | "signal" | "exec" | "killed" | "running" | "unknown";
+export type Ended = "exit" | "signal" | "exec" | "killed" | "detached" | "running" | "unknown";
 
 export interface Process {
 	/** These three are null in an imported profile. */
@@ -221,6 +221,9 @@ export interface Process {
 	allocator: string | null;
 	options: string | null;
 	mode: "all" | "off" | "unknown";
+	origin: "start" | "fork" | "attach" | null;
+	/** When seep was attached to it, it had run for so long. */
+	ran_before_ns: U64 | null;
 	start_ns: U64;
 	start_realtime_ns: U64 | null;
 	end_ns: U64 | null;

@@ -94,6 +94,7 @@ const LIVE: Record<string, string> = {
 	signal: "Live when it died",
 	killed: "Live when it died",
 	exec: "Live at exec",
+	detached: "Live when it was detached from",
 };
 
 /** Text of the document, made visible; null where there is none. */

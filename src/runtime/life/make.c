@@ -305,7 +305,6 @@ static void fill_header(const struct rt_start *first, char *text)
 	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, PATH_BYTES) > 0)
 		parse_boot_id(text);
 	rt_header.session = first->session;
-	rt_header.origin = first->attaches ? LEDGER_ORIGIN_ATTACH : LEDGER_ORIGIN_START;
 	rt_global.first_row = rt_header.first_row = 1;
 	rt_header.allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	rt_header.depth_max = (uint32_t)rt_options.depth;
@@ -483,7 +482,9 @@ bool rt_ledger_make(const struct rt_start *first)
 	if (!file)
 		return false;
 	if (first) {
-		rt_header = (struct ledger_header){ 0 };
+		rt_header = (struct ledger_header){
+			.origin = first->attaches ? LEDGER_ORIGIN_ATTACH : LEDGER_ORIGIN_START,
+		};
 		wanted_dir = first->dir;
 		identify_program(file);
 	} else {

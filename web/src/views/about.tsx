@@ -29,6 +29,8 @@ export function endedWords(facts: Facts): string {
 			return "became another program";
 		case "killed":
 			return "disappeared; its status is not known";
+		case "detached":
+			return "detached; it went on";
 		case "running":
 			return "still running";
 		default:
@@ -127,6 +129,7 @@ export function About({ facts }: { facts: Facts }) {
 	const row = (name: string, value: ComponentChildren) => [name, value] as [string, ComponentChildren];
 	const path = (value: unknown) => (said(value) === null ? <Unknown /> : <span class="break">{said(value)}</span>);
 	const started = figure(process.start_realtime_ns);
+	const attached = process.origin === "attach";
 
 	return (
 		<div class="about">
@@ -146,8 +149,9 @@ export function About({ facts }: { facts: Facts }) {
 								: facts.imported ? <Unknown /> : "withheld"),
 							row("Folder", path(process.cwd)),
 							row("Process", process.pid === null ? <Unknown /> : `${figure(process.pid)}, of parent ${figure(process.ppid)}, user ${figure(process.uid)}`),
-							row("Started", started ? moment(started) : <Unknown />),
-							row("Ran for", facts.ranNs === null ? <Unknown /> : duration(facts.ranNs)),
+							row(attached ? "Attached to" : "Started", started ? moment(started) : <Unknown />),
+							...(attached ? [row("Ran before", process.ran_before_ns == null ? <Unknown /> : duration(figure(process.ran_before_ns)))] : []),
+							row(attached ? "Recorded for" : "Ran for", facts.ranNs === null ? <Unknown /> : duration(facts.ranNs)),
 							row("Ended", facts.imported ? <Unknown /> : endedWords(facts)),
 							row("Allocator", path(process.allocator)),
 							...(facts.imported ? [] : [row("Mode", said(process.mode) ?? "")]),
