@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/attach_filters.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* A call that attaching, the loader or the library makes. */
+struct made {
+	const char *name;
+	uint32_t number;
+	bool is_needed; /* an error instead of an answer ends it: no library, or no ledger */
+	int argument;	/* that filters look at and that is known; -1: none */
+	uint64_t value;
+};
+
+#define CALL(name)                              \
+	{                                       \
+#name, SYS_##name, false, -1, 0 \
+	}
+#define NEEDED(name)                           \
+	{                                      \
+#name, SYS_##name, true, -1, 0 \
+	}
+#define CALL_WITH(name, argument, value)                  \
+	{                                                 \
+#name, SYS_##name, false, argument, value \
+	}
+#define NEEDED_WITH(name, argument, value)               \
+	{                                                \
+#name, SYS_##name, true, argument, value \
+	}
+
+/* src/runtime says which; of its options those that nobody gives to an attach are left out. */
+static const struct made calls[] = {
+	NEEDED(memfd_create),
+	NEEDED(openat),
+	NEEDED(read),
+	CALL(pread64),
+	NEEDED(fstat),
+	NEEDED(newfstatat),
+	NEEDED_WITH(mmap, 2, PROT_NONE),
+	NEEDED_WITH(mmap, 2, PROT_READ),
+	NEEDED_WITH(mmap, 2, PROT_READ | PROT_WRITE),
+	NEEDED_WITH(mmap, 2, PROT_READ | PROT_EXEC),
+	NEEDED_WITH(mprotect, 2, PROT_READ),
+	NEEDED_WITH(mprotect, 2, PROT_READ | PROT_WRITE),
+	CALL(munmap),
+	CALL(close),
+	CALL(brk),
+	NEEDED_WITH(madvise, 2, MADV_POPULATE_WRITE),
+	NEEDED_WITH(madvise, 2, MADV_WIPEONFORK),
+	NEEDED_WITH(madvise, 2, MADV_DONTFORK),
+	CALL_WITH(madvise, 2, MADV_DONTNEED),
+	CALL_WITH(madvise, 2, MADV_DONTDUMP),
+	CALL_WITH(madvise, 2, MADV_NOHUGEPAGE),
+	CALL_WITH(madvise, 2, MADV_RANDOM),
+	CALL(mkdir),
+	CALL(chmod),
+	CALL(fstatfs),
+	NEEDED(ftruncate),
+	CALL(renameat2),
+	CALL(unlinkat),
+	CALL(readlinkat),
+	CALL(getcwd),
+	NEEDED(getpid),
+	NEEDED(gettid),
+	CALL(getppid),
+	CALL(getpgid),
+	NEEDED(getresuid),
+	CALL(geteuid),
+	CALL(prlimit64),
+	CALL(clock_gettime),
+	CALL(tgkill),
+	CALL(rt_sigprocmask),
+	CALL(process_vm_readv),
+	CALL_WITH(futex, 1, FUTEX_WAIT),
+	CALL_WITH(futex, 1, FUTEX_WAKE),
+	CALL_WITH(futex, 1, FUTEX_WAKE | FUTEX_PRIVATE_FLAG),
+	CALL(membarrier),
+	CALL(pause),
+};
+
+static struct seep_seccomp_verdict judge(const struct seep_seccomp *filters,
+					 const struct made *made)
+{
+	struct seep_seccomp_call call = { .number = made->number };
+
+	if (made->argument >= 0) {
+		call.known = 1u << made->argument;
+		call.arguments[made->argument] = made->value;
+	}
+	return seep_seccomp_judge(filters, &call);
+}
+
+int seep_attach_judge_filters(const struct seep_seccomp *filters, struct seep_error *err)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		const struct made *made = &calls[i];
+		const struct seep_seccomp_verdict verdict = judge(filters, made);
+
+		if (seep_seccomp_outcome_of(verdict.strictest) == SEEP_SECCOMP_KILLS)
+			return seep_fail(
+				err, SEEP_EREFUSED,
+				"a seccomp filter of it kills%s for the system call %s; let "
+				"the filter allow that, or record it from its start",
+				verdict.strictest == verdict.mildest ? "" : ", or may kill,",
+				made->name);
+		if (made->is_needed &&
+		    seep_seccomp_outcome_of(verdict.mildest) == SEEP_SECCOMP_FAILS)
+			return seep_fail(
+				err, SEEP_EREFUSED,
+				"a seccomp filter of it denies the system call %s; let the "
+				"filter allow that, or record it from its start",
+				made->name);
+	}
+	return 0;
+}
+
+int seep_attach_check_filters(pid_t tid, struct seep_error *err)
+{
+	struct seep_seccomp filters;
+	int rc;
+
+	rc = seep_seccomp_read(tid, &filters, err);
+	if (rc < 0)
+		return rc;
+	rc = seep_attach_judge_filters(&filters, err);
+	seep_seccomp_done(&filters);
+	return rc;
+}
