@@ -53,7 +53,7 @@ static const char *advice_for_rights(const struct seep_refusal *refusal)
 	if (geteuid() != 0)
 		return "attach as root";
 	return "being root is not enough in a container: add CAP_SYS_PTRACE there (docker run "
-	       "--cap-add=SYS_PTRACE, kubectl debug --profile=sysadmin), or attach from the host";
+	       "--cap-add=SYS_PTRACE, kubectl debug --profile=general), or attach from the host";
 }
 
 static void judge_rights(const struct seep_attach_facts *f, struct seep_findings *found)
@@ -131,10 +131,15 @@ static void judge_confinement(const struct seep_attach_facts *f, struct seep_fin
 	REASON("seccomp", PROBLEM, f->seccomp == 1,
 	       "a thread of it is in strict mode (seccomp): the kernel kills it for all calls but "
 	       "read and write\nrecord it from its start: seep run");
+	REASON("seccomp", PROBLEM, f->seccomp && !f->may_read_filters,
+	       "a filter (seccomp) restricts its system calls; it may kill for those that attaching "
+	       "makes, and seep may not read it\n"
+	       "attach from where that is allowed, with CAP_SYS_ADMIN and under no filter: as root of "
+	       "the host, or kubectl debug --profile=sysadmin");
 	REASON("seccomp", NOTE, f->seccomp,
-	       "a filter (seccomp) restricts its system calls: what it answers is asked once a "
-	       "thread is stopped, and nothing is done where it would kill\n"
-	       "attach with CAP_SYS_ADMIN, as root of the host has it, or it cannot be asked");
+	       "a filter (seccomp) restricts its system calls: attaching reads it first, and does "
+	       "nothing if it would kill\n"
+	       "if it does, let it allow what the message names");
 	REASON("confinement", NOTE, *f->confined,
 	       "AppArmor or SELinux confines it (%s): that may forbid to map the library, or to make "
 	       "a ledger\nif attaching fails, look into the audit log and widen that profile",
@@ -217,6 +222,8 @@ static enum seep_code code_of(const struct seep_finding *problem, const struct s
 {
 	if (strcmp(problem->code, "process") == 0 && (!f->state || f->state == 'Z'))
 		return SEEP_ENOTFOUND;
+	if (strcmp(problem->code, "recorded") == 0)
+		return SEEP_EEXIST;
 	if (strcmp(problem->code, "kind") == 0 || strcmp(problem->code, "allocator") == 0)
 		return SEEP_EUNSUPPORTED;
 	return SEEP_EREFUSED;

@@ -19,6 +19,7 @@ void seep_attach_judge(const struct seep_attach_facts *facts, struct seep_findin
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND     there is no such process, or it has ended
+ *   -SEEP_EEXIST        it is recorded already
  *   -SEEP_EUNSUPPORTED  its program is of a kind that cannot be attached to
  *   -SEEP_EREFUSED      anything else
  */

@@ -28,6 +28,7 @@ enum {
 	NAMES_MAX_BYTES = 1 << 20, /* of a C library's symbols: it has some 30 KB */
 	DYNAMIC_MAX = 1024,
 	CAPABILITY_DAC_OVERRIDE = 1,
+	CAPABILITY_SYS_ADMIN = 21,
 };
 
 /* Who else lives in processes, by a part of the path of what is mapped. */
@@ -223,6 +224,15 @@ static unsigned strictest_seccomp(pid_t pid)
 	return found;
 }
 
+/* What PTRACE_SECCOMP_GET_FILTER asks of us, but that the right has to be one of the host's. */
+static bool may_read_filters(void)
+{
+	SEEP_FREED char *ours = seep_procfs_read(seep_procfs_self(), "status", NULL);
+
+	return strtoull(line_of(ours, "\nCapEff:"), NULL, 16) >> CAPABILITY_SYS_ADMIN & 1 &&
+	       strtoul(line_of(ours, "\nSeccomp:"), NULL, 10) == 0;
+}
+
 static uint64_t less(uint64_t limit, uint64_t taken)
 {
 	return limit == SEEP_NO_LIMIT ? limit : limit > taken ? limit - taken : 0;
@@ -367,6 +377,7 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 	look_at_program(facts);
 	facts->needed_glibc_minor = needed_glibc();
 	facts->seccomp = strictest_seccomp(pid);
+	facts->may_read_filters = may_read_filters();
 	facts->has_shadow_stack = strstr(line_of(status, "\nx86_Thread_features:"), "shstk");
 	look_at_limits(facts, status);
 	look_for_folder(facts, status);

@@ -41,6 +41,7 @@ struct seep_attach_facts {
 	const char *tool; /* that has put code into it ("valgrind"); NULL none that is known */
 	bool tool_is_in_the_way;
 	unsigned seccomp; /* of the thread that is restricted most: 0 none, 1 strict, 2 filter */
+	bool may_read_filters; /* we may, once it is stopped */
 	bool has_shadow_stack;
 	char confined[128]; /* AppArmor's or SELinux's word for it; "" none */
 

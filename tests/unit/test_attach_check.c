@@ -129,7 +129,9 @@ CASE(valgrind, "allocator", PROBLEM, "valgrind", f.tool = "valgrind"; f.tool_is_
 CASE(heaptrack, "allocator", NOTE, "heaptrack", f.tool = "heaptrack")
 CASE(an_allocator_linked_in, "allocator", NOTE, "jemalloc", f.linked_allocator = "jemalloc")
 CASE(strict_mode, "seccomp", PROBLEM, "strict mode", f.seccomp = 1)
-CASE(a_filter, "seccomp", NOTE, "CAP_SYS_ADMIN", f.seccomp = 2)
+CASE(a_filter_that_we_may_not_read, "seccomp", PROBLEM, "CAP_SYS_ADMIN", f.seccomp = 2)
+CASE(a_filter_that_is_read, "seccomp", NOTE, "reads it first", f.seccomp = 2;
+     f.may_read_filters = true)
 CASE(apparmor, "confinement", NOTE, "docker-default",
      (void)strcpy(f.confined, "docker-default (enforce)"))
 CASE(address_space, "limits", PROBLEM, "prlimit --as=unlimited --pid 4242",
