@@ -44,7 +44,6 @@ enum {
 	MUTEX_KIND_AT = 16,
 	LOADER_STATE_BYTES_MAX = 1 << 14,
 	MEMFD_CLOEXEC = 1,
-	MEMFD_EXEC = 0x10,
 };
 
 #define STOP_NS 20000000ull	 /* for a thread to stop */
@@ -371,10 +370,12 @@ static int find_descriptor(const struct attach *a, int64_t fd)
 	return strstr(target, "memfd:libseep.so") ? (int)fd : -1;
 }
 
-/* Map the scratch and, if @loads, make a file in memory for the library. */
+/*
+ * Map the scratch and, if @loads, make a file in memory for the library. The right to execute it is
+ * not asked for: code is mapped without, and where vm.memfd_noexec is 2 asking is refused.
+ */
 static int prepare(struct attach *a, bool loads, struct seep_error *err)
 {
-	const unsigned exec = access("/proc/sys/vm/memfd_noexec", F_OK) == 0 ? MEMFD_EXEC : 0;
 	struct seep_diversion diversion = { .count = loads ? 2 : 1, .text = "libseep.so" };
 	uint64_t results[RESULTS] = { 0 };
 	int rc;
@@ -389,7 +390,7 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	};
 	diversion.steps[1] = (struct seep_step){
 		.what = SYS_memfd_create,
-		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC | exec },
+		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC },
 	};
 	diversion.first_result = a->scratch;
 	diversion.done_at = SCRATCH_AT(a, mapped);
