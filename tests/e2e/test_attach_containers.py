@@ -6,11 +6,12 @@ see the same processes, and each has a root file system, /tmp and /dev/shm of it
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
-from harness import BUILD, LIMIT_S, SEEP, program, read_report, run_plain
+from harness import BUILD, LIMIT_S, SEEP, SOURCE, program, read_report, run_plain
 from running import apart, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make containers")
@@ -202,6 +203,82 @@ def test_user_namespaces_are_no_hindrance_to_who_is_above(pod):
     assert blocks_of(pod.report(pid), "keep_b") == 5
     # By the number that its user has there.
     assert pod.neighbour("ls", f"/proc/{pid}/root/dev/shm/seep-0").status == 0
+
+
+# Enters a filter that answers so to some calls and so to the others, and is the program then.
+UNDER_FILTER = """
+import ctypes, os, struct, sys
+calls, *answers = (list(map(int, word.split(","))) for word in sys.argv[1:4])
+jumps = [(0x15, len(calls) - at, 0, call) for at, call in enumerate(calls)]
+(answer,), (others,) = answers
+code = [(0x20, 0, 0, 0), *jumps, (6, 0, 0, others), (6, 0, 0, answer)]
+code = b"".join(struct.pack("HBBI", *item) for item in code)
+buffer = ctypes.create_string_buffer(code, len(code))
+program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+os.execv(sys.argv[4], sys.argv[4:])
+"""
+MEMFD_CREATE, GETCWD = 319, 79
+KILL, DENY, ALLOW = 0x80000000, 0x00050001, 0x7FFF0000
+
+
+def under_filter(calls, answer, others=ALLOW):
+    return ["/usr/bin/python3", "-c", UNDER_FILTER, ",".join(map(str, calls)), str(answer), str(others)]
+
+
+# To begin, to do what it is told, and to end.
+PROGRAMS_OWN = ("execve access arch_prctl set_tid_address set_robust_list rseq getrandom lseek write "
+                "restart_syscall exit_group")
+
+
+@NEEDS_ATTACH
+@pytest.mark.parametrize("call, answer, said", [
+    (MEMFD_CREATE, KILL, b"kills for the system call memfd_create"),
+    (GETCWD, KILL, b"kills for the system call getcwd"),
+    (MEMFD_CREATE, DENY, b"denies the system call memfd_create"),
+    (GETCWD, DENY, None),
+])
+def test_a_filter_that_would_kill_is_read_first(pod, call, answer, said):
+    pod.start_server(*under_filter([call], answer))
+    pid = pod.pid()
+    assert pod.doctor()[1]["seccomp"]["result"] == "note"
+    done = pod.neighbour("/app/seep", "attach", pid)
+    assert (done.status == 0) == (said is None) and (said or b"") in done.stderr, done.stderr
+    pod.ask("+ keep_b 5 100")
+
+
+@NEEDS_ATTACH
+def test_no_call_is_made_but_those_that_filters_are_asked_for(pod):
+    """All others kill, so that one which is missing in the list ends the process."""
+    listed = re.findall(r"^\t(?:CALL|NEEDED)\w*\((\w+)", (SOURCE / "src/target/attach_filters.c").read_text(), re.M)
+    header = pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h").read_text()
+    numbers = {name: int(number) for name, number in re.findall(r"__NR_(\w+) (\d+)", header)}
+    calls = {numbers[name] for name in [*listed, *PROGRAMS_OWN.split()]}
+    pod.start_server(*under_filter(sorted(calls), ALLOW, KILL))
+    pid = pod.pid()
+    for count in 1, 2:
+        done = pod.neighbour("/app/seep", "attach", pid)
+        assert done.status == 0, done.stderr
+        pod.ask("+ keep_b 20000 100")
+        pod.ask("- keep_b 20000")
+        pod.ask("+ keep_b 5 100")
+        assert blocks_of(pod.report(pid), "keep_b") == 5
+        pod.ask("- keep_b 5")
+        assert pod.neighbour("/app/seep", "detach", pid).status == 0
+        pod.ask(f"+ keep_a {count} 100")
+
+
+@NEEDS_ATTACH
+def test_a_filter_that_cannot_be_read_is_a_problem(pod):
+    pod.start_server(*under_filter([GETCWD], DENY))
+    pid = pod.pid()
+    around = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all"]
+    possible, findings = pod.doctor(around=around)
+    assert not possible and findings["seccomp"]["result"] == "problem"
+    done = pod.neighbour("/app/seep", "attach", pid, around=around)
+    assert done.status != 0 and b"--profile=sysadmin" in done.stderr
+    pod.ask("+ keep_b 5 100")
 
 
 @NEEDS_ATTACH
