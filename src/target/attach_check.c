@@ -69,6 +69,10 @@ static void judge_rights(const struct seep_attach_facts *f, struct seep_findings
 	REASON("rights", PROBLEM, !f->sees_mappings,
 	       "the memory of process %d (%s) cannot be looked at\nattach as root", f->pid,
 	       f->name);
+	REASON("rights", PROBLEM, !f->opens_files,
+	       "its descriptors, by which the library gets into it, are for user %u alone, and so is "
+	       "its ledger\nattach as that user, or with CAP_DAC_OVERRIDE as well as CAP_SYS_PTRACE",
+	       f->uid);
 }
 
 static void judge_recorded(const struct seep_attach_facts *f, struct seep_findings *found)

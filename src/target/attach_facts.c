@@ -238,23 +238,28 @@ static uint64_t less(uint64_t limit, uint64_t taken)
 	return limit == SEEP_NO_LIMIT ? limit : limit > taken ? limit - taken : 0;
 }
 
-static uint64_t count_descriptors(pid_t pid)
+/* Their folder is for its user, and for CAP_DAC_OVERRIDE. */
+static bool count_descriptors(pid_t pid, uint64_t *ret_count)
 {
 	DIR *dir = opendir(seep_procfs_path(pid, "fd").text);
-	uint64_t count = 0;
 
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		(void)closedir(dir);
-	return count > 2 ? count - 2 : 0;
+	*ret_count = 0;
+	if (!dir)
+		return false;
+	while (readdir(dir))
+		++*ret_count;
+	(void)closedir(dir);
+	*ret_count -= *ret_count < 2 ? *ret_count : 2; /* "." and ".." */
+	return true;
 }
 
 static void look_at_limits(struct seep_attach_facts *facts, const char *status)
 {
 	SEEP_RELEASED(seep_facts_done) struct seep_facts limits;
+	uint64_t descriptors;
 	char pid[16];
 
+	facts->opens_files = count_descriptors(facts->pid, &descriptors);
 	(void)snprintf(pid, sizeof(pid), "%d", facts->pid);
 	seep_facts_init(&limits);
 	seep_facts_look_at_limits(&limits, pid);
@@ -266,8 +271,7 @@ static void look_at_limits(struct seep_attach_facts *facts, const char *status)
 					    bytes_of(status, "\nVmSize:")),
 		.data_bytes = less(limits.limits.data_bytes, bytes_of(status, "\nVmData:")),
 		.file_bytes = limits.limits.file_bytes,
-		.descriptor_count = less(limits.limits.descriptor_count,
-					 count_descriptors(facts->pid)),
+		.descriptor_count = less(limits.limits.descriptor_count, descriptors),
 	};
 }
 
@@ -335,6 +339,7 @@ static void look_for_folder(struct seep_attach_facts *facts, const char *status)
 
 	(void)sscanf(line_of(status, "\nUid:"), "%*u %u", &user.uid);
 	(void)sscanf(line_of(status, "\nGid:"), "%*u %u", &user.gid);
+	facts->uid = user.uid;
 	facts->own_uid = own_number(facts->pid, user.uid);
 	(void)snprintf(number, sizeof(number), "%u", facts->own_uid);
 	for (int i = 0; i < LEDGER_ROOT_COUNT; i++) {

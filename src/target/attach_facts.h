@@ -30,6 +30,7 @@ struct seep_attach_facts {
 	int trace_errno; /* what the kernel says to who wants to trace it; 0: it lets us */
 
 	bool sees_mappings; /* and so all below is known */
+	bool opens_files;   /* we may open files by its descriptors, and so write the library's */
 	bool is_recorded;   /* it has a ledger, and was not let go */
 	bool is_preloaded;  /* libseep.so was loaded from its file, and there is no ledger */
 	struct seep_elfkind kind;
@@ -49,7 +50,8 @@ struct seep_attach_facts {
 	struct core_cgroup group;
 	uint64_t resident_bytes;
 	uint64_t locked_bytes;
-	uint32_t own_uid; /* in its user namespace */
+	uint32_t uid;	  /* effective, as we see it */
+	uint32_t own_uid; /* the same in its user namespace */
 	char folder[32];  /* where it can make a ledger, as it sees it; "" nowhere */
 	struct seep_room room;
 };

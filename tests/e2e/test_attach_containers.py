@@ -143,6 +143,13 @@ def test_without_the_capability_the_words_say_which(pod):
     assert "--profile=general" in findings["rights"]["advice"]
 
 
+def test_that_capability_alone_is_too_little(pod):
+    """The library is written by way of a descriptor, which is its user's."""
+    pod.start_server(*AS_USER)
+    possible, findings = pod.doctor(around=("setpriv", "--bounding-set=-all,+sys_ptrace", "--inh-caps=-all"))
+    assert not possible and "CAP_DAC_OVERRIDE" in findings["rights"]["advice"]
+
+
 def test_as_the_same_user_no_capability_is_needed(pod):
     pod.start_server(*AS_USER)
     assert pod.doctor(around=AS_USER)[0]

@@ -30,6 +30,7 @@ static struct seep_attach_facts healthy(void)
 		.state = 'S',
 		.refusal = { .pid = 4242, .name = "server", .has_proc = true },
 		.sees_mappings = true,
+		.opens_files = true,
 		.kind = { .is_64bit = true, .machine = EM_X86_64 },
 		.kind_is_known = true,
 		.libc = SEEP_ATTACH_GLIBC,
@@ -113,6 +114,7 @@ CASE(not_dumpable, "rights", PROBLEM, "not dumpable", f.trace_errno = EPERM;
      f.refusal.is_guarded = true)
 CASE(a_user_namespace_outside, "rights", PROBLEM, "user namespace", f.trace_errno = EPERM;
      f.refusal.may_trace_any = f.refusal.is_beyond = true)
+CASE(files_of_another_user, "rights", PROBLEM, "CAP_DAC_OVERRIDE", f.opens_files = false)
 CASE(recorded_already, "recorded", PROBLEM, "seep top 4242", f.is_recorded = true)
 CASE(preloaded_without_ledger, "recorded", PROBLEM, "library-loaded", f.is_preloaded = true)
 CASE(a_program_of_32_bits, "kind", PROBLEM, "64-bit x86", f.kind.is_64bit = false)
