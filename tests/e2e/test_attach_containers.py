@@ -168,8 +168,20 @@ def test_who_is_attached_to_from_beside_is_recorded_and_named(pod, namespaces):
     assert blocks_of(report, "keep_b") == 40
     assert blocks_of(report, "keep_a") == 0
     # Its ledger lies in its own file system, and is its user's.
-    listed = pod.neighbour("sh", "-c", f"stat -c '%u %n' /proc/{pid}/root/dev/shm/seep-{USER}/*.ledger")
+    root = f"/proc/{pid}/root"
+    listed = pod.neighbour("sh", "-c", f"stat -c '%u %n' {root}/dev/shm/seep-{USER}/*.ledger")
     assert listed.stdout.decode().split()[0] == str(USER), listed.stderr
+
+
+@NEEDS_ATTACH
+def test_a_root_that_is_read_only_is_enough(pod):
+    pod.start_server("sh", "-c", 'mount -o remount,ro / && umount /tmp && exec "$@"', "sh", *AS_USER)
+    pid = pod.pid()
+    assert pod.doctor()[0]
+    done = pod.neighbour("/app/seep", "attach", pid)
+    assert done.status == 0, done.stderr
+    pod.ask("+ keep_b 9 100")
+    assert blocks_of(pod.report(pid), "keep_b") == 9
 
 
 @NEEDS_ATTACH
@@ -209,7 +221,8 @@ def test_user_namespaces_are_no_hindrance_to_who_is_above(pod):
     pod.ask("+ keep_b 5 100")
     assert blocks_of(pod.report(pid), "keep_b") == 5
     # By the number that its user has there.
-    assert pod.neighbour("ls", f"/proc/{pid}/root/dev/shm/seep-0").status == 0
+    root = f"/proc/{pid}/root"
+    assert pod.neighbour("ls", f"{root}/dev/shm/seep-0").status == 0
 
 
 # Enters a filter that answers so to some calls and so to the others, and is the program then.
