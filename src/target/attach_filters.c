@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -80,6 +81,8 @@ static const struct made calls[] = {
 	CALL(tgkill),
 	CALL(rt_sigprocmask),
 	CALL(process_vm_readv),
+	CALL(sigaltstack),
+	CALL_WITH(prctl, 0, PR_GET_NAME),
 	CALL_WITH(futex, 1, FUTEX_WAIT),
 	CALL_WITH(futex, 1, FUTEX_WAKE),
 	CALL_WITH(futex, 1, FUTEX_WAKE | FUTEX_PRIVATE_FLAG),
