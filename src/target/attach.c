@@ -621,47 +621,12 @@ static bool is_loaded_by_us(const struct attach *a)
 	return a->ours && strstr(a->ours->path, "memfd:libseep.so");
 }
 
-/* One that does not stop now is asked no more: it may be in a call for ever. */
-static int check_filters_of(struct attach *a, pid_t tid, struct seep_error *err)
-{
-	struct halt halt = { .tid = tid };
-	struct seep_seccomp filters = { 0 };
-	enum outcome outcome = halt_thread(a, &halt, err);
-	int rc = 0;
-
-	if (outcome == LED)
-		rc = seep_seccomp_read(tid, &filters, err);
-	if (outcome != FAILED)
-		release(&halt);
-	count_stop(a, &halt);
-	if (outcome == FAILED)
-		return -err->code;
-	if (rc == 0)
-		rc = seep_attach_judge_filters(&filters, err);
-	seep_seccomp_done(&filters);
-	return rc;
-}
-
-/* Of all threads that have some: the library makes its calls in each that allocates. */
-static int check_filters(struct attach *a, struct seep_error *err)
-{
-	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(a->pid);
-	struct seep_procfs_status status;
-	pid_t tid;
-	int rc = 0;
-
-	while (rc == 0 && (tid = seep_procfs_thread(threads)))
-		if (seep_procfs_status((uint32_t)tid, &status) && status.seccomp)
-			rc = check_filters_of(a, tid, err);
-	return rc;
-}
-
 static int join(struct attach *a, struct seep_error *err)
 {
 	int rc = read_modules(a, err);
 
 	if (rc == 0)
-		rc = check_filters(a, err);
+		rc = seep_attach_check_filters(a->pid, err);
 	if (rc == 0 && a->ours && !is_loaded_by_us(a))
 		return seep_fail(err, SEEP_EEXIST,
 				 "it was started with libseep.so; \"seep mode\" turns recording on "

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/attach_filters.h"
 
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "target/tracee.h"
+
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+
+#define STOP_NS UINT64_C(20000000) /* for a thread to stop */
 
 /* A call that attaching, the loader or the library makes. */
 struct made {
@@ -126,15 +134,68 @@ int seep_attach_judge_filters(const struct seep_seccomp *filters, struct seep_er
 	return 0;
 }
 
-int seep_attach_check_filters(pid_t tid, struct seep_error *err)
+/* One that does not stop at once is passed over: as far as we know it has none. */
+static int read_filters(pid_t tid, struct seep_seccomp *filters, struct seep_error *err)
 {
-	struct seep_seccomp filters;
-	int rc;
+	int signal = 0, rc = 0;
 
-	rc = seep_seccomp_read(tid, &filters, err);
-	if (rc < 0)
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+		return errno == ESRCH ? 0
+				      : seep_fail_errno(err, errno, "cannot trace thread %d", tid);
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	switch (seep_tracee_await(tid, seep_monotonic_ns() + STOP_NS, &signal)) {
+	case SEEP_TRACEE_STOPPED:
+		signal = 0;
+		/* fall through */
+	case SEEP_TRACEE_SIGNAL:
+		rc = seep_seccomp_read(tid, filters, err);
+		seep_tracee_go(PTRACE_DETACH, tid, signal);
 		return rc;
-	rc = seep_attach_judge_filters(&filters, err);
+	default:
+		return 0;
+	}
+}
+
+static int check_thread(pid_t tid, struct seep_error *err)
+{
+	struct seep_seccomp filters = { 0 };
+	int rc = read_filters(tid, &filters, err);
+
+	if (rc == 0)
+		rc = seep_attach_judge_filters(&filters, err);
 	seep_seccomp_done(&filters);
 	return rc;
+}
+
+struct job {
+	pid_t pid;
+	struct seep_error *err;
+	int rc;
+};
+
+static void *check_threads(void *argument)
+{
+	struct job *job = argument;
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(job->pid);
+	struct seep_procfs_status status;
+	pid_t tid;
+
+	while (job->rc == 0 && (tid = seep_procfs_thread(threads)))
+		if (seep_procfs_status((uint32_t)tid, &status) && status.seccomp)
+			job->rc = check_thread(tid, job->err);
+	return NULL;
+}
+
+/* By a thread, at whose end the kernel lets go what has not stopped for it. */
+int seep_attach_check_filters(pid_t pid, struct seep_error *err)
+{
+	struct job job = { .pid = pid, .err = err };
+	pthread_t thread;
+	int problem;
+
+	problem = pthread_create(&thread, NULL, check_threads, &job);
+	if (problem)
+		return seep_fail_errno(err, problem, "cannot start a thread");
+	(void)pthread_join(thread, NULL);
+	return job.rc;
 }

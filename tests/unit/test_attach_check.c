@@ -299,22 +299,21 @@ static void run_filtered(void)
 {
 	if (set_filter(filter_calls, filter_count, filter_answer, filter_others) != 0)
 		shared->result = -1;
-	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	(void)raise(SIGSTOP);
+	run_on();
 }
 
 static void check_filter(int call, uint32_t answer, int code, const char *said)
 {
 	struct seep_error err = { 0 };
 	pid_t pid;
-	int status, rc;
+	int rc;
 
 	filter_calls = &call;
 	filter_count = 1;
 	filter_answer = answer;
 	filter_others = SECCOMP_RET_ALLOW;
-	pid = fork_target(run_filtered);
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	pid = start_target(run_filtered);
+	assert_int_equal(shared->result, 0);
 	rc = seep_attach_check_filters(pid, &err);
 	end_target(pid);
 	if (rc == -SEEP_ESYS)
