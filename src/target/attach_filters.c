@@ -137,23 +137,19 @@ int seep_attach_judge_filters(const struct seep_seccomp *filters, struct seep_er
 /* One that does not stop at once is passed over: as far as we know it has none. */
 static int read_filters(pid_t tid, struct seep_seccomp *filters, struct seep_error *err)
 {
-	int signal = 0, rc = 0;
+	enum seep_tracee stands;
+	int signal = 0, rc;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return errno == ESRCH ? 0
 				      : seep_fail_errno(err, errno, "cannot trace thread %d", tid);
 	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	switch (seep_tracee_await(tid, seep_monotonic_ns() + STOP_NS, &signal)) {
-	case SEEP_TRACEE_STOPPED:
-		signal = 0;
-		/* fall through */
-	case SEEP_TRACEE_SIGNAL:
-		rc = seep_seccomp_read(tid, filters, err);
-		seep_tracee_go(PTRACE_DETACH, tid, signal);
-		return rc;
-	default:
+	stands = seep_tracee_await(tid, seep_monotonic_ns() + STOP_NS, &signal);
+	if (stands != SEEP_TRACEE_STOPPED && stands != SEEP_TRACEE_SIGNAL)
 		return 0;
-	}
+	rc = seep_seccomp_read(tid, filters, err);
+	seep_tracee_go(PTRACE_DETACH, tid, stands == SEEP_TRACEE_SIGNAL ? signal : 0);
+	return rc;
 }
 
 static int check_thread(pid_t tid, struct seep_error *err)
