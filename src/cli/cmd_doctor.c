@@ -14,6 +14,7 @@
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
 #include "base/json_writer.h"
+#include "target/attach_check.h"
 #include "target/reasons.h"
 
 enum { WORD_COLUMNS = 9, COMMAND_MAX_BYTES = 1 << 20 };
@@ -33,7 +34,8 @@ const struct seep_option_table cmd_doctor_options = {
 	.details =
 		"Without an argument it checks this machine; with PROGRAM also that program,\n"
 		"without running it; with PID also that process. A number is a PID; write ./123\n"
-		"for a program of that name.\n"
+		"for a program of that name. Of a process that is not recorded it says whether\n"
+		"\"seep attach\" would work.\n"
 		"\n"
 		"Exit status: 0 when nothing prevents recording, 1 when there are problems.\n",
 };
@@ -132,6 +134,15 @@ static char *restart_command(const struct seep_facts *facts, const char *prefix,
 	return seep_strbuf_take(&line);
 }
 
+/* What is said of attaching is about a process that is there, and that seep does not record. */
+static bool may_want_to_attach(const struct seep_facts *facts)
+{
+	const struct seep_process_facts *process = &facts->process;
+
+	return (facts->looked & SEEP_FACTS_PROCESS) && process->exists && !process->is_kernels &&
+	       !process->recorded;
+}
+
 /* A finding's text begins in lower case; a name at its beginning stays as it is. */
 static void print_sentence(const struct seep_printer *printer, enum seep_style how,
 			   const char *text, const char *end)
@@ -178,7 +189,23 @@ static void print_well(const struct seep_printer *printer, const struct seep_fin
 	seep_text_fold(printer, SEEP_STYLE_DIM, WORD_COLUMNS, WORD_COLUMNS, names.text);
 }
 
-static void print_text(const struct seep_facts *facts, const struct seep_findings *found)
+static void print_attaching(const struct seep_printer *printer, const struct seep_facts *facts,
+			    const struct seep_findings *attaching)
+{
+	printf("\n%sAttaching%s\n", seep_style_on(printer, SEEP_STYLE_BOLD),
+	       seep_style_off(printer, SEEP_STYLE_BOLD));
+	print_findings(printer, attaching, SEEP_FINDING_PROBLEM);
+	print_findings(printer, attaching, SEEP_FINDING_NOTE);
+	print_well(printer, attaching);
+	if (count(attaching, SEEP_FINDING_PROBLEM))
+		printf("\nit cannot be attached to\n");
+	else
+		printf("\nto record it from now on, as it runs:\n  seep attach %u\n",
+		       facts->process.pid);
+}
+
+static void print_text(const struct seep_facts *facts, const struct seep_findings *found,
+		       const struct seep_findings *attaching)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 80);
 	size_t problems = count(found, SEEP_FINDING_PROBLEM),
@@ -191,6 +218,8 @@ static void print_text(const struct seep_facts *facts, const struct seep_finding
 	if (notes)
 		printf(", %s", seep_things_text(notes, "note").text);
 	printf("\n");
+	if (attaching)
+		print_attaching(&printer, facts, attaching);
 	if (can_restart(facts)) {
 		SEEP_FREED char *run = restart_command(facts, "seep run --", "");
 		SEEP_FREED char *preload = restart_command(facts,
@@ -232,15 +261,8 @@ static void write_restart(struct seep_json *json, const struct seep_facts *facts
 	seep_json_close(json);
 }
 
-static void print_json(const struct seep_facts *facts, const struct seep_findings *found,
-		       bool strings)
+static void write_checks(struct seep_json *json, const struct seep_findings *found)
 {
-	struct seep_json *json = seep_json_new(stdout, strings);
-
-	seep_json_open_document(json, NULL);
-	write_subject(json, facts);
-	seep_json_int(json, "problems", (int64_t)count(found, SEEP_FINDING_PROBLEM));
-	seep_json_int(json, "notes", (int64_t)count(found, SEEP_FINDING_NOTE));
 	for (size_t i = 0; seep_json_each_object(json, "checks", i, found->count); i++) {
 		const struct seep_finding *finding = &found->items[i];
 
@@ -249,6 +271,28 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 		seep_json_text(json, "sentence", *finding->sentence ? finding->sentence : NULL);
 		seep_json_text(json, "advice", *finding->advice ? finding->advice : NULL);
 	}
+}
+
+static void write_attaching(struct seep_json *json, const struct seep_findings *attaching)
+{
+	if (!seep_json_open_known(json, "attach", attaching != NULL))
+		return;
+	seep_json_bool(json, "possible", count(attaching, SEEP_FINDING_PROBLEM) == 0);
+	write_checks(json, attaching);
+	seep_json_close(json);
+}
+
+static void print_json(const struct seep_facts *facts, const struct seep_findings *found,
+		       const struct seep_findings *attaching, bool strings)
+{
+	struct seep_json *json = seep_json_new(stdout, strings);
+
+	seep_json_open_document(json, NULL);
+	write_subject(json, facts);
+	seep_json_int(json, "problems", (int64_t)count(found, SEEP_FINDING_PROBLEM));
+	seep_json_int(json, "notes", (int64_t)count(found, SEEP_FINDING_NOTE));
+	write_checks(json, found);
+	write_attaching(json, attaching);
 	write_restart(json, facts);
 	seep_json_finish(json);
 }
@@ -256,15 +300,21 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 int cmd_doctor(char **operands, struct seep_error *err)
 {
 	SEEP_FREED struct seep_findings *found = seep_xmalloc(sizeof(*found));
+	SEEP_FREED struct seep_findings *attaching = NULL;
 	SEEP_RELEASED(seep_facts_done) struct seep_facts facts;
 
 	(void)err;
 	seep_facts_init(&facts);
 	look_at(&facts, operands[0]);
 	seep_reasons_find(&facts, found);
+	if (may_want_to_attach(&facts)) {
+		attaching = seep_xmalloc(sizeof(*attaching));
+		/* What it returns is the first of the findings, and they are all told. */
+		(void)!seep_attach_check((pid_t)facts.process.pid, attaching, NULL);
+	}
 	if (json_form)
-		print_json(&facts, found, *json_form != '\0');
+		print_json(&facts, found, attaching, *json_form != '\0');
 	else
-		print_text(&facts, found);
+		print_text(&facts, found, attaching);
 	return count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
 }

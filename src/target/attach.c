@@ -9,6 +9,8 @@
 #include "core/bits.h"
 #include "ledger/ledger_attach.h"
 #include "symbol/elf_image.h"
+#include "target/attach_check.h"
+#include "target/attach_filters.h"
 #include "target/attach_parts.h"
 
 #include <dlfcn.h>
@@ -36,7 +38,6 @@ enum {
 	RESULTS = SEEP_DIVERSION_STEPS_MAX + 1,
 	PATH_BYTES = 64,
 	MEMFD_CLOEXEC = 1,
-	MEMFD_EXEC = 0x10,
 };
 
 /* What is mapped into the process for the time of the call. */
@@ -87,10 +88,12 @@ static int find_descriptor(const struct attach *a, int64_t fd)
 	return strstr(target, "memfd:libseep.so") ? (int)fd : -1;
 }
 
-/* Map the scratch and, if @loads, make a file in memory for the library. */
+/*
+ * Map the scratch and, if @loads, make a file in memory for the library. The right to execute it is
+ * not asked for: code is mapped without, and where vm.memfd_noexec is 2 asking is refused.
+ */
 static int prepare(struct attach *a, bool loads, struct seep_error *err)
 {
-	const unsigned exec = access("/proc/sys/vm/memfd_noexec", F_OK) == 0 ? MEMFD_EXEC : 0;
 	struct seep_diversion diversion = { .count = loads ? 2 : 1, .text = "libseep.so" };
 	uint64_t results[RESULTS] = { 0 };
 	int rc;
@@ -105,7 +108,7 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	};
 	diversion.steps[1] = (struct seep_step){
 		.what = SYS_memfd_create,
-		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC | exec },
+		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC },
 	};
 	diversion.first_result = a->scratch;
 	diversion.done_at = SCRATCH_AT(a, mapped);
@@ -352,10 +355,8 @@ static int join(struct attach *a, struct seep_error *err)
 {
 	int rc = attach_read_modules(a, err);
 
-	if (rc == 0 && a->ours && !is_loaded_by_us(a))
-		return seep_fail(err, SEEP_EEXIST,
-				 "it was started with libseep.so; \"seep mode\" turns recording on "
-				 "and off");
+	if (rc == 0)
+		rc = seep_attach_check_filters(a->pid, err);
 	if (rc == 0)
 		rc = prepare(a, !a->ours, err);
 	if (rc == 0 && !a->ours)
@@ -431,7 +432,10 @@ static int in_thread(pid_t pid, const struct seep_attach_plan *plan, struct seep
 int seep_attach(pid_t pid, const struct seep_attach_plan *plan, struct seep_attach_result *ret_result,
 		struct seep_error *err)
 {
-	return in_thread(pid, plan, ret_result, join, err);
+	const int rc = seep_attach_check(pid, NULL, err);
+
+	*ret_result = (struct seep_attach_result){ 0 };
+	return rc < 0 ? rc : in_thread(pid, plan, ret_result, join, err);
 }
 
 int seep_detach(pid_t pid, const struct seep_attach_plan *plan, struct seep_attach_result *ret_result,

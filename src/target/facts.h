@@ -41,6 +41,7 @@ struct seep_limits {
 	uint64_t address_space_bytes;
 	uint64_t file_bytes;
 	uint64_t data_bytes;
+	uint64_t descriptor_count;
 };
 
 struct seep_machine_facts {

@@ -36,6 +36,7 @@ void seep_facts_look_at_limits(struct seep_facts *facts, const char *process)
 		.address_space_bytes = limit_of(text, "Max address space"),
 		.file_bytes = limit_of(text, "Max file size"),
 		.data_bytes = limit_of(text, "Max data size"),
+		.descriptor_count = limit_of(text, "Max open files"),
 	};
 	(void)core_cgroup_memory(seep_file_read_start, "", process, &buffers, &facts->group);
 }

@@ -32,12 +32,21 @@ static const struct {
 	{ "libtsan.so", "__tsan_init", "ThreadSanitizer" },
 	{ "libclang_rt.tsan", "__tsan_init", "ThreadSanitizer" },
 	{ "libhwasan.so", "__hwasan_init", "HWAddressSanitizer" },
+	{ "libclang_rt.hwasan", "__hwasan_init", "HWAddressSanitizer" },
 	{ "libmsan.so", "__msan_init", "MemorySanitizer" },
 	{ "liblsan.so", "__lsan_init", "LeakSanitizer" },
 	{ "libclang_rt.lsan", "__lsan_init", "LeakSanitizer" },
 };
 
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
+
+const char *seep_sanitizer_library(const char *name)
+{
+	for (int k = 0; k < SANITIZER_COUNT; k++)
+		if (seep_begins_with(name, sanitizers[k].library))
+			return sanitizers[k].name;
+	return NULL;
+}
 
 /* There is one such section; more of them would only take time. */
 static void read_dynamic(const struct seep_elf *elf, struct seep_elfkind *kind)
@@ -61,9 +70,8 @@ static void read_dynamic(const struct seep_elf *elf, struct seep_elfkind *kind)
 			kind->is_library = false;
 		if (text && entry.d_tag == DT_SONAME && seep_begins_with(text, "ld-linux"))
 			kind->is_loader = true;
-		for (int k = 0; text && entry.d_tag == DT_NEEDED && k < SANITIZER_COUNT; k++)
-			if (seep_begins_with(text, sanitizers[k].library))
-				kind->sanitizer = sanitizers[k].name;
+		if (text && entry.d_tag == DT_NEEDED && seep_sanitizer_library(text))
+			kind->sanitizer = seep_sanitizer_library(text);
 	}
 }
 

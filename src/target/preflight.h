@@ -37,6 +37,9 @@ struct seep_elfkind {
 SEEP_NODISCARD int seep_elfkind_read(int fd, const char *name, struct seep_elfkind *ret_kind,
 				     struct seep_error *err);
 
+/* The sanitizer whose runtime a library of this file name is; NULL: of none. Static storage. */
+const char *seep_sanitizer_library(const char *name);
+
 /* Zeroed storage is empty. Release with seep_program_done(). */
 struct seep_program {
 	char *path;   /* for execve(); absolute or relative as PATH led to it */

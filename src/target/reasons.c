@@ -27,8 +27,7 @@
 #define PLENTY_BYTES MIB(64)
 #define GROUP_MIN_BYTES MIB(16)
 
-/* The item of @code, made when there is none; NULL when something has been said of it. */
-static struct seep_finding *open_item(struct seep_findings *found, const char *code)
+struct seep_finding *seep_findings_open(struct seep_findings *found, const char *code)
 {
 	struct seep_finding *item = found->items;
 
@@ -42,11 +41,8 @@ static struct seep_finding *open_item(struct seep_findings *found, const char *c
 	return item->level == SEEP_FINDING_OK ? item : NULL;
 }
 
-/* "sentence\nadvice"; a name in it may hold anything, but our own advice ends it. */
-static void say(struct seep_finding *item, enum seep_finding_level level, const char *fmt, ...)
-	SEEP_PRINTF(3, 4);
-
-static void say(struct seep_finding *item, enum seep_finding_level level, const char *fmt, ...)
+void seep_finding_say(struct seep_finding *item, enum seep_finding_level level, const char *fmt,
+		      ...)
 {
 	char text[2 * SEEP_REASON_TEXT_BYTES], *advice;
 	va_list args;
@@ -54,6 +50,7 @@ static void say(struct seep_finding *item, enum seep_finding_level level, const 
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	/* A name in it may hold anything, but our own advice ends it. */
 	advice = strrchr(text, '\n');
 	if (advice)
 		*advice++ = '\0';
@@ -62,28 +59,21 @@ static void say(struct seep_finding *item, enum seep_finding_level level, const 
 	item->level = level;
 }
 
-/* A row: "sentence\nadvice" and its arguments, which are looked at only where @when holds. */
-#define REASON(code, level, when, ...)                               \
-	do {                                                         \
-		struct seep_finding *item_ = open_item(found, code); \
-                                                                     \
-		if (item_ && (when))                                 \
-			say(item_, level, __VA_ARGS__);              \
-	} while (0)
+#define REASON(...) SEEP_REASON(found, __VA_ARGS__)
 
 /* The text of an error as a problem: what follows its last "; " is the advice. */
 static void say_error(struct seep_findings *found, const char *code, const char *text,
 		      const char *usual_advice)
 {
-	struct seep_finding *item = open_item(found, code);
+	struct seep_finding *item = seep_findings_open(found, code);
 	const char *cut = NULL;
 
 	for (const char *at = text; at && (at = strstr(at, "; ")); at += 2)
 		cut = at;
 	if (cut)
-		say(item, PROBLEM, "%.*s\n%s", (int)(cut - text), text, cut + 2);
+		seep_finding_say(item, PROBLEM, "%.*s\n%s", (int)(cut - text), text, cut + 2);
 	else if (text)
-		say(item, PROBLEM, "%s\n%s", text, usual_advice);
+		seep_finding_say(item, PROBLEM, "%s\n%s", text, usual_advice);
 }
 
 static size_t count_problems(const struct seep_findings *found)

@@ -31,6 +31,22 @@ struct seep_findings {
 	size_t count;
 };
 
+/* The item of @code, made when there is none; NULL when something has been said of it. */
+struct seep_finding *seep_findings_open(struct seep_findings *found, const char *code);
+
+/* "sentence\nadvice". */
+void seep_finding_say(struct seep_finding *item, enum seep_finding_level level, const char *fmt,
+		      ...) SEEP_PRINTF(3, 4);
+
+/* A row: "sentence\nadvice" and its arguments, which are looked at only where @when holds. */
+#define SEEP_REASON(found, code, level, when, ...)                            \
+	do {                                                                  \
+		struct seep_finding *item_ = seep_findings_open(found, code); \
+                                                                              \
+		if (item_ && (when))                                          \
+			seep_finding_say(item_, level, __VA_ARGS__);          \
+	} while (0)
+
 /* Fill @found. Every check that applies has an item, also where all is well. */
 void seep_reasons_find(const struct seep_facts *facts, struct seep_findings *found);
 

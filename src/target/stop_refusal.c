@@ -78,6 +78,15 @@ static bool is_descendant(pid_t pid)
 	return false;
 }
 
+/* Who has the capability where it counts is shown every namespace. */
+static bool is_hidden(pid_t pid)
+{
+	char name[64];
+
+	return readlink(seep_procfs_path(pid, "ns/user").text, name, sizeof(name)) < 0 &&
+	       errno == EACCES;
+}
+
 void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 {
 	SEEP_FREED char *text = seep_procfs_read((uint32_t)pid, "status", NULL);
@@ -100,6 +109,7 @@ void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 		.is_guarded = is_guarded(pid, text),
 		.more_capable = has & ~strtoull(line_of(ours, "\nCapPrm:"), NULL, 16),
 	};
+	ret_refusal->is_beyond = ret_refusal->may_trace_any && is_hidden(pid);
 	read_name(pid, ret_refusal->name);
 	read_name(ret_refusal->tracer, ret_refusal->tracer_name);
 	if (seep_file_read_start("/proc/sys/kernel/yama/ptrace_scope", yama, sizeof(yama)) > 0)
@@ -121,6 +131,9 @@ static const char *reason(const struct seep_refusal *refusal)
 		return "it has no memory of its own: a thread of the kernel, or at its end";
 	if (refusal->yama >= 3)
 		return "kernel.yama.ptrace_scope is 3: nobody may trace until the next boot";
+	if (refusal->is_beyond)
+		return "the CAP_SYS_PTRACE of seep does not count there: it is in a user namespace "
+		       "outside, or a security module stands in the way";
 	if (bound && refusal->yama == 2)
 		return "kernel.yama.ptrace_scope is 2: only root may trace";
 	if (bound && refusal->other_user)

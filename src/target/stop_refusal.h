@@ -26,6 +26,7 @@ struct seep_refusal {
 	bool descends;	    /* the process descends from us */
 	bool other_user;    /* one of its user ids is not ours */
 	bool is_guarded;    /* it is not dumpable */
+	bool is_beyond;	    /* we have, but not in its user namespace */
 	bool more_capable;  /* it has capabilities that we have not */
 };
 

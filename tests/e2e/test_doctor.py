@@ -272,8 +272,88 @@ def test_python_whose_objects_are_allocations_is_not_noted(seep):
         assert findings["memory-manager"]["result"] == result
 
 
+def attaching(seep, pid, env=None, around=()):
+    """Whether it is possible, and the findings by their codes."""
+    attach = doctor(seep, str(pid), env=env, around=around)[0]["attach"]
+    findings = {check["code"]: check for check in attach["checks"]}
+    assert attach["possible"] == (problems(findings) == set())
+    return attach["possible"], findings
+
+
+def test_a_plain_process_can_be_attached_to_and_the_text_says_how(seep):
+    process = start(seep, [PYTHON, "-c", WAIT])
+    possible, findings = attaching(seep, process.pid)
+    text = seep.command("doctor", str(process.pid)).stdout.decode()
+    end(process)
+    assert possible and {found["result"] for found in findings.values()} <= {"ok", "note"}
+    assert f"\nAttaching\n" in text and f"seep attach {process.pid}" in text
+    assert max(map(len, text.splitlines()[:-5])) <= 80
+
+
+def test_only_of_a_process_that_is_not_recorded_attaching_is_spoken_of(seep):
+    process = start_alone(seep)
+    documents = [doctor(seep, word)[0] for word in (str(process.pid), TRUE)]
+    end(process)
+    assert [document["attach"] for document in documents] == [None, None]
+
+
+def test_a_static_program_cannot_be_attached_to(seep):
+    source, path = seep.directory / "waits.c", seep.directory / "waits"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar(); }\n')
+    if subprocess.run(["cc", "-static", "-o", path, source], check=False, capture_output=True).returncode:
+        pytest.skip("no static C library")
+    process = start(seep, [path])
+    possible, findings = attaching(seep, process.pid)
+    text = seep.command("doctor", str(process.pid)).stdout.decode()
+    end(process)
+    assert not possible and problems(findings) == {"kind"}
+    assert "statically linked" in findings["kind"]["sentence"]
+    assert "cannot be attached to" in text and "seep attach" not in text
+
+
+@pytest.mark.parametrize(
+    "setting, code, said",
+    [
+        ("ulimit -v 200000", "limits", "RLIMIT_AS"),
+        ("ulimit -f 100", "limits", "RLIMIT_FSIZE"),
+        ("ulimit -n 6", "limits", "RLIMIT_NOFILE"),
+    ],
+)
+def test_what_limits_leave_is_what_counts(seep, setting, code, said):
+    process = start(seep, [*under_shell(setting), PYTHON, "-c", f"kept = bytearray(60 << 20)\n{WAIT}"])
+    _, findings = attaching(seep, process.pid)
+    end(process)
+    assert problems(findings) == {code}
+    assert said in findings[code]["sentence"] and "prlimit" in findings[code]["advice"]
+
+
+@NEEDS_ROOT
+def test_a_process_that_sees_no_folder_for_a_ledger_is_told(seep):
+    hide = "; ".join(f"mount -t tmpfs -o ro none {root}" for root in ("/dev/shm", "/run", "/var/tmp", "/tmp"))
+    process = start(seep, [*apart(), *under_shell(hide), PYTHON, "-c", WAIT])
+    _, findings = attaching(seep, process.pid)
+    end(process)
+    assert problems(findings) == {"ledger"}
+
+
+@NEEDS_ROOT
+def test_who_has_no_right_is_told_which(seep):
+    need_open_to_others(SEEP)
+    process = start(seep, [PYTHON, "-c", WAIT])
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "SEEP_DIR"]
+    possible, findings = attaching(seep, process.pid, around=as_nobody)
+    end(process)
+    assert not possible and set(findings) == {"process", "rights"}
+    assert "another user" in findings["rights"]["sentence"]
+    assert "as root" in findings["rights"]["advice"]
+
+
 def test_every_code_is_described_and_no_other(seep):
     page = (SOURCE / "docs" / "json.md").read_text()
-    section = page.split("## seep doctor --json")[1].split("\n## ")[0]
-    described = set(re.findall(r"^\| `([a-z-]+)`", section, re.M))
-    assert {*doctor(seep, TRUE)[1], *doctor(seep, str(os.getpid()))[1]} == described
+    section = page.split("## seep doctor --json")[1].split("\n## ")[0].split("In `attach`")
+    described = [set(re.findall(r"^\| `([a-z-]+)`", part, re.M)) for part in section]
+    process = start(seep, [PYTHON, "-c", WAIT])
+    document, findings = doctor(seep, str(process.pid))
+    end(process)
+    assert {*doctor(seep, TRUE)[1], *findings} == described[0]
+    assert {check["code"] for check in document["attach"]["checks"]} == described[1]

@@ -150,6 +150,7 @@ TEST(each_hindrance_has_its_sentence)
 		{ { .has_proc = true, .yama = 1, .other_user = true }, "another user" },
 		{ { .has_proc = true, .yama = 1, .is_guarded = true }, "not dumpable" },
 		{ { .has_proc = true, .more_capable = true }, "capabilities" },
+		{ { .has_proc = true, .may_trace_any = true, .is_beyond = true }, "namespace" },
 		{ { .has_proc = true, .is_kernels = true }, "kernel" },
 		{ { .has_proc = false }, "/proc does not show it" },
 		{ { .has_proc = true, .is_filtered = true, .tracer = 7 }, "seccomp" },
