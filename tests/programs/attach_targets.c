@@ -540,10 +540,23 @@ static void late_round(void)
 static void seal(uint32_t otherwise)
 {
 	static const int allowed[] = {
-		SYS_read,	SYS_write,	   SYS_poll,	     SYS_brk,
-		SYS_mmap,	SYS_munmap,	   SYS_mremap,	     SYS_madvise,
-		SYS_futex,	SYS_clock_gettime, SYS_getpid,	     SYS_gettid,
-		SYS_exit_group, SYS_rt_sigaction,  SYS_rt_sigreturn, SYS_restart_syscall,
+		SYS_read,
+		SYS_write,
+		SYS_poll,
+		SYS_brk,
+		SYS_mmap,
+		SYS_munmap,
+		SYS_mremap,
+		SYS_madvise,
+		SYS_futex,
+		SYS_clock_gettime,
+		SYS_getpid,
+		SYS_gettid,
+		SYS_exit_group,
+		SYS_rt_sigaction,
+		SYS_getrandom,
+		SYS_rt_sigreturn,
+		SYS_restart_syscall,
 	};
 
 	EXPECT(set_filter(allowed, sizeof(allowed) / sizeof(*allowed), SECCOMP_RET_ALLOW,
