@@ -19,6 +19,8 @@ const struct seep_command seep_commands[] = {
 	{ "check-heap", cmd_check_heap, "[options] PID|NAME",       "Show what is damaged in a process started with guards", &cmd_check_heap_options, seep_ledger_hint },
 	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options, NULL },
 	{ "mark",       cmd_mark,       "[options] PID|NAME|LEDGER MARK", "Name this moment, to see later what was allocated since", &cmd_mark_options, seep_ledger_hint },
+	{ "attach",     cmd_attach,     "[options] PID|NAME",       "Record a process that runs already", &cmd_attach_options, NULL },
+	{ "detach",     cmd_detach,     "[options] PID|NAME",       "Stop recording a process that was attached to", &cmd_detach_options, seep_ledger_hint },
 	{ "mode",       cmd_mode,       "[options] PID|NAME|LEDGER all|scoped|off", "Set what a running process records", &cmd_mode_options, seep_ledger_hint },
 	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME|LEDGER", "Make a recording of a process that goes on running", &cmd_snapshot_options, seep_ledger_hint },
 	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options, seep_ledger_hint },

@@ -34,13 +34,17 @@ static size_t program_bytes; /* of rt_ledger_name: what it begins with */
 static char unfinished_name[LEDGER_NAME_BYTES + sizeof(UNFINISHED)];
 static char sums_name[LEDGER_NAME_BYTES];
 
+/* Where a ledger was that was left, and zeros are. NULL: nowhere. */
+static uint8_t *left;
+static uint64_t left_bytes;
+
 /* Of rt_ledger_dir: a path may lead elsewhere by now. */
 static dev_t dir_device;
 static ino_t dir_inode;
 
 /* The strings of the header, as they stand at the beginning of the string table. */
 static char *first_strings;
-static size_t first_bytes;
+static size_t first_bytes, kept_bytes;
 static uint32_t first_unseen;
 
 struct file {
@@ -273,6 +277,9 @@ static void fill_strings(const struct rt_start *first, struct file *file)
 	rt_header.allocator_path = rt_table_string(allocator, strlen(allocator));
 	first_bytes = rt_load(&rt_tables[LEDGER_TABLE_STRINGS].reserved);
 	first_unseen = rt_load(&rt_global.state->unseen) & LEDGER_UNSEEN_ARGUMENTS;
+	/* Of a ledger that was left. */
+	rt_munmap(first_strings, kept_bytes);
+	kept_bytes = first_bytes;
 	first_strings = first_bytes <= rt_load(&rt_tables[LEDGER_TABLE_STRINGS].ready)
 				? rt_mmap(first_bytes)
 				: NULL;
@@ -298,6 +305,7 @@ static void fill_header(const struct rt_start *first, char *text)
 	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, PATH_BYTES) > 0)
 		parse_boot_id(text);
 	rt_header.session = first->session;
+	rt_header.origin = first->attaches ? LEDGER_ORIGIN_ATTACH : LEDGER_ORIGIN_START;
 	rt_global.first_row = rt_header.first_row = 1;
 	rt_header.allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	rt_header.depth_max = (uint32_t)rt_options.depth;
@@ -319,9 +327,10 @@ static void fill_control(void)
 	rt_store(&control->exit_wait_ms, (uint32_t)rt_options.exit_wait_ms);
 	/* 0 is what a slot holds that never saw a turn. */
 	rt_store(&control->peak_turn, 1);
-	if (rt_options.mode || filters)
-		rt_store(&control->filtered_once,
-			 rt_options.mode ? LEDGER_FILTERED_ALL : LEDGER_FILTERED_SOME);
+	if (rt_options.mode || rt_header.origin == LEDGER_ORIGIN_ATTACH)
+		rt_store(&control->filtered_once, LEDGER_FILTERED_ALL);
+	else if (filters)
+		rt_store(&control->filtered_once, LEDGER_FILTERED_SOME);
 }
 
 /* Children may have other rights, or become another's. The guards go too. */
@@ -350,6 +359,28 @@ static void share_sums(long dir)
 	close_it(fd);
 }
 
+/* MAP_SHARED only so that RLIMIT_DATA does not count it. */
+void rt_ledger_leave(void)
+{
+	left = rt_global.base;
+	left_bytes = rt_page_up(rt_header.file_bytes);
+	(void)rt_syscall6(SYS_mmap, (long)left, (long)left_bytes, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+/* In the place of one that was left, or elsewhere. */
+static uint8_t *find_place(long fd, uint64_t bytes)
+{
+	uint8_t *base = left;
+
+	if (!base || left_bytes != rt_page_up(bytes) ||
+	    rt_syscall6(SYS_mmap, (long)base, (long)bytes, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED, fd, 0) != (long)base)
+		return rt_map_file((int)fd, bytes);
+	left = NULL;
+	return base;
+}
+
 /* Map @file and make its first pages real; NULL on failure. */
 static uint8_t *map_file(const struct file *file, uint64_t bytes)
 {
@@ -357,7 +388,7 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 
 	if (rt_syscall3(SYS_ftruncate, file->fd, (long)bytes, 0) != 0)
 		return NULL;
-	base = rt_map_file((int)file->fd, bytes);
+	base = find_place(file->fd, bytes);
 	if (!base)
 		return NULL;
 	(void)rt_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_DONTDUMP);
@@ -452,6 +483,7 @@ bool rt_ledger_make(const struct rt_start *first)
 	if (!file)
 		return false;
 	if (first) {
+		rt_header = (struct ledger_header){ 0 };
 		wanted_dir = first->dir;
 		identify_program(file);
 	} else {

@@ -15,6 +15,7 @@ struct rt_start {
 	const char *stop;	/* as in SEEP_BREAK; NULL: nowhere */
 	char *const *arguments; /* one after the other in memory */
 	uint64_t session;	/* of a recorder; 0: none */
+	bool attaches;		/* the process has run without us */
 };
 
 /*
@@ -26,6 +27,12 @@ struct rt_start {
  * any more. It has no name yet.
  */
 bool rt_ledger_make(const struct rt_start *first);
+
+/*
+ * This process is not in its ledger any more: zeros take its place in memory, for whoever is about to
+ * write there. The file stays. The next ledger of this process takes the same place.
+ */
+void rt_ledger_leave(void);
 
 /* The ledger that was made last has its name. As long as it has none: */
 extern RT_HIDDEN bool rt_ledger_is_named;

@@ -70,18 +70,18 @@ static const char *keep_dir(const char *given)
 	return memcpy(kept, path, strlen(path) + 1);
 }
 
-/* For rt_phase_pass(). */
-static bool start(const void *argument)
+bool rt_start(const void *argument)
 {
 	struct rt_start first = *(const struct rt_start *)argument;
 	const void *random = (const void *)getauxval(AT_RANDOM);
 
 	/* Only loaded, and then called: what would be recorded does not come to the hooks. */
-	if (!rt_next.malloc)
+	if (!rt_next.malloc || !(first.attaches || rt_next_is_behind()))
 		return false;
 	if (!rt_options_read(first.options) || !map_mine())
 		return false;
-	rt_facts_start();
+	if (!rt_facts.bytes)
+		rt_facts_start();
 	rt_tool_find();
 	rt_module_filter_start(rt_options.modules);
 	/* 16 random bytes that the kernel gives to every program. Mixed: libc's secrets are of them. */
@@ -104,7 +104,9 @@ static bool start(const void *argument)
 	rt_store(&rt_mine.first_row, 1);
 	first.dir = keep_dir(first.dir);
 	if (!rt_ledger_make(&first)) {
-		rt_pagemap_stop();
+		/* Of a process that runs somebody may be looking at it. */
+		if (!first.attaches)
+			rt_pagemap_stop();
 		return false;
 	}
 	rt_modules_start();
@@ -155,7 +157,7 @@ static struct ledger_control *start_preloaded(void)
 	if (session)
 		(void)rt_options_number(session, &how.session);
 	rt_next_find();
-	rt_phase_pass(RT_NOT_YET, start, &how);
+	rt_phase_pass(RT_NOT_YET, rt_start, &how);
 	return rt_mine.control;
 }
 

@@ -5,6 +5,12 @@
 
 #include "runtime/rt.h"
 
+/*
+ * Begin to record, for rt_phase_pass(): @start, a struct rt_start. In a process that was left, again.
+ * The next functions are known.
+ */
+bool rt_start(const void *start);
+
 /* Contexts and names begin, in a ledger that is new; false: no room, which unseen explains. */
 bool rt_start_contexts(void);
 

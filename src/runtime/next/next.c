@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/next/next.h"
 
+#include "runtime/next/bind.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
@@ -187,15 +189,22 @@ static const ElfW(Sym) * find_symbol(const struct link_map *map, const char *nam
 	return index ? &s.table[index] : NULL;
 }
 
-static void *find_in(const struct link_map *map, const char *name)
+void *rt_next_address(const struct rt_definition *definition)
 {
-	const ElfW(Sym) *symbol = find_symbol(map, name);
-	uintptr_t address = symbol ? map->l_addr + symbol->st_value : 0;
+	const ElfW(Sym) *symbol = definition->symbol;
+	uintptr_t address = symbol ? definition->map->l_addr + rt_bind_value(symbol) : 0;
 
 	/* Then it is a function that says which one to take. */
 	if (symbol && ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
 		address = ((uintptr_t(*)(void))address)();
 	return (void *)address;
+}
+
+static void *find_in(const struct link_map *map, const char *name)
+{
+	const struct rt_definition definition = { map, find_symbol(map, name) };
+
+	return rt_next_address(&definition);
 }
 
 const struct link_map *rt_own_map(void)
@@ -262,9 +271,7 @@ static bool is_next(const char *name, const void *function)
 
 void *rt_next_hook_of(const char *name, const void *function)
 {
-	const struct link_map *own = is_next(name, function) ? rt_own_map() : NULL;
-
-	return own ? find_in(own, name) : NULL;
+	return is_next(name, function) ? rt_next_hook(name) : NULL;
 }
 
 void *rt_find_in_program(const char *symbol)
@@ -290,24 +297,47 @@ static bool is_replaced(const struct rt_next *next, const char *symbol)
 	return false;
 }
 
+static struct rt_definition find_from(const struct link_map *map, const char *symbol)
+{
+	struct rt_definition definition = { 0 };
+
+	for (const struct link_map *own = rt_own_map(); map && !definition.symbol; map = map->l_next)
+		if (map != own)
+			definition = (struct rt_definition){ map, find_symbol(map, symbol) };
+	return definition;
+}
+
+bool rt_next_is_behind(void)
+{
+	const struct link_map *own = rt_own_map();
+
+	return own && find_from(own->l_next, "malloc").symbol;
+}
+
 /*
  * As dlsym(RTLD_NEXT) does, which cannot be called: where there is no such symbol, and most
  * programs have no operators, it would allocate its message and leave it for the program's
  * dlerror().
  */
-static void *find_behind(const char *symbol)
+struct rt_definition rt_next_definition(const char *name)
 {
-	const struct link_map *map = rt_own_map();
-	void *found = NULL;
+	const struct link_map *own = rt_own_map();
 
-	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
-		found = find_in(map, symbol);
-	return found;
+	return find_from(own && rt_next_is_behind() ? own->l_next : _r_debug.r_map, name);
 }
 
-bool rt_next_is_behind(void)
+static void *find_behind(const char *symbol)
 {
-	return find_behind("malloc") != NULL;
+	const struct rt_definition definition = rt_next_definition(symbol);
+
+	return rt_next_address(&definition);
+}
+
+void *rt_next_hook(const char *name)
+{
+	const struct link_map *own = rt_own_map();
+
+	return own ? find_in(own, name) : NULL;
 }
 
 rt_class_function *rt_next_class_function(void)
@@ -349,7 +379,7 @@ bool rt_next_is_in_exit(uintptr_t pc)
 	const struct link_map *libc = object_of((uintptr_t)getauxval);
 	const ElfW(Sym) *symbol = libc ? find_symbol(libc, "exit") : NULL;
 
-	return symbol && pc - (libc->l_addr + symbol->st_value) < symbol->st_size;
+	return symbol && pc - (libc->l_addr + rt_bind_value(symbol)) < symbol->st_size;
 }
 
 static void find_functions(struct rt_next *next)

@@ -8,6 +8,7 @@
 
 #include "runtime/rt.h"
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,8 +32,8 @@ extern RT_HIDDEN size_t rt_min_request;
 void rt_next_find(void);
 
 /*
- * The loader has an allocator behind this library, as it has when it was preloaded; then calls come
- * to our hooks, and rt_next_find() finds it.
+ * The loader has an allocator behind this library, as it has when it was preloaded: calls come to our
+ * hooks. Else the next functions are the process's first, and calls come where they are bound to us.
  */
 bool rt_next_is_behind(void);
 
@@ -65,7 +66,16 @@ const char *rt_next_malloc_path(void);
 /* Does @pc lie in libc's exit()? Whoever calls it from inside libc does not come to our hook. */
 bool rt_next_is_in_exit(uintptr_t pc);
 
-struct link_map;
+/* Where the loader finds a function that is hooked: the first definition of it that is not ours. */
+struct rt_definition {
+	const struct link_map *map;
+	const ElfW(Sym) * symbol; /* NULL: there is none */
+};
+struct rt_definition rt_next_definition(const char *name);
+/* The function itself. NULL: there is none. */
+void *rt_next_address(const struct rt_definition *definition);
+/* Our hook @name. */
+void *rt_next_hook(const char *name);
 
 /* The loader's entry for libseep.so; NULL: it has none. Does not allocate. */
 const struct link_map *rt_own_map(void);

@@ -2,6 +2,7 @@
 #include "runtime/track/pagemap.h"
 
 #include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 
 #include <sys/mman.h>
 
@@ -14,12 +15,43 @@ enum {
 
 #define LARGEST_BYTES (UINT64_C(1) << 40) /* of a block, as far as one is looked for */
 
-enum { LEAVES_BYTES = LEDGER_LEAVES * sizeof(rt_cell *) + LEDGER_LEAVES_PAGES };
+enum {
+	LEAVES_BYTES = LEDGER_LEAVES * sizeof(rt_cell *) + LEDGER_LEAVES_PAGES,
+	LEAVES_PER_PAGE = LEDGER_PAGE_BYTES / sizeof(rt_cell *),
+};
+
+/* Is there one among those whose addresses lie in one page? */
+static _Atomic uint8_t *has_leaves(uintptr_t leaf_index)
+{
+	return (_Atomic uint8_t *)&rt_leaves[LEDGER_LEAVES] + leaf_index / LEAVES_PER_PAGE;
+}
 
 bool rt_pagemap_start(void)
 {
-	rt_leaves = rt_mmap_sparse(LEAVES_BYTES);
+	if (!rt_leaves)
+		rt_leaves = rt_mmap_sparse(LEAVES_BYTES);
 	return rt_leaves != NULL;
+}
+
+void rt_pagemap_empty(void)
+{
+	const size_t bytes = ledger_leaf_pages(rt_global.granule_shift) * (LEDGER_PAGE_BYTES + 1);
+
+	for (uintptr_t i = 0; i < LEDGER_LEAVES; i++) {
+		rt_cell *leaf;
+
+		if (!rt_load(has_leaves(i))) {
+			i |= LEAVES_PER_PAGE - 1;
+			continue;
+		}
+		leaf = rt_load_acquire(&rt_leaves[i]);
+		for (size_t page = 0; leaf && page < ledger_leaf_pages(rt_global.granule_shift); page++)
+			if (rt_load(rt_leaf_real(leaf, rt_global.granule_shift) + page))
+				rt_count_private(-(int64_t)LEDGER_PAGE_BYTES);
+		if (leaf)
+			(void)rt_syscall3(SYS_madvise, (long)leaf, (long)rt_page_up(bytes),
+					  MADV_DONTNEED);
+	}
 }
 
 void rt_pagemap_stop(void)
@@ -38,9 +70,7 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 		rt_note_unseen(LEDGER_UNSEEN_PAGE_MAP);
 		return NULL;
 	}
-	rt_store((_Atomic uint8_t *)&rt_leaves[LEDGER_LEAVES] +
-			 leaf_index * sizeof(rt_cell *) / LEDGER_PAGE_BYTES,
-		 1);
+	rt_store(has_leaves(leaf_index), 1);
 	if (atomic_compare_exchange_strong_explicit(&rt_leaves[leaf_index], &expected, leaf,
 						    memory_order_acq_rel, memory_order_acquire))
 		return leaf;
@@ -363,12 +393,9 @@ static void each_in_leaf(uintptr_t leaf_index, rt_block_function *each, void *us
 
 void rt_blocks_each(rt_block_function *each, void *user)
 {
-	const size_t leaves_each = LEDGER_PAGE_BYTES / sizeof(rt_cell *);
-	const _Atomic uint8_t *has_some = (_Atomic uint8_t *)&rt_leaves[LEDGER_LEAVES];
-
 	for (uintptr_t i = 0; i < LEDGER_LEAVES; i++)
-		if (!rt_load(&has_some[i / leaves_each]))
-			i |= leaves_each - 1;
+		if (!rt_load(has_leaves(i)))
+			i |= LEAVES_PER_PAGE - 1;
 		else
 			each_in_leaf(i, each, user);
 }

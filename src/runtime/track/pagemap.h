@@ -185,6 +185,9 @@ RT_COLD void rt_blocks_each(rt_block_function *each, void *user);
 /* Map the first level; false without memory. */
 bool rt_pagemap_start(void);
 
+/* Nothing is noted any more, and its memory goes back. It may be looked at meanwhile. */
+void rt_pagemap_empty(void);
+
 /* Give it back, with nothing noted yet: where address space is scarce the program needs it. */
 void rt_pagemap_stop(void);
 

@@ -172,7 +172,8 @@ RT_INLINE bool rt_quick_frees(enum rt_quick quick, bool in_scope, const struct r
 {
 	if (quick == RT_QUICK_GLIBC && !in_scope)
 		return thread->frees_quickly;
-	return rt_load(&rt_global.quick) == quick && in_scope == (thread->entries != NULL);
+	return rt_load(&rt_global.quick) == quick && in_scope == (thread->entries != NULL) &&
+	       rt_thread_is_present(thread);
 }
 
 /* False: nothing was done. */

@@ -265,7 +265,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 		return false;
 	now = rt_mode_and_epoch(control);
 	/* Forked in a handler since: in a state of the parent's a slot could be made. */
-	if (RT_UNLIKELY(rt_tls.thread != thread) ||
+	if (RT_UNLIKELY(rt_tls.thread != thread) || !rt_thread_is_present(thread) ||
 	    (RT_UNLIKELY((uint32_t)now != LEDGER_MODE_ALL) &&
 	     ((uint32_t)now != LEDGER_MODE_SCOPED || !thread->entries)))
 		return rt_quick_give_up(thread);

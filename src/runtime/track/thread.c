@@ -9,11 +9,15 @@
 #include "runtime/track/scope.h"
 #include "runtime/unwind/remembered.h"
 
+#include <linux/membarrier.h>
+
 enum {
 	LOOK_AT = 16,	   /* caches looked at before a new one is handed out, */
 	LOOK_LESS_MAX = 3, /* at 2 of them where none was found three times in a row */
 	SLOTS_LOG2_FIRST = 6,
 	SLOTS_LOG2_MANY_THREADS = 4,
+	OUT_TRIES = 200,
+	OUT_PAUSE_NS = 50000,
 };
 
 _Atomic uint32_t rt_names_generation;
@@ -35,6 +39,8 @@ static uint64_t threads_room; /* for so many */
 
 bool rt_threads_start(void)
 {
+	if (threads)
+		return true;
 	threads_room = rt_header.table[LEDGER_TABLE_CACHES].capacity;
 	threads = rt_mmap_sparse(threads_room * sizeof(*threads));
 	if (!threads)
@@ -58,7 +64,8 @@ static struct rt_thread *adopt(uint32_t index, uint32_t tid)
 	return thread;
 }
 
-static struct rt_thread *cache_new(uint32_t tid)
+/* @state: the thread's own, of a ledger that was left; or NULL. */
+static struct rt_thread *cache_new(uint32_t tid, struct rt_thread *state)
 {
 	uint64_t index = rt_table_take(LEDGER_TABLE_CACHES, 1);
 	unsigned log2 = rt_threads_are_few() ? SLOTS_LOG2_FIRST : SLOTS_LOG2_MANY_THREADS;
@@ -69,8 +76,10 @@ static struct rt_thread *cache_new(uint32_t tid)
 	if (index == RT_NO_INDEX || index >= threads_room)
 		return NULL;
 	slots = rt_table_take(LEDGER_TABLE_SLOTS, 1u << log2);
-	thread = slots != RT_NO_INDEX ? rt_mmap(LEDGER_PAGE_BYTES) : NULL;
-	if (!thread)
+	thread = state;
+	if (!thread && slots != RT_NO_INDEX)
+		thread = rt_mmap(LEDGER_PAGE_BYTES);
+	if (!thread || slots == RT_NO_INDEX)
 		return NULL;
 	thread->cache = &rt_global.caches[index];
 	thread->cache_index = (uint32_t)index;
@@ -91,7 +100,7 @@ static struct rt_thread *cache_new(uint32_t tid)
 }
 
 /* @again: a start was left; its cache would stay with this thread, and a flush in it half done. */
-static struct rt_thread *cache_get(uint32_t tid, bool again)
+static struct rt_thread *cache_get(uint32_t tid, bool again, struct rt_thread *state)
 {
 	uint32_t count = rt_load(&rt_threads);
 	uint32_t vain = rt_load(&looks_in_vain);
@@ -113,7 +122,7 @@ static struct rt_thread *cache_get(uint32_t tid, bool again)
 	}
 	if (vain < LOOK_LESS_MAX)
 		rt_store(&looks_in_vain, vain + 1);
-	thread = cache_new(tid);
+	thread = cache_new(tid, state);
 	for (uint32_t index = 0; !thread && index < count; index++)
 		thread = adopt(index, tid);
 	return thread;
@@ -123,6 +132,7 @@ static struct rt_thread *cache_get(uint32_t tid, bool again)
 static void begin(struct rt_thread *thread)
 {
 	rt_store(&thread->busy, 0);
+	thread->life = rt_global.life;
 	rt_walk_start(&thread->walk, ((struct state *)thread)->room);
 	rt_slots_find(thread);
 	rt_store(&thread->cache->resizing, 0);
@@ -138,7 +148,7 @@ struct rt_thread *rt_thread_start(void)
 {
 	const void *frame = __builtin_frame_address(0);
 	uint64_t before = rt_load(&rt_tls.busy);
-	struct rt_thread *thread;
+	struct rt_thread *thread, *left = rt_tls.thread;
 	uint32_t tid;
 
 	/* No ledger (yet): forked in a handler that interrupted a hook as it began. */
@@ -146,8 +156,12 @@ struct rt_thread *rt_thread_start(void)
 		return NULL;
 	rt_store(&rt_tls.busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
+	/* What is open stays open. */
+	if (left)
+		rt_tls.scopes = left->scopes;
+	rt_tls.thread = NULL;
 	tid = rt_tls.tid = rt_gettid();
-	thread = cache_get(tid, before != 0);
+	thread = cache_get(tid, before != 0, left);
 	if (thread) {
 		begin(thread);
 		rt_add(&rt_global.state->threads_started, 1);
@@ -195,15 +209,67 @@ void rt_threads_void_rows(void)
 	}
 }
 
+/* Their words were written before they looked for the control line. */
+static void await_stores(void)
+{
+	if (rt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+		return;
+	(void)rt_syscall3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	(void)rt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static bool is_out(const struct rt_thread *thread)
+{
+	return !rt_load(&thread->busy) || rt_is_gone(rt_header.pid, rt_load(&thread->owner));
+}
+
+bool rt_threads_are_out(void)
+{
+	const struct timespec pause = { .tv_nsec = OUT_PAUSE_NS };
+	unsigned tries = 0;
+
+	await_stores();
+	for (uint32_t i = 0; i < rt_load(&rt_threads); i++) {
+		const struct rt_thread *thread = rt_load_acquire(&threads[i]);
+
+		while (thread && !is_out(thread)) {
+			if (tries++ == OUT_TRIES)
+				return false;
+			(void)rt_syscall3(SYS_nanosleep, (long)&pause, 0, 0);
+		}
+	}
+	return true;
+}
+
+static void forget_states(void)
+{
+	rt_store(&look_next, 0);
+	rt_store(&looks_in_vain, 0);
+	/* The states stay with their threads, and with hooks that a handler interrupted. */
+	for (uint32_t i = 0; i < rt_load(&rt_threads); i++)
+		rt_store(&threads[i], NULL);
+	rt_store(&rt_threads, 0);
+}
+
+/* Who is just about to enter with such a state finds nothing to repeat, and no quick way. */
+void rt_threads_again(void)
+{
+	for (uint32_t i = 0; i < rt_load(&rt_threads); i++) {
+		struct rt_thread *thread = rt_load_acquire(&threads[i]);
+
+		if (!thread)
+			continue;
+		rt_last_row_void(thread);
+		thread->walk.leaf = 0;
+		thread->frees_quickly = false;
+	}
+	forget_states();
+}
+
 void rt_threads_forked(void)
 {
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
 				  .unrecorded = rt_tls.unrecorded,
 				  .scopes = rt_tls.scopes };
-	rt_store(&look_next, 0);
-	rt_store(&looks_in_vain, 0);
-	/* The states stay with hooks that a handler interrupted. */
-	for (uint32_t i = 0; i < rt_load(&rt_threads); i++)
-		rt_store(&threads[i], NULL);
-	rt_store(&rt_threads, 0);
+	forget_states();
 }

@@ -15,6 +15,7 @@ struct rt_thread {
 	_Atomic uint64_t busy;	/* frame address of the hook in its bookkeeping, else 0 */
 	_Atomic uint32_t owner; /* kernel thread id, of a thread that may have ended meanwhile */
 	uint32_t cache_index;
+	uint32_t life; /* rt_global.life when it began; another: it is void */
 	struct ledger_cache *cache;
 	_Atomic uint64_t slots_at; /* as ledger_cache.slots */
 	struct ledger_slot *slots;
@@ -83,11 +84,18 @@ _Static_assert(offsetof(struct ledger_control, epoch) ==
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
 
+/* Not that of a ledger which this process has left. */
+RT_INLINE bool rt_thread_is_present(const struct rt_thread *thread)
+{
+	return RT_LIKELY(thread->life == rt_global.life);
+}
+
 RT_INLINE struct rt_thread *rt_thread_self(void)
 {
 	struct rt_thread *thread = rt_tls.thread;
 
-	return RT_LIKELY(thread != NULL) ? thread : rt_thread_start();
+	return RT_LIKELY(thread != NULL) && rt_thread_is_present(thread) ? thread
+									 : rt_thread_start();
 }
 
 /*
@@ -116,7 +124,8 @@ RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *
 	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Whose ledger, only now: from here on a fork in a handler knows that we are here. */
-	if (RT_LIKELY(rt_mine.control != NULL) && RT_LIKELY(rt_tls.thread == thread))
+	if (RT_LIKELY(rt_mine.control != NULL) && RT_LIKELY(rt_tls.thread == thread) &&
+	    rt_thread_is_present(thread))
 		return rt_mine.control;
 	rt_leave(thread);
 	return NULL;
@@ -180,5 +189,14 @@ void rt_threads_void_rows(void);
 
 /* In a forked child: no thread has a cache yet. */
 void rt_threads_forked(void);
+
+/*
+ * The control line is gone: whoever enters from now on leaves at once. Returns whether nobody is in
+ * bookkeeping any more. It waits a little for who is.
+ */
+bool rt_threads_are_out(void);
+
+/* The same before another ledger: states begin anew with it. After all are out. */
+void rt_threads_again(void);
 
 #endif

@@ -386,7 +386,8 @@ void rt_modules_start(void)
 {
 	struct dl_find_object object;
 
-	listed = rt_mmap_sparse(MODULES_MAX * sizeof(*listed));
+	if (!listed)
+		listed = rt_mmap_sparse(MODULES_MAX * sizeof(*listed));
 	find_program();
 	/* The loader's own extent, by the one object that it must contain. */
 	if (loader_find((uintptr_t)_r_debug.r_ldbase, &object)) {

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What who attaches says to libseep.so in a process that was not started with it, and its answer. It
+ * lies in memory of the process that is mapped for this call. seep_rt_attach() and seep_rt_detach()
+ * are called by a thread that stands where it may be led astray: in no lock of the C library's.
+ */
+#ifndef SEEP_LEDGER_ATTACH_H
+#define SEEP_LEDGER_ATTACH_H
+
+#include "ledger/ledger.h"
+
+enum {
+	LEDGER_ATTACH_TEXT_BYTES = 4096,
+	LEDGER_ATTACH_ARGV_BYTES = 16 << 10,
+	LEDGER_ATTACH_ARGS_MAX = 1024,
+};
+
+enum ledger_attached {
+	LEDGER_ATTACH_NONE = 0,
+	LEDGER_ATTACH_DONE = 1,
+	LEDGER_ATTACH_OTHER_VERSION = 2, /* the library's is another one */
+	LEDGER_ATTACH_ALREADY = 3,	 /* it is recorded (attach), or is not (detach) */
+	LEDGER_ATTACH_NO_LEDGER = 4,	 /* none could be made: no folder, no room */
+	LEDGER_ATTACH_BUSY = 5, /* a thread still is where an earlier detach left it: in bookkeeping */
+};
+
+struct ledger_attach {
+	uint32_t version; /* LEDGER_VERSION */
+	_Atomic uint32_t result; /* enum ledger_attached */
+	uint64_t session;	 /* as SEEP_SESSION; 0: nobody is waited for at the end */
+	char options[LEDGER_ATTACH_TEXT_BYTES]; /* as SEEP_OPTIONS */
+	char dir[LEDGER_ATTACH_TEXT_BYTES];	/* as SEEP_DIR; "": the usual place */
+	/* Arguments of the process, one after the other, and where each begins in the process. */
+	char argv[LEDGER_ATTACH_ARGV_BYTES];
+	uint64_t arguments[LEDGER_ATTACH_ARGS_MAX]; /* ended by a 0 */
+	/* The answer. */
+	uint32_t changed; /* words that lead to the library now, or lead back */
+	uint32_t spare;
+	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
+};
+
+#endif

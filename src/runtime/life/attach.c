@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/attach.h"
+
+#include "runtime/life/exit.h"
+#include "runtime/life/fork.h"
+#include "runtime/life/make.h"
+#include "runtime/life/phase.h"
+#include "runtime/life/start.h"
+#include "runtime/next/bind.h"
+#include "runtime/next/next.h"
+#include "runtime/sys/sys.h"
+#include "runtime/track/context.h"
+#include "runtime/track/counters.h"
+#include "runtime/track/label.h"
+#include "runtime/track/misuse.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/scope.h"
+#include "runtime/track/thread.h"
+#include "runtime/unwind/modules.h"
+
+/* The ledger that was left last is not given back yet: somebody was in bookkeeping. */
+static bool is_unsettled;
+
+/*
+ * Nobody writes to the ledger that was left any more, so its memory and the page map's go. False: a
+ * thread is in bookkeeping, and stays there; it may be stopped.
+ */
+static bool settle(void)
+{
+	if (!is_unsettled)
+		return true;
+	if (!rt_threads_are_out())
+		return false;
+	rt_global.state = &rt_nowhere;
+	rt_ledger_leave();
+	rt_pagemap_empty();
+	is_unsettled = false;
+	return true;
+}
+
+/* All that is known is of the ledger that was left. Modules may have gone meanwhile. */
+static void forget(void)
+{
+	rt_threads_again();
+	rt_global.life++;
+	rt_pagemap_empty();
+	rt_early_drop();
+	rt_store(&rt_nowhere.unseen, 0);
+	rt_store(&rt_global.threshold_bytes, 0);
+	rt_contexts_forked();
+	rt_labels_forked();
+	rt_scopes_forked();
+	rt_findings_forked();
+	rt_modules_forked();
+	rt_modules_advance();
+}
+
+/* For rt_phase_pass(). */
+static bool start(const void *argument)
+{
+	if (rt_leaves)
+		forget();
+	return rt_start(argument);
+}
+
+/* Whoever registers a function twice is called twice. */
+static void register_once(void)
+{
+	static bool is_done;
+
+	if (is_done)
+		return;
+	is_done = true;
+	rt_exit_start();
+	rt_fork_register();
+}
+
+/*
+ * Frees of what is recorded must all be seen, and words are changed one by one: so nothing is recorded
+ * while they are. Returns the mode before.
+ */
+static uint32_t pause_recording(struct ledger_control *control)
+{
+	const uint32_t mode = rt_load(&control->mode);
+
+	rt_store(&control->mode, (mode & ~(uint32_t)LEDGER_MODE_MASK) | LEDGER_MODE_OFF);
+	return mode;
+}
+
+static enum ledger_attached attach(struct ledger_attach *how)
+{
+	uint32_t mode;
+	const struct rt_start first = {
+		.options = how->options,
+		.dir = how->dir[0] ? how->dir : NULL,
+		.arguments = (char *const *)how->arguments,
+		.session = how->session,
+		.attaches = true,
+	};
+
+	if (rt_control())
+		return LEDGER_ATTACH_ALREADY;
+	if (!settle())
+		return LEDGER_ATTACH_BUSY;
+	rt_next_find();
+	rt_phase_pass(rt_phase_now(), start, &first);
+	if (!rt_mine.control)
+		return LEDGER_ATTACH_NO_LEDGER;
+	register_once();
+	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
+	mode = pause_recording(rt_mine.control);
+	how->changed = rt_bind();
+	rt_store_release(&rt_mine.control->mode, mode);
+	return LEDGER_ATTACH_DONE;
+}
+
+static enum ledger_attached detach(struct ledger_attach *how)
+{
+	struct ledger_state *state = rt_global.state;
+
+	if (!rt_mine.control)
+		return LEDGER_ATTACH_ALREADY;
+	(void)pause_recording(rt_mine.control);
+	how->changed = rt_unbind();
+	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
+	(void)rt_phase_end(RT_ON);
+	is_unsettled = true;
+	(void)rt_threads_are_out();
+	rt_store(&state->ended_ns, rt_now_ns());
+	rt_store_release(&state->ended, LEDGER_ENDED_DETACH);
+	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
+	rt_futex_wake(&state->attention);
+	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
+	(void)settle();
+	return LEDGER_ATTACH_DONE;
+}
+
+static void answer(struct ledger_attach *how, enum ledger_attached (*act)(struct ledger_attach *))
+{
+	rt_store_release(&how->result, how->version == LEDGER_VERSION ? act(how)
+								      : LEDGER_ATTACH_OTHER_VERSION);
+}
+
+RT_EXPORT void seep_rt_attach(struct ledger_attach *how)
+{
+	answer(how, attach);
+}
+
+RT_EXPORT void seep_rt_detach(struct ledger_attach *how)
+{
+	answer(how, detach);
+}

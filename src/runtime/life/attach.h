@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joining a process that runs, and leaving it: the library was loaded by somebody from outside, who
+ * calls the two functions of ledger/ledger_attach.h. Once left, the library stays where it is, since
+ * threads may be on their way through it, and does nothing; the process may be joined again, with a
+ * ledger of its own.
+ */
+#ifndef SEEP_RUNTIME_ATTACH_H
+#define SEEP_RUNTIME_ATTACH_H
+
+#include "ledger/ledger_attach.h"
+
+void seep_rt_attach(struct ledger_attach *how);
+void seep_rt_detach(struct ledger_attach *how);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/next/bind.h"
+
+#include "runtime/next/next.h"
+#include "runtime/sys/sys.h"
+#include "runtime/unwind/stack.h"
+
+#include <errno.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	PLACES = 512, /* by address; at most half of them are taken */
+	/* Behind what a module's file holds: more of it is not looked through. */
+	ZEROED_BYTES_MAX = 1 << 20,
+};
+
+static const char *const names[] = {
+#define RT_HOOK(symbol, ...) #symbol,
+#define RT_OPERATOR RT_HOOK
+#define RT_WRAP(symbol) #symbol,
+#include "runtime/next/hooks.def"
+};
+
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+/* One hooked function. What the loader answers for it is an entry of an object's table of symbols. */
+static struct function {
+	uintptr_t found, own;
+	struct rt_definition definition;
+	uintptr_t before; /* value, as the table had it */
+	bool is_led;	  /* it leads to our hook now */
+} functions[NAMES];
+
+/* Which words become which others. */
+static struct change {
+	uintptr_t from, to;
+} changes[PLACES];
+static uintptr_t lowest, span; /* all @from lie there */
+
+struct look {
+	uint32_t changed;
+	uintptr_t opened; /* a page that was made writable; 0: none */
+	int protection;	  /* that it had */
+};
+
+static struct change *place_of(uintptr_t from)
+{
+	size_t at = (from >> 4) * 0x9e3779b97f4a7c15ull >> 55;
+
+	while (changes[at].from && changes[at].from != from)
+		at = (at + 1) % PLACES;
+	return &changes[at];
+}
+
+/* Several names may be one function: the first name's hook is as good as the others'. */
+static void add_change(uintptr_t from, uintptr_t to)
+{
+	struct change *change = place_of(from);
+
+	if (change->from)
+		return;
+	*change = (struct change){ from, to };
+	if (!span || from < lowest) {
+		span = span ? span + (lowest - from) : 1;
+		lowest = from;
+	} else if (from - lowest >= span) {
+		span = from - lowest + 1;
+	}
+}
+
+/* Adding nothing to it changes nothing, and fails where it cannot be written to. */
+static bool is_writable(uintptr_t at)
+{
+	static _Atomic uint32_t nobody;
+
+	return rt_syscall6(SYS_futex, (long)&nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
+			   (long)at, FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0)) != -EFAULT;
+}
+
+static bool protect(uintptr_t page, int protection)
+{
+	return rt_syscall3(SYS_mprotect, (long)page, PAGE_BYTES, protection) == 0;
+}
+
+static void close_page(struct look *look)
+{
+	if (look->opened)
+		(void)protect(look->opened, look->protection);
+	look->opened = 0;
+}
+
+/* @protection: of the page, where it cannot be written to. */
+static bool open_page(struct look *look, uintptr_t at, int protection)
+{
+	const uintptr_t page = at & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (look->opened == page)
+		return true;
+	close_page(look);
+	if (is_writable(at))
+		return true;
+	if (!protect(page, protection | PROT_WRITE))
+		return false;
+	look->opened = page;
+	look->protection = protection;
+	return true;
+}
+
+static void look_at_page(struct look *look, uintptr_t from, uintptr_t end, int protection)
+{
+	if (!rt_is_readable(from))
+		return;
+	for (; from < end; from += sizeof(uintptr_t)) {
+		_Atomic uintptr_t *word = (_Atomic uintptr_t *)from;
+		uintptr_t value = rt_load(word);
+		const struct change *change;
+
+		if (RT_LIKELY(value - lowest >= span))
+			continue;
+		change = place_of(value);
+		if (change->from && open_page(look, from, protection))
+			look->changed += atomic_compare_exchange_strong_explicit(
+				word, &value, change->to, memory_order_release,
+				memory_order_relaxed);
+	}
+}
+
+static int protection_of(const ElfW(Phdr) * segment)
+{
+	return PROT_READ | (segment->p_flags & PF_X ? PROT_EXEC : 0);
+}
+
+/* The words of a segment that can be written to, or could until it was relocated. */
+static void look_at_segment(struct look *look, uintptr_t bias, const ElfW(Phdr) * segment)
+{
+	const uintptr_t begin = bias + segment->p_vaddr;
+	const size_t most = segment->p_filesz + (size_t)ZEROED_BYTES_MAX;
+	const size_t bytes = segment->p_memsz < most ? segment->p_memsz : most;
+	const uintptr_t end = (begin + bytes) & ~(sizeof(uintptr_t) - 1);
+	uintptr_t from = (begin + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
+
+	for (uintptr_t next; from < end; from = next) {
+		next = (from | (PAGE_BYTES - 1)) + 1;
+		look_at_page(look, from, next < end ? next : end, protection_of(segment));
+	}
+	close_page(look);
+}
+
+static int look_at_module(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	const struct link_map *own = rt_own_map();
+
+	(void)bytes;
+	if (own && info->dlpi_addr == own->l_addr)
+		return 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W)
+			look_at_segment(argument, info->dlpi_addr, &info->dlpi_phdr[i]);
+	return 0;
+}
+
+/* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
+static void lead(struct look *look, struct function *function, uintptr_t value)
+{
+	uintptr_t *at = (uintptr_t *)(uintptr_t)&function->definition.symbol->st_value;
+
+	if (!open_page(look, (uintptr_t)at, PROT_READ))
+		return;
+	__atomic_store_n(at, value, __ATOMIC_RELEASE);
+	close_page(look);
+	function->is_led = !function->is_led;
+}
+
+/* The loader adds an object's own address. One that asks which function to take would be called. */
+static void lead_to_hook(struct look *look, struct function *function)
+{
+	const struct rt_definition *definition = &function->definition;
+
+	function->before = definition->symbol->st_value;
+	if (ELF64_ST_TYPE(definition->symbol->st_info) == STT_FUNC)
+		lead(look, function, function->own - definition->map->l_addr);
+}
+
+/* Unless its object has gone meanwhile, with what led to us. */
+static void lead_back(struct look *look, struct function *function)
+{
+	const struct rt_definition now = rt_next_definition(names[function - functions]);
+
+	if (now.symbol == function->definition.symbol && now.map == function->definition.map)
+		lead(look, function, function->before);
+	function->is_led = false;
+}
+
+uintptr_t rt_bind_value(const ElfW(Sym) * symbol)
+{
+	for (unsigned i = 0; i < NAMES; i++)
+		if (functions[i].is_led && functions[i].definition.symbol == symbol)
+			return functions[i].before;
+	return symbol->st_value;
+}
+
+static void find(struct function *function, const char *name)
+{
+	if (function->is_led)
+		return;
+	function->definition = rt_next_definition(name);
+	function->found = (uintptr_t)rt_next_address(&function->definition);
+	function->own = (uintptr_t)rt_next_hook(name);
+}
+
+struct order {
+	bool binds;
+	struct look look;
+};
+
+/* The first call of several: with the lock held, it does all. */
+static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct order *order = argument;
+
+	(void)info;
+	(void)bytes;
+	memset(changes, 0, sizeof(changes));
+	span = 0;
+	for (unsigned i = 0; i < NAMES; i++) {
+		struct function *function = &functions[i];
+
+		if (order->binds)
+			find(function, names[i]);
+		if (!function->found || !function->own)
+			continue;
+		if (order->binds && !function->is_led)
+			lead_to_hook(&order->look, function);
+		else if (!order->binds && function->is_led)
+			lead_back(&order->look, function);
+		if (order->binds)
+			add_change(function->found, function->own);
+		else
+			add_change(function->own, function->found);
+	}
+	(void)dl_iterate_phdr(look_at_module, &order->look);
+	return 1;
+}
+
+static uint32_t change(bool binds)
+{
+	struct order order = { .binds = binds };
+
+	(void)dl_iterate_phdr(change_all, &order);
+	return order.look.changed;
+}
+
+uint32_t rt_bind(void)
+{
+	return change(true);
+}
+
+uint32_t rt_unbind(void)
+{
+	return change(false);
+}

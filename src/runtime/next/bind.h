@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls of a process that was not started with this library: each word of the loaded modules' data
+ * that holds the address of a hooked function gets our hook's instead, and so does what the loader
+ * answers from now on, for modules and look-ups to come.
+ *
+ * Words are compared, not relocations: so tables of addresses, pointers that a module keeps in its
+ * own variables, and the loader's pointers to malloc are found as calls by way of a GOT are.
+ */
+#ifndef SEEP_RUNTIME_BIND_H
+#define SEEP_RUNTIME_BIND_H
+
+#include "runtime/rt.h"
+
+#include <link.h>
+
+/*
+ * The hooked functions' addresses become our hooks'; and back. With the loader's lock, so none of the
+ * modules can be unloaded meanwhile. Other threads run: each word changes at once. Both may be
+ * repeated. Returns how many words were changed.
+ */
+uint32_t rt_bind(void);
+uint32_t rt_unbind(void);
+
+/* The value of a symbol as its object's file has it, whatever it leads to now. */
+uintptr_t rt_bind_value(const ElfW(Sym) * symbol);
+
+#endif

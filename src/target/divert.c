@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/divert.h"
+
+#include "base/xalloc.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+enum {
+	RED_ZONE_BYTES = 128,
+	/* How a system call that was interrupted ends inside the kernel; programs never see it. */
+	ERESTARTSYS = 512,
+	ERESTARTNOINTR = 513,
+	ERESTARTNOHAND = 514,
+	ERESTART_RESTARTBLOCK = 516,
+	CALL_BYTES = 2, /* of the instruction that makes a system call */
+	FLAG_TRAP = 1 << 8,
+	FLAG_DIRECTION = 1 << 10,
+	FLAG_ALIGNMENT = 1 << 18,
+};
+
+struct block_step {
+	struct seep_step step;
+	uint64_t result;
+};
+
+/*
+ * On the thread's stack, below what its function may have there. The code below knows the offsets. It
+ * ends where the last instruction takes the return address from, and steps over the red zone.
+ */
+struct block {
+	uint64_t count;
+	uint64_t stack;
+	uint64_t vectors;
+	uint64_t errno_location;
+	uint64_t first_result;
+	uint64_t done_at;
+	struct block_step steps[SEEP_DIVERSION_STEPS_MAX];
+	char text[SEEP_DIVERSION_TEXT_BYTES];
+	uint64_t registers[15]; /* r15 to r8, rbp, rdi, rsi, rdx, rcx, rbx, rax */
+	uint64_t flags;
+	uint64_t rip;
+};
+
+_Static_assert(offsetof(struct block, steps) == 48 && sizeof(struct block_step) == 72 &&
+		       offsetof(struct block_step, result) == 64 &&
+		       offsetof(struct seep_step, leaves_out) == 56 &&
+		       offsetof(struct block, registers) == 656 && sizeof(struct block) == 792,
+	       "what the code below knows");
+
+/*
+ * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
+ * r15 errno and where it is. Results are written if the first step's is as expected.
+ */
+__asm__(".pushsection .rodata\n"
+	".globl seep_diversion_code, seep_diversion_end\n"
+	"seep_diversion_code:\n"
+	"mov 16(%rbx), %rcx\n"
+	"test %rcx, %rcx\n"
+	"jz 1f\n"
+	"mov $-1, %eax\n"
+	"mov $-1, %edx\n"
+	"xsave64 (%rcx)\n"
+	"1: mov 8(%rbx), %rcx\n"
+	"test %rcx, %rcx\n"
+	"jz 2f\n"
+	"mov %rcx, %rsp\n"
+	"2: and $-16, %rsp\n"
+	"xor %r15d, %r15d\n"
+	"mov 24(%rbx), %rax\n"
+	"test %rax, %rax\n"
+	"jz 3f\n"
+	"call *%rax\n"
+	"mov %rax, %r15\n"
+	"mov (%r15), %r14d\n"
+	"3: lea 48(%rbx), %r12\n"
+	"mov (%rbx), %r13\n"
+	/* A step. */
+	"4: mov (%r12), %rax\n"
+	"btr $63, %rax\n"
+	"jnc 5f\n"
+	"mov -8(%r12), %rdx\n"
+	"add (%rdx), %rax\n"
+	"5: mov 8(%r12), %rdi\n"
+	"mov 16(%r12), %rsi\n"
+	"mov 24(%r12), %rdx\n"
+	"mov 32(%r12), %r10\n"
+	"mov 40(%r12), %r8\n"
+	"mov 48(%r12), %r9\n"
+	"cmp $4096, %rax\n"
+	"jae 6f\n"
+	"syscall\n"
+	"jmp 7f\n"
+	"6: mov %r10, %rcx\n"
+	"call *%rax\n"
+	"7: mov %rax, 64(%r12)\n"
+	/* How many are left out. */
+	"mov 56(%r12), %rcx\n"
+	"test %rcx, %rcx\n"
+	"jz 10f\n"
+	"js 8f\n"
+	"test %rax, %rax\n"
+	"jz 10f\n"
+	"jmp 9f\n"
+	"8: neg %rcx\n"
+	"test %rax, %rax\n"
+	"jnz 10f\n"
+	"9: sub %rcx, %r13\n"
+	"imul $72, %rcx, %rcx\n"
+	"add %rcx, %r12\n"
+	"10: add $72, %r12\n"
+	"dec %r13\n"
+	"jnz 4b\n"
+	/* The results. */
+	"mov 40(%rbx), %rdi\n"
+	"test %rdi, %rdi\n"
+	"jz 12f\n"
+	"mov 112(%rbx), %rax\n"
+	"cmp 32(%rbx), %rax\n"
+	"jne 12f\n"
+	"lea 112(%rbx), %rsi\n"
+	"mov (%rbx), %rcx\n"
+	"lea 8(%rdi), %rdx\n"
+	"11: mov (%rsi), %rax\n"
+	"mov %rax, (%rdx)\n"
+	"add $72, %rsi\n"
+	"add $8, %rdx\n"
+	"dec %rcx\n"
+	"jnz 11b\n"
+	"movq $1, (%rdi)\n"
+	/* And back. */
+	"12: test %r15, %r15\n"
+	"jz 13f\n"
+	"mov %r14d, (%r15)\n"
+	"13: mov 16(%rbx), %rcx\n"
+	"test %rcx, %rcx\n"
+	"jz 14f\n"
+	"mov $-1, %eax\n"
+	"mov $-1, %edx\n"
+	"xrstor64 (%rcx)\n"
+	"14: lea 656(%rbx), %rsp\n"
+	"pop %r15\n"
+	"pop %r14\n"
+	"pop %r13\n"
+	"pop %r12\n"
+	"pop %r11\n"
+	"pop %r10\n"
+	"pop %r9\n"
+	"pop %r8\n"
+	"pop %rbp\n"
+	"pop %rdi\n"
+	"pop %rsi\n"
+	"pop %rdx\n"
+	"pop %rcx\n"
+	"pop %rbx\n"
+	"pop %rax\n"
+	"popfq\n"
+	"ret $128\n"
+	"seep_diversion_end:\n"
+	".popsection\n");
+extern const uint8_t seep_diversion_code[], seep_diversion_end[];
+
+static size_t code_bytes(void)
+{
+	return (size_t)(seep_diversion_end - seep_diversion_code);
+}
+
+/* What is at @address is our code, or nothing. */
+static bool is_room(struct seep_memory *memory, uint64_t address, bool *ret_is_there)
+{
+	static const uint8_t nothing[1024];
+	uint8_t there[sizeof(nothing)];
+
+	if (code_bytes() > sizeof(there) ||
+	    !seep_memory_read(memory, address, there, code_bytes()))
+		return false;
+	*ret_is_there = memcmp(there, seep_diversion_code, code_bytes()) == 0;
+	return *ret_is_there || memcmp(there, nothing, code_bytes()) == 0;
+}
+
+/* As a debugger writes a breakpoint: the process gets a copy of that page. */
+static bool write_code(pid_t tid, uint64_t address)
+{
+	for (size_t at = 0; at < code_bytes(); at += sizeof(long)) {
+		const size_t left = code_bytes() - at;
+		long word = 0;
+
+		memcpy(&word, seep_diversion_code + at, left < sizeof(word) ? left : sizeof(word));
+		if (ptrace(PTRACE_POKETEXT, tid, (void *)(address + at), (void *)word) < 0)
+			return false;
+	}
+	return true;
+}
+
+int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid, uint64_t *ret_code,
+			   struct seep_error *err)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct seep_live_module *module = &modules->items[i];
+		const struct seep_mapping *mapping;
+		const uint64_t code = (module->code_end + 15) & -UINT64_C(16);
+		bool is_there = false;
+
+		/* Of the program, the C library or the loader: these are never unloaded. */
+		if ((i > 0 && !module->is_libc && !module->is_loader) || !module->code_end ||
+		    code + code_bytes() + sizeof(long) > module->page_end)
+			continue;
+		mapping = seep_maps_find(&modules->maps, code);
+		if (!mapping || !mapping->executable || mapping->shared ||
+		    !is_room(modules->memory, code, &is_there) ||
+		    !(is_there || write_code(tid, code)))
+			continue;
+		*ret_code = code;
+		return 0;
+	}
+	return seep_fail(err, SEEP_EREFUSED,
+			 "no page of its code has %zu unused bytes, or they cannot be written",
+			 code_bytes());
+}
+
+/* As the kernel would, were the thread let go where it stands. */
+static void restart_call(struct user_regs_struct *registers)
+{
+	if ((int64_t)registers->orig_rax < 0)
+		return;
+	switch (-(int64_t)registers->rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+		registers->rax = registers->orig_rax;
+		registers->rip -= CALL_BYTES;
+		break;
+	case ERESTART_RESTARTBLOCK:
+		registers->rax = SYS_restart_syscall;
+		registers->rip -= CALL_BYTES;
+		break;
+	default:
+		break;
+	}
+}
+
+static uint64_t block_address(const struct user_regs_struct *registers)
+{
+	return registers->rsp - RED_ZONE_BYTES - sizeof(struct block);
+}
+
+/* @at: where it will lie */
+static void fill(struct block *block, uint64_t at, const struct seep_diversion *diversion,
+		 const struct user_regs_struct *r)
+{
+	const uint64_t registers[] = { r->r15, r->r14, r->r13, r->r12, r->r11, r->r10, r->r9, r->r8,
+				       r->rbp, r->rdi, r->rsi, r->rdx, r->rcx, r->rbx, r->rax };
+
+	*block = (struct block){
+		.count = diversion->count,
+		.stack = diversion->stack,
+		.vectors = diversion->vectors,
+		.errno_location = diversion->errno_location,
+		.first_result = diversion->first_result,
+		.done_at = diversion->done_at,
+		.flags = r->eflags,
+		.rip = r->rip,
+	};
+	memcpy(block->registers, registers, sizeof(registers));
+	memcpy(block->text, diversion->text, sizeof(block->text));
+	for (unsigned i = 0; i < diversion->count; i++)
+		block->steps[i].step = diversion->steps[i];
+	for (unsigned i = 0; i < diversion->count; i++)
+		for (unsigned k = 0; k < 6; k++)
+			if (diversion->steps[i].arguments[k] == SEEP_STEP_TEXT)
+				block->steps[i].step.arguments[k] = at + offsetof(struct block, text);
+}
+
+static bool write_block(pid_t tid, uint64_t at, struct block *block)
+{
+	const struct iovec here = { block, sizeof(*block) };
+	const struct iovec there = { (void *)(uintptr_t)at, sizeof(*block) };
+
+	return process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(*block);
+}
+
+bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
+			 const struct user_regs_struct *registers)
+{
+	struct user_regs_struct back = *registers, astray = *registers;
+	const uint64_t at = block_address(registers);
+	struct block block;
+
+	restart_call(&back);
+	fill(&block, at, diversion, &back);
+	if (!write_block(tid, at, &block))
+		return false;
+	astray.rip = code;
+	astray.rsp = astray.rbx = at;
+	astray.orig_rax = UINT64_MAX;
+	astray.eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
+	return ptrace(PTRACE_SETREGS, tid, NULL, &astray) == 0;
+}

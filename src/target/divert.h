@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leads one thread of another process through system calls and calls of functions, and back to where
+ * it stood. The thread finds back by itself: code of ours in its process, in the unused end of a page
+ * of code, saves what calls may change, makes the calls and restores it all. So it does not matter when
+ * we are killed; a thread is either not led yet, or comes back without us.
+ *
+ * Not noticed by the process: registers of all kinds, errno and blocked signals are as before, and a
+ * system call that was interrupted is made again.
+ */
+#ifndef SEEP_TARGET_DIVERT_H
+#define SEEP_TARGET_DIVERT_H
+
+#include "base/error.h"
+#include "target/live_modules.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+enum { SEEP_DIVERSION_STEPS_MAX = 8, SEEP_DIVERSION_TEXT_BYTES = 32 };
+
+/* Of @what: the address is in a shared object, whose handle the step before gave. */
+#define SEEP_STEP_IN_OBJECT (UINT64_C(1) << 63)
+/* Of an argument: the address of the diversion's text. */
+#define SEEP_STEP_TEXT UINT64_MAX
+
+/* A system call's number, or a function's address, which is larger; up to four arguments for that. */
+struct seep_step {
+	uint64_t what;
+	uint64_t arguments[6];
+	/* So many steps behind it are left out if its result is not 0; below 0, if it is. */
+	int64_t leaves_out;
+};
+
+struct seep_diversion {
+	struct seep_step steps[SEEP_DIVERSION_STEPS_MAX];
+	unsigned count;
+	char text[SEEP_DIVERSION_TEXT_BYTES];
+	uint64_t first_result; /* what the first step must give, if anything is to be written: */
+	/* A word that is 1 when the thread is done; behind it the results. 0: nothing is. */
+	uint64_t done_at;
+	uint64_t stack;	  /* where one for the calls ends; 0: the thread's own serves */
+	uint64_t vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
+	uint64_t errno_location; /* the C library's function; 0: nothing is called */
+};
+
+enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10 };
+
+/*
+ * Put our code into @modules' process, a thread of which is traced and stopped, unless it is there.
+ * Returns: 0; -SEEP_EREFUSED: there is no room for it, or it cannot be written.
+ */
+SEEP_NODISCARD int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid,
+					  uint64_t *ret_code, struct seep_error *err);
+
+/*
+ * Lead a stopped thread astray, once it goes on: seep_tracee_go(PTRACE_DETACH). @registers: its own, as
+ * they were read. False: nothing was changed; it stands on a stack without room, or has ended.
+ */
+bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
+			 const struct user_regs_struct *registers);
+
+#endif

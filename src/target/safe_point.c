@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/safe_point.h"
+
+#include "base/xalloc.h"
+#include "core/bits.h"
+#include "target/allocators.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum {
+	FRAMES_MAX = 4096,
+	STACK_BYTES = 16 << 10, /* that are read at once */
+	/* x86-64 Linux: of saved registers in the ucontext that a signal-return frame points at. */
+	UCONTEXT_RBP = 120,
+	UCONTEXT_RSP = 160,
+	UCONTEXT_RIP = 168,
+};
+
+/* Code of the C library where nobody may be led from. */
+struct region {
+	uint64_t begin, end;
+	const char *name;
+};
+
+struct seep_safe_points {
+	struct seep_live_modules *modules;
+	struct region *regions;
+	size_t region_count;
+	struct seep_live_module *allocator; /* another than the C library's; NULL */
+	bool allocator_is_program;
+	struct seep_live_module *wanted; /* its tables; NULL: modules have changed */
+};
+
+/* What holds locks that the loader takes, or is not to be entered again. */
+static const char *const entered[] = {
+	"dlopen",	"dlmopen",	"dlclose",	 "dlsym",	  "dlvsym",
+	"dladdr",	"dladdr1",	"dlinfo",	 "dl_iterate_phdr",
+	"fork",		"_Fork",	"__libc_fork",	 "vfork",	  "posix_spawn",
+	"posix_spawnp", "system",	"popen",	 "exit",	  "quick_exit",
+	"abort",	"on_exit",	"__cxa_atexit",	 "__cxa_finalize", "__cxa_at_quick_exit",
+	"__register_atfork", "__cxa_thread_atexit_impl", "pthread_create", "pthread_exit",
+	"pthread_cancel", "pthread_getattr_np", "__libc_freeres", "__assert_fail",
+};
+
+/* One object file of the C library; functions without a name of their own lie between these. */
+static const char *const allocating[] = {
+	"malloc",	 "free",	  "calloc",	     "realloc",	 "memalign",
+	"valloc",	 "pvalloc",	  "posix_memalign",  "aligned_alloc",
+	"malloc_trim",	 "malloc_usable_size", "malloc_info", "malloc_stats",
+	"mallinfo",	 "mallinfo2",	  "mallopt",	     "reallocarray",
+};
+
+static void add_region(struct seep_safe_points *points, uint64_t begin, uint64_t end,
+		       const char *name)
+{
+	*SEEP_APPEND(points->regions, points->region_count) = (struct region){ begin, end, name };
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+#define IS_AMONG(name, names) is_among((name), (names), sizeof(names) / sizeof((names)[0]))
+
+/* From the end of the function before @symbol, of another kind, to the next one's start. */
+static struct region around(const struct seep_live_module *libc, const Elf64_Sym *symbol)
+{
+	struct region region = { libc->start - libc->bias, libc->end - libc->bias, NULL };
+
+	for (size_t i = 0; i < libc->symbol_count; i++) {
+		const Elf64_Sym *other = &libc->symbols[i];
+		const uint64_t end = other->st_value + other->st_size;
+
+		if (other->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(other->st_info) != STT_FUNC ||
+		    IS_AMONG(seep_live_symbol_name(libc, other), allocating) ||
+		    other->st_value == symbol->st_value)
+			continue;
+		if (end <= symbol->st_value)
+			region.begin = core_larger(region.begin, end);
+		else if (other->st_value > symbol->st_value)
+			region.end = core_smaller(region.end, other->st_value);
+	}
+	return region;
+}
+
+static void find_regions(struct seep_safe_points *points, struct seep_live_module *libc)
+{
+	seep_live_symbols(points->modules, libc);
+	for (size_t i = 0; i < libc->symbol_count; i++) {
+		const Elf64_Sym *symbol = &libc->symbols[i];
+		const char *name = seep_live_symbol_name(libc, symbol);
+		struct region region = { symbol->st_value, symbol->st_value + symbol->st_size, name };
+
+		if (symbol->st_shndx == SHN_UNDEF)
+			continue;
+		if (IS_AMONG(name, allocating))
+			region = around(libc, symbol);
+		else if (!IS_AMONG(name, entered))
+			continue;
+		add_region(points, libc->bias + region.begin, libc->bias + region.end,
+			   region.name ? name : "malloc");
+	}
+}
+
+/* The first in the loader's order that defines malloc: the program itself, or a library. */
+static void find_allocator(struct seep_safe_points *points)
+{
+	for (size_t i = 0; i < points->modules->count; i++) {
+		struct seep_live_module *module = &points->modules->items[i];
+
+		if (module->is_libc || module->is_loader || module->is_ours ||
+		    !seep_live_symbol(points->modules, module, "malloc"))
+			continue;
+		points->allocator = module;
+		points->allocator_is_program = i == 0;
+	}
+}
+
+struct seep_safe_points *seep_safe_points_new(struct seep_live_modules *modules)
+{
+	struct seep_safe_points *points = seep_xcalloc(1, sizeof(*points));
+
+	points->modules = modules;
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].is_libc)
+			find_regions(points, &modules->items[i]);
+	find_allocator(points);
+	return points;
+}
+
+void seep_safe_points_free(struct seep_safe_points *points)
+{
+	if (points)
+		free(points->regions);
+	free(points);
+}
+
+/* A thread's stack, from where it stands. */
+struct stack {
+	struct seep_memory *memory;
+	uint64_t at;
+	uint64_t words[STACK_BYTES / sizeof(uint64_t)];
+	size_t bytes; /* that could be read */
+};
+
+static void read_stack(struct stack *stack, uint64_t at)
+{
+	stack->at = at;
+	for (stack->bytes = STACK_BYTES; stack->bytes >= sizeof(uint64_t); stack->bytes /= 2)
+		if (seep_memory_read(stack->memory, at, stack->words, stack->bytes))
+			return;
+	stack->bytes = 0;
+}
+
+static bool word_at(const struct stack *stack, uint64_t address, uint64_t *ret_word)
+{
+	const uint64_t offset = address - stack->at;
+
+	if (address & 7)
+		return false;
+	if (offset < stack->bytes) {
+		*ret_word = stack->words[offset / sizeof(uint64_t)];
+		return true;
+	}
+	return seep_memory_read(stack->memory, address, ret_word, sizeof(*ret_word));
+}
+
+struct frame {
+	uint64_t pc, sp, fp;
+	bool exact; /* @pc is about to run; else the call before it runs */
+};
+
+/* The frame further out. False: there is none, or it cannot be told. */
+static bool step(const struct stack *stack, const struct cfi_rule *rule, struct frame *frame)
+{
+	const uint64_t sp = frame->sp, fp = frame->fp;
+	uint64_t cfa = 0, context;
+
+	frame->exact = rule->kind == CFI_SIGNAL;
+	switch (rule->kind) {
+	case CFI_SP:
+		cfa = sp + (uint64_t)(int64_t)rule->cfa_offset;
+		break;
+	case CFI_FP:
+		cfa = fp + (uint64_t)(int64_t)rule->cfa_offset;
+		break;
+	case CFI_DRAP:
+		if (!word_at(stack, fp + (uint64_t)(int64_t)rule->cfa_offset, &cfa) ||
+		    !word_at(stack, fp + (uint64_t)(int64_t)rule->fp_offset, &frame->fp))
+			return false;
+		break;
+	case CFI_SP_MEMORY:
+		if (!word_at(stack, sp + (uint64_t)(int64_t)rule->cfa_offset, &cfa))
+			return false;
+		cfa += 8;
+		break;
+	case CFI_SIGNAL:
+		context = sp;
+		return word_at(stack, context + UCONTEXT_RBP, &frame->fp) &&
+		       word_at(stack, context + UCONTEXT_RSP, &frame->sp) &&
+		       word_at(stack, context + UCONTEXT_RIP, &frame->pc);
+	default:
+		return false;
+	}
+	if (rule->kind != CFI_DRAP && rule->fp_offset &&
+	    !word_at(stack, cfa + (uint64_t)(int64_t)rule->fp_offset, &frame->fp))
+		return false;
+	frame->sp = cfa;
+	return word_at(stack, cfa - 8, &frame->pc);
+}
+
+/* Where nobody may be led from; NULL: it may be. */
+static const char *name_of(const struct seep_safe_points *points,
+			   const struct seep_live_module *module, uint64_t pc)
+{
+	if (module->is_loader)
+		return "the dynamic loader";
+	if (module->is_ours)
+		return "libseep.so";
+	if (module == points->allocator && !points->allocator_is_program)
+		return "the program's allocator";
+	for (size_t i = 0; module->is_libc && i < points->region_count; i++)
+		if (pc >= points->regions[i].begin && pc < points->regions[i].end)
+			return points->regions[i].name;
+	return NULL;
+}
+
+/* It sleeps until something happens: nobody calls such in the middle of an allocator. */
+static bool waits(const struct user_regs_struct *registers)
+{
+	switch ((long)registers->orig_rax) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_pause:
+	case SYS_rt_sigsuspend:
+	case SYS_rt_sigtimedwait:
+	case SYS_wait4:
+	case SYS_waitid:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Frames that cannot be unwound, of code that is made at run time, may lie anywhere: then it is known
+ * only of who waits.
+ */
+static enum seep_safety of_unknown(const struct user_regs_struct *registers, const char **ret_why)
+{
+	*ret_why = "code that cannot be unwound";
+	return waits(registers) ? SEEP_SAFE : SEEP_UNSAFE;
+}
+
+enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
+				      const struct user_regs_struct *registers,
+				      const char **ret_why)
+{
+	struct frame frame = { registers->rip, registers->rsp, registers->rbp, true };
+	struct stack stack = { .memory = points->modules->memory };
+
+	*ret_why = NULL;
+	if (points->allocator_is_program && !waits(registers)) {
+		*ret_why = "the program, which is its own allocator";
+		return SEEP_UNSAFE;
+	}
+	read_stack(&stack, frame.sp);
+	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+		const uint64_t pc = frame.pc - !frame.exact;
+		struct seep_live_module *module = seep_live_module_at(points->modules, pc);
+		struct cfi_rule rule;
+
+		if (!module)
+			return of_unknown(registers, ret_why);
+		*ret_why = name_of(points, module, pc);
+		if (*ret_why)
+			return SEEP_UNSAFE;
+		points->wanted = module;
+		if (!module->has_tables)
+			return SEEP_NOT_KNOWN;
+		if (seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
+			return of_unknown(registers, ret_why);
+		if (rule.kind == CFI_STOP)
+			return SEEP_SAFE;
+		if (!step(&stack, &rule, &frame))
+			return of_unknown(registers, ret_why);
+		if (frame.pc == 0)
+			return SEEP_SAFE;
+	}
+	return of_unknown(registers, ret_why);
+}
+
+bool seep_safe_points_read(struct seep_safe_points *points)
+{
+	if (points->wanted)
+		seep_live_tables(points->modules, points->wanted);
+	return points->wanted != NULL;
+}
