@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "cli/output_file.h"
 #include "cli/leak_options.h"
 #include "cli/memory_options.h"
+#include "cli/record_options.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "core/stack_hash.h"
@@ -35,14 +35,10 @@
 #include "target/preflight.h"
 #include "target/spawn.h"
 
-enum { OPTIONS_MAX_BYTES = 4095, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 };
+enum { OPTIONS_MAX_BYTES = 4095, SNAPSHOT_KEEP_MAX = 100000 };
 
 /* Much more often, and nothing else would be done. */
 #define SNAPSHOT_EVERY_MIN_NS 10000000ull
-
-enum run_mode { MODE_ALL, MODE_SCOPED, MODE_OFF };
-
-static const char *const mode_names[] = { "all", "scoped", "off", NULL };
 
 #define GROWTH_AFTER_LEAST_NS 100000000ull
 
@@ -51,16 +47,9 @@ static struct {
 	bool force;
 	const char *follow;
 	bool no_follow;
-	int mode;
-	uint64_t size_min;
-	uint64_t size_max;
-	struct seep_option_list modules;
-	uint64_t ledger_max;
-	uint64_t depth;
-	bool by_thread;
+	struct seep_record_option_values record;
 	uint64_t verify;
 	const char *stop_at;
-	bool no_argv;
 	uint64_t snapshot_every_ns;
 	uint64_t snapshot_keep;
 	bool quiet;
@@ -83,31 +72,13 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("follow", 0, TEXT, "REGEX", asked.follow,
 		    "Record only children whose path matches REGEX"),
 	SEEP_OPTION("no-follow", 0, FLAG, NULL, asked.no_follow, "Record no children"),
-	SEEP_OPTION("mode", 0, CHOICE, "all|scoped|off", asked.mode,
-		    "Record all allocations, those in scopes, or none (default: all)",
-		    .choices = mode_names),
-	SEEP_OPTION("module", 0, LIST, "GLOB", asked.modules,
-		    "Record only what these modules allocate; !GLOB: not these"),
-	SEEP_OPTION("size-min", 0, SIZE, "SIZE", asked.size_min, "Do not record smaller requests"),
-	SEEP_OPTION("size-max", 0, SIZE, "SIZE", asked.size_max,
-		    "Do not record larger requests; 0: no limit (default: 0)"),
-	SEEP_OPTION("ledger-max", 0, SIZE, "SIZE", asked.ledger_max,
-		    "Let the ledger of each process take up to SIZE, at least 256K (default: as "
-		    "there is room)",
-		    .min = LEDGER_MAX_LEAST_BYTES),
-	SEEP_OPTION("depth", 0, COUNT, "N", asked.depth,
-		    "Keep only the N innermost frames of each stack; 0 keeps all (default: 0)",
-		    .max = DEPTH_MAX),
-	SEEP_OPTION("by-thread", 0, FLAG, NULL, asked.by_thread,
-		    "Keep call stacks apart by the name of their thread"),
+	SEEP_RECORD_OPTIONS(asked.record),
 	SEEP_OPTION("verify", 0, COUNT, "N", asked.verify,
 		    "Compare every Nth stack with libgcc's unwinder (default: 0, none)",
 		    .max = UINT32_MAX),
 	SEEP_OPTION("break", 0, TEXT, "HASH[:N]", asked.stop_at,
 		    "Raise SIGTRAP at the Nth allocation (1) of one call stack, for a debugger; "
 		    "\"seep report --raw\" says its HASH, after \"break\""),
-	SEEP_OPTION("no-argv", 0, FLAG, NULL, asked.no_argv,
-		    "Keep the program's arguments out of the recording"),
 	SEEP_OPTION("snapshot-every", 0, DURATION, "T", asked.snapshot_every_ns,
 		    "Save a recording of each running process every T, as FILE.NNN.seep",
 		    .min = SNAPSHOT_EVERY_MIN_NS),
@@ -196,25 +167,6 @@ static int complain_cannot_start(const struct seep_error *err)
 	return err->code == SEEP_EUSAGE ? SEEP_EXIT_USAGE : SEEP_EXIT_CANNOT_START;
 }
 
-static void add_modules(struct seep_strbuf *text, const struct seep_option_list *globs)
-{
-	for (size_t i = 0; i < globs->count; i++) {
-		seep_strbuf_adds(text, i ? "," : ":modules=");
-		for (const char *c = globs->items[i]; *c; c++) {
-			if (*c == ':')
-				seep_strbuf_addc(text, '\\');
-			seep_strbuf_addc(text, *c);
-		}
-	}
-}
-
-/* 0 is what it takes without being told. */
-static void add_number(struct seep_strbuf *text, const char *key, uint64_t value)
-{
-	if (value)
-		seep_strbuf_addf(text, ":%s=%" PRIu64, key, value);
-}
-
 /* What the options of the command line say to the runtime. */
 static int runtime_options(char **ret_text, struct seep_error *err)
 {
@@ -223,20 +175,13 @@ static int runtime_options(char **ret_text, struct seep_error *err)
 	SEEP_STRBUF(text, held < OPTIONS_MAX_BYTES ? OPTIONS_MAX_BYTES - held : 0);
 	int rc;
 
-	if (asked.mode != MODE_ALL)
-		seep_strbuf_addf(&text, ":mode=%s", mode_names[asked.mode]);
-	add_modules(&text, &asked.modules);
-	add_number(&text, "size_min", asked.size_min);
-	add_number(&text, "size_max", asked.size_max);
-	add_number(&text, "ledger_max", asked.ledger_max);
-	add_number(&text, "depth", asked.depth);
-	add_number(&text, "verify", asked.verify);
-	if (asked.by_thread)
-		seep_strbuf_adds(&text, ":by_thread=name");
-	if (asked.no_argv)
-		seep_strbuf_adds(&text, ":argv=0");
+	rc = seep_record_options_add(&asked.record, &text, err);
+	if (rc < 0)
+		return rc;
+	if (asked.verify)
+		seep_strbuf_addf(&text, ":verify=%" PRIu64, asked.verify);
 	rc = seep_memory_options_add(&asked.memory,
-				     asked.leaks.error_exitcode && asked.mode != MODE_OFF &&
+				     asked.leaks.error_exitcode && asked.record.mode != SEEP_RECORD_OFF &&
 					     !asked.no_leak_check,
 				     &text, err);
 	/* They may be killed as soon as they have started. */
@@ -277,7 +222,7 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 	run->leak_check.trace_exit = asked.trace_exit;
 	/* Each that matches has a recording, however little it allocates. */
 	run->leak_check.small_forks = asked.follow != NULL;
-	if (!asked.no_leak_check && asked.mode != MODE_OFF)
+	if (!asked.no_leak_check && asked.record.mode != SEEP_RECORD_OFF)
 		run->plan.leak_check = &run->leak_check;
 	return 0;
 }
@@ -307,11 +252,6 @@ static int check_options(struct run *run, struct seep_error *err)
 		rc = set_stop(run, asked.stop_at, err);
 	if (rc < 0)
 		return rc;
-	if (asked.size_max && asked.size_max < asked.size_min)
-		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
-	for (size_t i = 0; i < asked.modules.count; i++)
-		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!,")])
-			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
 	if (asked.growth_after_ns && asked.growth_after_ns < GROWTH_AFTER_LEAST_NS)
 		return seep_fail(err, SEEP_EUSAGE, "--growth-after is below 100 ms");
 	if ((asked.growth_exitcode || asked.on_growth) && !asked.growth_after_ns)
@@ -401,14 +341,11 @@ static int prepare(struct run *run, const char *name, struct seep_error *err)
 		return complain_output(err);
 	rc = seep_runtime_find(&run->library, err);
 	if (rc == 0)
-		rc = seep_ledger_place_choose(asked.ledger_max, &run->place, err);
-	if (rc == 0 && getrandom(&run->plan.session, sizeof(run->plan.session), 0) !=
-			       sizeof(run->plan.session))
-		rc = seep_fail(err, SEEP_ESYS, "the system gives no random numbers");
+		rc = seep_ledger_place_choose(asked.record.ledger_max, &run->place, err);
+	if (rc == 0)
+		rc = seep_recorder_session(&run->plan.session, err);
 	if (rc < 0)
 		return complain_cannot_start(err);
-	run->plan.session >>= LEDGER_SESSION_PID_BITS;
-	run->plan.session = run->plan.session << LEDGER_SESSION_PID_BITS | (uint64_t)getpid();
 	run->plan.ledger_dir = run->place.path;
 	run->plan.ledger_dir_fd = run->place.fd;
 	if (run->place.note && !asked.quiet)
@@ -500,7 +437,7 @@ int cmd_run(char **operands, struct seep_error *err)
 		.plan = {
 			.force = asked.force,
 			.follow = !asked.no_follow,
-			.no_argv = asked.no_argv,
+			.no_argv = asked.record.no_argv,
 			.snapshot_every_ns = asked.snapshot_every_ns,
 			.snapshot_keep = (unsigned)asked.snapshot_keep,
 			.symbols = &run.symbols,

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -529,6 +530,16 @@ static int open_output_folder(const char *output)
 	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? AT_FDCWD : fd;
+}
+
+int seep_recorder_session(uint64_t *ret_session, struct seep_error *err)
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return seep_fail(err, SEEP_ESYS, "the system gives no random numbers");
+	*ret_session = number << LEDGER_SESSION_PID_BITS | (uint64_t)getpid();
+	return 0;
 }
 
 int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,

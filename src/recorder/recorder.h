@@ -54,6 +54,9 @@ struct seep_recorder_plan {
 
 struct seep_recorder;
 
+/* A number for a session of this process, not 0. Returns: 0, or -SEEP_ESYS. */
+SEEP_NODISCARD int seep_recorder_session(uint64_t *ret_session, struct seep_error *err);
+
 /**
  * seep_recorder_new - be ready for a target that waits at the gate
  * @plan: copied, what it points to must outlive the recorder

@@ -64,6 +64,7 @@ struct scratch {
 struct attach {
 	pid_t pid;
 	int lock; /* /proc/PID, which one of us at a time may hold */
+	bool leaves;
 	const struct seep_attach_plan *plan;
 	uint64_t deadline_ns;
 	struct seep_live_modules modules;
@@ -544,7 +545,8 @@ static int conclude(const struct attach *a, const struct ledger_attach *how, str
 		return seep_fail(err, SEEP_EREFUSED,
 				 "another version of libseep.so is loaded in it, and stays");
 	case LEDGER_ATTACH_ALREADY:
-		return seep_fail(err, SEEP_EEXIST, "it is recorded already");
+		return a->leaves ? seep_fail(err, SEEP_ENOTFOUND, "it is not recorded")
+				 : seep_fail(err, SEEP_EEXIST, "it is recorded already");
 	case LEDGER_ATTACH_NO_LEDGER:
 		return seep_fail(err, SEEP_EREFUSED,
 				 "it has no folder for a ledger (/dev/shm, /run/user/UID, /var/tmp or "
@@ -637,6 +639,7 @@ static int leave(struct attach *a, struct seep_error *err)
 {
 	int rc = read_modules(a, err);
 
+	a->leaves = true;
 	if (rc == 0 && !is_loaded_by_us(a))
 		return seep_fail(err, SEEP_ENOTFOUND, "nobody has attached to it");
 	if (rc == 0)
