@@ -43,16 +43,17 @@ static struct {
 	struct seep_symbol_option_values symbols;
 } asked = { .deadline_ns = SEEP_NS_PER_S, .growth_after_ns = SEEP_GROWTH_AFTER_NS };
 
-#define DEADLINE_OPTION                                                                          \
-	SEEP_OPTION("deadline", 0, DURATION, "T", asked.deadline_ns,                             \
+#define DEADLINE_OPTION                                              \
+	SEEP_OPTION("deadline", 0, DURATION, "T", asked.deadline_ns, \
 		    "Look for a moment when it is safe for T (1s), then refuse", .min = 1)
 
 static const struct seep_option attach_options[] = {
 	SEEP_OPTION("for", 0, DURATION, "T", asked.for_ns,
 		    "Record for T, then detach and write the recording", .min = 1),
-	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
-		    "Stay, and write the recording to FILE at the process's end, after --for, or on "
-		    "Ctrl-C (with --for: ./%e.%p.seep)"),
+	SEEP_OPTION(
+		"output", 'o', TEXT, "FILE", asked.output,
+		"Stay, and write the recording to FILE at the process's end, after --for, or on "
+		"Ctrl-C (with --for: ./%e.%p.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force, "Replace FILE if it exists"),
 	DEADLINE_OPTION,
 	SEEP_RECORD_OPTIONS(asked.record),
@@ -95,8 +96,9 @@ const struct seep_option_table cmd_detach_options = {
 	SEEP_OPTIONS(detach_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.details = "All calls lead where they led before. libseep.so stays in the process's memory and\n"
-		   "does nothing; \"seep attach\" uses it again, with a new ledger.\n",
+	.details =
+		"All calls lead where they led before. libseep.so stays in the process's memory and\n"
+		"does nothing; \"seep attach\" uses it again, with a new ledger.\n",
 };
 
 /* Its program's file name, as "top" and others show it. */
@@ -152,7 +154,7 @@ static void print_json(uint32_t pid, const char *key, const struct seep_attach_r
 {
 	struct seep_json *json = seep_json_new(stdout, seep_json_strings(asked.json));
 
-	seep_json_open_document(json, "seep");
+	seep_json_open_document(json, NULL);
 	seep_json_int(json, "pid", pid);
 	seep_json_bool(json, key, !err);
 	seep_json_text(json, "reason", err ? err->text : NULL);
@@ -171,7 +173,8 @@ static int complain(const char *command, uint32_t pid, const struct seep_attach_
 	if (asked.json)
 		print_json(pid, *command == 'a' ? "attached" : "detached", result, err);
 	if (err->code == SEEP_EREFUSED)
-		seep_hint("the process is as it was; \"seep doctor %" PRIu32 "\" says more, --deadline "
+		seep_hint("the process is as it was; \"seep doctor %" PRIu32
+			  "\" says more, --deadline "
 			  "gives more time",
 			  pid);
 	return status;

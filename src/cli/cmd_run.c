@@ -181,7 +181,8 @@ static int runtime_options(char **ret_text, struct seep_error *err)
 	if (asked.verify)
 		seep_strbuf_addf(&text, ":verify=%" PRIu64, asked.verify);
 	rc = seep_memory_options_add(&asked.memory,
-				     asked.leaks.error_exitcode && asked.record.mode != SEEP_RECORD_OFF &&
+				     asked.leaks.error_exitcode &&
+					     asked.record.mode != SEEP_RECORD_OFF &&
 					     !asked.no_leak_check,
 				     &text, err);
 	/* They may be killed as soon as they have started. */

@@ -49,13 +49,14 @@ extern const size_t seep_command_count;
 const struct seep_command *seep_command_find(const char *name);
 
 extern seep_command_function cmd_check, cmd_check_heap, cmd_completion, cmd_diff, cmd_doctor,
-	cmd_attach, cmd_detach, cmd_export, cmd_import, cmd_leaks, cmd_mark, cmd_mode, cmd_open, cmd_ps, cmd_query,
-	cmd_report, cmd_run, cmd_save, cmd_snapshot, cmd_top;
+	cmd_attach, cmd_detach, cmd_export, cmd_import, cmd_leaks, cmd_mark, cmd_mode, cmd_open,
+	cmd_ps, cmd_query, cmd_report, cmd_run, cmd_save, cmd_snapshot, cmd_top;
 
 extern const struct seep_option_table cmd_check_options, cmd_check_heap_options,
 	cmd_completion_options, cmd_diff_options, cmd_doctor_options, cmd_export_options,
-	cmd_attach_options, cmd_detach_options, cmd_import_options, cmd_leaks_options, cmd_mark_options, cmd_mode_options, cmd_open_options,
-	cmd_ps_options, cmd_query_options, cmd_report_options, cmd_run_options, cmd_save_options,
-	cmd_snapshot_options, cmd_top_options;
+	cmd_attach_options, cmd_detach_options, cmd_import_options, cmd_leaks_options,
+	cmd_mark_options, cmd_mode_options, cmd_open_options, cmd_ps_options, cmd_query_options,
+	cmd_report_options, cmd_run_options, cmd_save_options, cmd_snapshot_options,
+	cmd_top_options;
 
 #endif

@@ -21,11 +21,12 @@ enum ledger_attached {
 	LEDGER_ATTACH_OTHER_VERSION = 2, /* the library's is another one */
 	LEDGER_ATTACH_ALREADY = 3,	 /* it is recorded (attach), or is not (detach) */
 	LEDGER_ATTACH_NO_LEDGER = 4,	 /* none could be made: no folder, no room */
-	LEDGER_ATTACH_BUSY = 5, /* a thread still is where an earlier detach left it: in bookkeeping */
+	LEDGER_ATTACH_BUSY =
+		5, /* a thread still is where an earlier detach left it: in bookkeeping */
 };
 
 struct ledger_attach {
-	uint32_t version; /* LEDGER_VERSION */
+	uint32_t version;	 /* LEDGER_VERSION */
 	_Atomic uint32_t result; /* enum ledger_attached */
 	uint64_t session;	 /* as SEEP_SESSION; 0: nobody is waited for at the end */
 	char options[LEDGER_ATTACH_TEXT_BYTES]; /* as SEEP_OPTIONS */

@@ -60,8 +60,9 @@ static bool wait_for_end(pid_t pid, uint64_t for_ns)
 }
 
 /* What a live process has lost is found while it is still recorded. */
-static void leave(const struct seep_attached_plan *plan, pid_t pid, const struct seep_ledger *ledger,
-		  struct seep_watch_result *gathered, struct seep_attached_result *result)
+static void leave(const struct seep_attached_plan *plan, pid_t pid,
+		  const struct seep_ledger *ledger, struct seep_watch_result *gathered,
+		  struct seep_attached_result *result)
 {
 	const struct seep_leak_check_plan *check = plan->recorder.leak_check;
 

@@ -16,15 +16,16 @@
 #include <sys/types.h>
 
 struct seep_attached_plan {
-	struct seep_recorder_plan recorder; /* of it: output, force, leak_check, growth_after_ns, symbols */
+	struct seep_recorder_plan
+		recorder; /* of it: output, force, leak_check, growth_after_ns, symbols */
 	const struct seep_attach_plan *attach; /* with a session */
 	uint64_t for_ns;		       /* leave it then; 0: never */
 };
 
 /* What came of it. */
 struct seep_attached_result {
-	bool ended;		     /* the process has */
-	struct seep_error not_left;  /* code 0: it has ended, or was left */
+	bool ended;		    /* the process has */
+	struct seep_error not_left; /* code 0: it has ended, or was left */
 	struct seep_attach_result detach;
 	struct seep_profile *profile; /* of the recording; the caller's */
 };

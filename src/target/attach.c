@@ -104,7 +104,8 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	diversion.steps[0] = (struct seep_step){
 		.what = SYS_mmap,
 		.arguments = { a->scratch, sizeof(struct scratch), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX - 1, 0 },
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX - 1,
+			       0 },
 	};
 	diversion.steps[1] = (struct seep_step){
 		.what = SYS_memfd_create,
@@ -193,7 +194,8 @@ static void add_step(struct seep_diversion *diversion, uint64_t what, uint64_t f
 	};
 }
 
-static void add_signals(struct seep_diversion *diversion, uint64_t how, uint64_t set, uint64_t before)
+static void add_signals(struct seep_diversion *diversion, uint64_t how, uint64_t set,
+			uint64_t before)
 {
 	diversion->steps[diversion->count++] = (struct seep_step){
 		.what = SYS_rt_sigprocmask,
@@ -246,7 +248,8 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 	if (loads)
 		add_step(&diversion, attach_address_of(a, a->libc, "dlopen"), SCRATCH_AT(a, path),
 			 RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE, -1);
-	add_step(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0), SCRATCH_AT(a, how), 0, 0);
+	add_step(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0), SCRATCH_AT(a, how), 0,
+		 0);
 	add_step(&diversion, unlock, a->load_lock, 0, 0);
 	add_signals(&diversion, SIG_SETMASK, SCRATCH_AT(a, blocked), 0);
 	return attach_lead(a, &diversion, true, err);
@@ -267,17 +270,19 @@ static int conclude(const struct attach *a, const struct ledger_attach *how, str
 		return a->leaves ? seep_fail(err, SEEP_ENOTFOUND, "it is not recorded")
 				 : seep_fail(err, SEEP_EEXIST, "it is recorded already");
 	case LEDGER_ATTACH_NO_LEDGER:
-		return seep_fail(err, SEEP_EREFUSED,
-				 "it has no folder for a ledger (/dev/shm, /run/user/UID, /var/tmp or "
-				 "/tmp, as it sees them), or no room there");
+		return seep_fail(
+			err, SEEP_EREFUSED,
+			"it has no folder for a ledger (/dev/shm, /run/user/UID, /var/tmp or "
+			"/tmp, as it sees them), or no room there");
 	case LEDGER_ATTACH_BUSY:
 		return seep_fail(err, SEEP_EREFUSED,
 				 "one of its threads is still where the last detach met it, in the "
 				 "middle of libseep.so");
 	default:
-		return seep_fail(err, SEEP_EREFUSED,
-				 "its loader does not load libseep.so: most often for want of room for "
-				 "thread-local storage, or where memory may not be executable");
+		return seep_fail(
+			err, SEEP_EREFUSED,
+			"its loader does not load libseep.so: most often for want of room for "
+			"thread-local storage, or where memory may not be executable");
 	}
 }
 
@@ -312,10 +317,11 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 		find_holder(a);
 	} while (results[1 + STEP_LOCK] && seep_monotonic_ns() < a->deadline_ns);
 	if (results[1 + STEP_LOCK])
-		return seep_fail(err, SEEP_EREFUSED,
-				 "its loader was at work in another thread whenever it was asked, %u "
-				 "times in %.1f s",
-				 a->result->tries, (double)a->plan->deadline_ns / 1e9);
+		return seep_fail(
+			err, SEEP_EREFUSED,
+			"its loader was at work in another thread whenever it was asked, %u "
+			"times in %.1f s",
+			a->result->tries, (double)a->plan->deadline_ns / 1e9);
 	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, how), how, sizeof(*how)))
 		return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 	return conclude(a, how, err);
@@ -342,7 +348,8 @@ static int take_lock(struct attach *a, struct seep_error *err)
 	if (a->lock < 0)
 		return seep_fail(err, SEEP_ENOTFOUND, "there is no process %d", a->pid);
 	if (flock(a->lock, LOCK_EX | LOCK_NB) < 0)
-		return seep_fail(err, SEEP_EREFUSED, "another seep is attaching to it or detaching");
+		return seep_fail(err, SEEP_EREFUSED,
+				 "another seep is attaching to it or detaching");
 	return 0;
 }
 
@@ -403,8 +410,9 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int in_thread(pid_t pid, const struct seep_attach_plan *plan, struct seep_attach_result *ret_result,
-	       int (*act)(struct attach *a, struct seep_error *err), struct seep_error *err)
+static int in_thread(pid_t pid, const struct seep_attach_plan *plan,
+		     struct seep_attach_result *ret_result,
+		     int (*act)(struct attach *a, struct seep_error *err), struct seep_error *err)
 {
 	struct job job = {
 		.attach = {
@@ -429,8 +437,8 @@ static int in_thread(pid_t pid, const struct seep_attach_plan *plan, struct seep
 	return job.rc;
 }
 
-int seep_attach(pid_t pid, const struct seep_attach_plan *plan, struct seep_attach_result *ret_result,
-		struct seep_error *err)
+int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
+		struct seep_attach_result *ret_result, struct seep_error *err)
 {
 	const int rc = seep_attach_check(pid, NULL, err);
 
@@ -438,8 +446,8 @@ int seep_attach(pid_t pid, const struct seep_attach_plan *plan, struct seep_atta
 	return rc < 0 ? rc : in_thread(pid, plan, ret_result, join, err);
 }
 
-int seep_detach(pid_t pid, const struct seep_attach_plan *plan, struct seep_attach_result *ret_result,
-		struct seep_error *err)
+int seep_detach(pid_t pid, const struct seep_attach_plan *plan,
+		struct seep_attach_result *ret_result, struct seep_error *err)
 {
 	return in_thread(pid, plan, ret_result, leave, err);
 }

@@ -14,15 +14,15 @@
 #include <sys/types.h>
 
 struct seep_attach_plan {
-	const char *library; /* libseep.so */
-	const char *options; /* as SEEP_OPTIONS; "" none */
-	const char *dir;     /* as SEEP_DIR in the process; "" the usual place */
-	uint64_t session;    /* of a recorder that it is to wait for at its end; 0 none */
+	const char *library;  /* libseep.so */
+	const char *options;  /* as SEEP_OPTIONS; "" none */
+	const char *dir;      /* as SEEP_DIR in the process; "" the usual place */
+	uint64_t session;     /* of a recorder that it is to wait for at its end; 0 none */
 	uint64_t deadline_ns; /* for how long a point is looked for */
 };
 
 struct seep_attach_result {
-	char *ledger;	     /* path as the process has it, of attach and detach; release with free() */
+	char *ledger; /* path as the process has it, of attach and detach; release with free() */
 	uint32_t changed;    /* words of the process that lead to the library now, or back */
 	uint64_t stopped_ns; /* for how long threads were kept from what they did, together */
 	uint64_t longest_ns; /* the longest of these */

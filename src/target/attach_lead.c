@@ -14,10 +14,10 @@
 /* Looks at all threads until one that is in a bad place is caught where it leaves that. */
 enum { ROUNDS_PLAIN = 3 };
 
-#define STOP_NS UINT64_C(20000000)	  /* for a thread to stop */
-#define DONE_NS UINT64_C(10000000000)	  /* for one that was led astray to come back */
-#define ROUND_PAUSE_NS UINT64_C(500000)	  /* between looks at all threads */
-#define CATCH_NS UINT64_C(200000000)	  /* for one to come out of where it was met */
+#define STOP_NS UINT64_C(20000000)	/* for a thread to stop */
+#define DONE_NS UINT64_C(10000000000)	/* for one that was led astray to come back */
+#define ROUND_PAUSE_NS UINT64_C(500000) /* between looks at all threads */
+#define CATCH_NS UINT64_C(200000000)	/* for one to come out of where it was met */
 
 /* A thread that was stopped, and when. */
 struct halt {
@@ -105,7 +105,8 @@ static bool is_in_sequence(const struct halt *halt)
 }
 
 /* @calls: into the C library. @ret_slot: as for seep_diversion_catch(), where it cannot be led now */
-static enum seep_safety look(struct attach *a, const struct halt *halt, bool calls, uint64_t *ret_slot)
+static enum seep_safety look(struct attach *a, const struct halt *halt, bool calls,
+			     uint64_t *ret_slot)
 {
 	*ret_slot = 0;
 	a->why = "a restartable sequence";
@@ -134,16 +135,18 @@ static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 static enum outcome fail_lost(struct attach *a, pid_t tid, struct seep_error *err)
 {
 	a->lost = true;
-	(void)seep_fail(err, SEEP_ESYS,
-			"thread %d was led into libseep.so or the loader and has not come back; the "
-			"process %s",
-			tid, seep_procfs_alive((uint32_t)a->pid, 0) ? "lives" : "has ended");
+	(void)seep_fail(
+		err, SEEP_ESYS,
+		"thread %d was led into libseep.so or the loader and has not come back; the "
+		"process %s",
+		tid, seep_procfs_alive((uint32_t)a->pid, 0) ? "lives" : "has ended");
 	return FAILED;
 }
 
 /* It will be led astray when it comes out of where it is; if that takes too long it is left alone. */
-static enum outcome await_caught(struct attach *a, pid_t tid, const struct seep_diversion *diversion,
-				 uint64_t slot, struct seep_error *err)
+static enum outcome await_caught(struct attach *a, pid_t tid,
+				 const struct seep_diversion *diversion, uint64_t slot,
+				 struct seep_error *err)
 {
 	struct halt halt = { .tid = tid };
 	bool passes;
@@ -175,7 +178,8 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	*ret_reads = false;
 	if (outcome == FAILED)
 		return FAILED;
-	if (outcome == LED && !a->code && seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
+	if (outcome == LED && !a->code &&
+	    seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
 		outcome = FAILED;
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
@@ -205,8 +209,8 @@ static enum outcome lead_known(struct attach *a, pid_t tid, const struct seep_di
 }
 
 /* Those that wait come first: nobody misses them. */
-static enum outcome lead_one_of(struct attach *a, const struct seep_diversion *diversion, bool calls,
-				bool waiting, struct seep_error *err)
+static enum outcome lead_one_of(struct attach *a, const struct seep_diversion *diversion,
+				bool calls, bool waiting, struct seep_error *err)
 {
 	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(a->pid);
 	enum outcome outcome = NOT_NOW;
@@ -248,10 +252,9 @@ int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool c
 		if (!seep_procfs_alive((uint32_t)a->pid, 0))
 			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 	}
-	return seep_fail(err, SEEP_EREFUSED,
-			 "no thread could be led into the loader safely in %.1f s: %u times one was "
-			 "looked at, the last time it was in %s",
-			 (double)a->plan->deadline_ns / 1e9, a->result->tries,
-			 a->why ? a->why : "none");
+	return seep_fail(
+		err, SEEP_EREFUSED,
+		"no thread could be led into the loader safely in %.1f s: %u times one was "
+		"looked at, the last time it was in %s",
+		(double)a->plan->deadline_ns / 1e9, a->result->tries, a->why ? a->why : "none");
 }
-

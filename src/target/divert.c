@@ -213,8 +213,7 @@ static bool is_room(struct seep_memory *memory, uint64_t address, bool *ret_is_t
 	static const uint8_t nothing[1024];
 	uint8_t there[sizeof(nothing)];
 
-	if (code_bytes() > sizeof(there) ||
-	    !seep_memory_read(memory, address, there, code_bytes()))
+	if (code_bytes() > sizeof(there) || !seep_memory_read(memory, address, there, code_bytes()))
 		return false;
 	*ret_is_there = memcmp(there, seep_diversion_code, words_at()) == 0;
 	return *ret_is_there || memcmp(there, nothing, code_bytes()) == 0;
@@ -311,7 +310,8 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 	for (unsigned i = 0; i < diversion->count; i++)
 		for (unsigned k = 0; k < 6; k++)
 			if (diversion->steps[i].arguments[k] == SEEP_STEP_TEXT)
-				block->steps[i].step.arguments[k] = at + offsetof(struct block, text);
+				block->steps[i].step.arguments[k] = at +
+								    offsetof(struct block, text);
 }
 
 static bool write_block(pid_t tid, uint64_t at, struct block *block)
@@ -367,8 +367,7 @@ bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uin
 		return false;
 	fill(&block, diversion->room, diversion, &unknown);
 	block.saved_at = 0; /* until it has returned */
-	return write_block(tid, diversion->room, &block) &&
-	       poke(tid, code + words_at(), back) &&
+	return write_block(tid, diversion->room, &block) && poke(tid, code + words_at(), back) &&
 	       poke(tid, code + words_at() + sizeof(back), diversion->room) &&
 	       poke(tid, slot, caught_at(code));
 }

@@ -40,8 +40,9 @@ struct seep_diversion {
 	uint64_t first_result; /* what the first step must give, if anything is to be written: */
 	/* A word that is 1 when the thread is done; behind it the results. 0: nothing is. */
 	uint64_t done_at;
-	uint64_t stack;	  /* where one for the calls ends; 0: the thread's own serves */
-	uint64_t vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
+	uint64_t stack; /* where one for the calls ends; 0: the thread's own serves */
+	uint64_t
+		vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
 	uint64_t room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory, for _catch() */
 };

@@ -35,21 +35,59 @@ struct seep_safe_points {
 
 /* What holds locks that the loader takes, or is not to be entered again. */
 static const char *const entered[] = {
-	"dlopen",	"dlmopen",	"dlclose",	 "dlsym",	  "dlvsym",
-	"dladdr",	"dladdr1",	"dlinfo",	 "dl_iterate_phdr",
-	"fork",		"_Fork",	"__libc_fork",	 "vfork",	  "posix_spawn",
-	"posix_spawnp", "system",	"popen",	 "exit",	  "quick_exit",
-	"abort",	"on_exit",	"__cxa_atexit",	 "__cxa_finalize", "__cxa_at_quick_exit",
-	"__register_atfork", "__cxa_thread_atexit_impl", "pthread_create", "pthread_exit",
-	"pthread_cancel", "pthread_getattr_np", "__libc_freeres", "__assert_fail",
+	"dlopen",
+	"dlmopen",
+	"dlclose",
+	"dlsym",
+	"dlvsym",
+	"dladdr",
+	"dladdr1",
+	"dlinfo",
+	"dl_iterate_phdr",
+	"fork",
+	"_Fork",
+	"__libc_fork",
+	"vfork",
+	"posix_spawn",
+	"posix_spawnp",
+	"system",
+	"popen",
+	"exit",
+	"quick_exit",
+	"abort",
+	"on_exit",
+	"__cxa_atexit",
+	"__cxa_finalize",
+	"__cxa_at_quick_exit",
+	"__register_atfork",
+	"__cxa_thread_atexit_impl",
+	"pthread_create",
+	"pthread_exit",
+	"pthread_cancel",
+	"pthread_getattr_np",
+	"__libc_freeres",
+	"__assert_fail",
 };
 
 /* One object file of the C library; functions without a name of their own lie between these. */
 static const char *const allocating[] = {
-	"malloc",	 "free",	  "calloc",	     "realloc",	 "memalign",
-	"valloc",	 "pvalloc",	  "posix_memalign",  "aligned_alloc",
-	"malloc_trim",	 "malloc_usable_size", "malloc_info", "malloc_stats",
-	"mallinfo",	 "mallinfo2",	  "mallopt",	     "reallocarray",
+	"malloc",
+	"free",
+	"calloc",
+	"realloc",
+	"memalign",
+	"valloc",
+	"pvalloc",
+	"posix_memalign",
+	"aligned_alloc",
+	"malloc_trim",
+	"malloc_usable_size",
+	"malloc_info",
+	"malloc_stats",
+	"mallinfo",
+	"mallinfo2",
+	"mallopt",
+	"reallocarray",
 };
 
 static void add_region(struct seep_safe_points *points, uint64_t begin, uint64_t end,
@@ -95,7 +133,8 @@ static void find_regions(struct seep_safe_points *points, struct seep_live_modul
 	for (size_t i = 0; i < libc->symbol_count; i++) {
 		const Elf64_Sym *symbol = &libc->symbols[i];
 		const char *name = seep_live_symbol_name(libc, symbol);
-		struct region region = { symbol->st_value, symbol->st_value + symbol->st_size, name };
+		struct region region = { symbol->st_value, symbol->st_value + symbol->st_size,
+					 name };
 
 		if (symbol->st_shndx == SHN_UNDEF)
 			continue;
@@ -299,8 +338,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 		if (module && !module->has_tables)
 			return SEEP_NOT_KNOWN;
 		*ret_why = *ret_why ? *ret_why : name;
-		if (!module ||
-		    seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
+		if (!module || seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
 			return of_unknown(registers, ret_why, ret_slot);
 		if (rule.kind == CFI_STOP)
 			break;

@@ -22,6 +22,7 @@ SEVERAL = {
     "src/tui/screens.h": "one entry per screen, in screen_NAME.c: the list of screens",
     "src/target/roots_parts.h": "the finders of roots, a file each",
     "src/target/stop.h": "one stopped process, a file for each thing that is done with it",
+    "src/target/attach_parts.h": "what attaching is made of, a file each",
     "src/target/facts.h": "the facts, looked for in a file per subject",
 }
 

@@ -14,6 +14,7 @@ from linting import Lint
 HOOKS = "src/runtime/next/hooks.def"
 ALLOCATION = "src/core/allocation.def"  # which that includes
 PUBLIC_HEADER = "include/seep/seep.h"
+OUTSIDE_HEADER = "src/runtime/life/join.h"  # what is called from outside the process
 
 
 def listed_hooks(lint):
@@ -23,13 +24,14 @@ def listed_hooks(lint):
 
 
 def public_functions(lint):
-    """Functions that seep.h declares as exported by the library."""
+    """Functions that are exported to programs, and to who attaches."""
     try:
         text = lint.read(PUBLIC_HEADER)
     except FileNotFoundError:
         return set()
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return set(re.findall(r"^SEEP_WEAK [\w ]+\*?(?<=[ *])(\w+)\(", text, re.M))
+    outside = re.findall(r"^void (\w+)\(", lint.read(OUTSIDE_HEADER), re.M)
+    return set(re.findall(r"^SEEP_WEAK [\w ]+\*?(?<=[ *])(\w+)\(", text, re.M)) | set(outside)
 
 
 def main():

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/next/next.h"
 
-#include "runtime/next/bind.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
@@ -189,10 +187,17 @@ static const ElfW(Sym) * find_symbol(const struct link_map *map, const char *nam
 	return index ? &s.table[index] : NULL;
 }
 
+rt_symbol_value *rt_next_value;
+
+static uintptr_t value_of(const ElfW(Sym) * symbol)
+{
+	return rt_next_value ? rt_next_value(symbol) : symbol->st_value;
+}
+
 void *rt_next_address(const struct rt_definition *definition)
 {
 	const ElfW(Sym) *symbol = definition->symbol;
-	uintptr_t address = symbol ? definition->map->l_addr + rt_bind_value(symbol) : 0;
+	uintptr_t address = symbol ? definition->map->l_addr + value_of(symbol) : 0;
 
 	/* Then it is a function that says which one to take. */
 	if (symbol && ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
@@ -301,7 +306,8 @@ static struct rt_definition find_from(const struct link_map *map, const char *sy
 {
 	struct rt_definition definition = { 0 };
 
-	for (const struct link_map *own = rt_own_map(); map && !definition.symbol; map = map->l_next)
+	for (const struct link_map *own = rt_own_map(); map && !definition.symbol;
+	     map = map->l_next)
 		if (map != own)
 			definition = (struct rt_definition){ map, find_symbol(map, symbol) };
 	return definition;
@@ -379,7 +385,7 @@ bool rt_next_is_in_exit(uintptr_t pc)
 	const struct link_map *libc = object_of((uintptr_t)getauxval);
 	const ElfW(Sym) *symbol = libc ? find_symbol(libc, "exit") : NULL;
 
-	return symbol && pc - (libc->l_addr + rt_bind_value(symbol)) < symbol->st_size;
+	return symbol && pc - (libc->l_addr + value_of(symbol)) < symbol->st_size;
 }
 
 static void find_functions(struct rt_next *next)

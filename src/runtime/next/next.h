@@ -74,6 +74,9 @@ struct rt_definition {
 struct rt_definition rt_next_definition(const char *name);
 /* The function itself. NULL: there is none. */
 void *rt_next_address(const struct rt_definition *definition);
+/* Where some symbols lead to us (life/bind.h): what a symbol's value was before. NULL: none does. */
+typedef uintptr_t rt_symbol_value(const ElfW(Sym) * symbol);
+extern RT_HIDDEN rt_symbol_value *rt_next_value;
 /* Our hook @name. */
 void *rt_next_hook(const char *name);
 

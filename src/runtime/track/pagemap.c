@@ -45,7 +45,8 @@ void rt_pagemap_empty(void)
 			continue;
 		}
 		leaf = rt_load_acquire(&rt_leaves[i]);
-		for (size_t page = 0; leaf && page < ledger_leaf_pages(rt_global.granule_shift); page++)
+		for (size_t page = 0; leaf && page < ledger_leaf_pages(rt_global.granule_shift);
+		     page++)
 			if (rt_load(rt_leaf_real(leaf, rt_global.granule_shift) + page))
 				rt_count_private(-(int64_t)LEDGER_PAGE_BYTES);
 		if (leaf)

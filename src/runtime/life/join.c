@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/attach.h"
+#include "runtime/life/join.h"
 
+#include "runtime/life/bind.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
 #include "runtime/life/make.h"
 #include "runtime/life/phase.h"
 #include "runtime/life/start.h"
-#include "runtime/next/bind.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
@@ -139,8 +139,8 @@ static enum ledger_attached detach(struct ledger_attach *how)
 
 static void answer(struct ledger_attach *how, enum ledger_attached (*act)(struct ledger_attach *))
 {
-	rt_store_release(&how->result, how->version == LEDGER_VERSION ? act(how)
-								      : LEDGER_ATTACH_OTHER_VERSION);
+	rt_store_release(&how->result,
+			 how->version == LEDGER_VERSION ? act(how) : LEDGER_ATTACH_OTHER_VERSION);
 }
 
 RT_EXPORT void seep_rt_attach(struct ledger_attach *how)

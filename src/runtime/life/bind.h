@@ -12,8 +12,6 @@
 
 #include "runtime/rt.h"
 
-#include <link.h>
-
 /*
  * The hooked functions' addresses become our hooks'; and back. With the loader's lock, so none of the
  * modules can be unloaded meanwhile. Other threads run: each word changes at once. Both may be
@@ -21,8 +19,5 @@
  */
 uint32_t rt_bind(void);
 uint32_t rt_unbind(void);
-
-/* The value of a symbol as its object's file has it, whatever it leads to now. */
-uintptr_t rt_bind_value(const ElfW(Sym) * symbol);
 
 #endif

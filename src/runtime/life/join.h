@@ -5,8 +5,8 @@
  * threads may be on their way through it, and does nothing; the process may be joined again, with a
  * ledger of its own.
  */
-#ifndef SEEP_RUNTIME_ATTACH_H
-#define SEEP_RUNTIME_ATTACH_H
+#ifndef SEEP_RUNTIME_JOIN_H
+#define SEEP_RUNTIME_JOIN_H
 
 #include "ledger/ledger_attach.h"
 

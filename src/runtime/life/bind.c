@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/next/bind.h"
+#include "runtime/life/bind.h"
 
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
@@ -195,7 +195,7 @@ static void lead_back(struct look *look, struct function *function)
 	function->is_led = false;
 }
 
-uintptr_t rt_bind_value(const ElfW(Sym) * symbol)
+static uintptr_t value_before(const ElfW(Sym) * symbol)
 {
 	for (unsigned i = 0; i < NAMES; i++)
 		if (functions[i].is_led && functions[i].definition.symbol == symbol)
@@ -249,6 +249,8 @@ static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 static uint32_t change(bool binds)
 {
 	struct order order = { .binds = binds };
+
+	rt_next_value = value_before;
 
 	(void)dl_iterate_phdr(change_all, &order);
 	return order.look.changed;
