@@ -184,7 +184,7 @@ def test_an_attached_process_is_looked_at_as_one_that_was_launched(seep):
         pid = str(process.pid)
         done = seep.command("attach", pid)
         assert (done.status, done.stderr) == (0, b"")
-        (line,) = done.stdout.decode().splitlines()
+        line, *_ = done.stdout.decode().splitlines()
         assert line.startswith(f"attached to attach_targets (pid {pid})") and "stopped for" in line
         assert [p["pid"] for p in watched(seep)] == [process.pid]
         truth = process.truth()
@@ -216,8 +216,7 @@ def test_what_an_attached_process_loses_is_found(seep):
         names = [frame["function"] for frame in report["frames"]]
         lost = {}
         for leak in report["leaks"]:
-            context = report["contexts"][leak["context"]] if "context" in leak else leak
-            for at in context["frames"]:
+            for at in leak["frames"]:
                 if names[at] in truth.sites:
                     lost[names[at]] = lost.get(names[at], 0) + leak["blocks"]
         assert lost == {"at_lost": 5}
@@ -440,7 +439,7 @@ def test_a_target_that_ends_meanwhile_ends_as_ever(seep, way):
             time.sleep(chance.uniform(0, 0.01))
             process.send("go")
             out, err = running.communicate(timeout=LIMIT_S)
-            assert running.returncode in (0, 1, 125), err.decode()
+            assert running.returncode in (0, 2), err.decode()
             outcomes.add(read_attempt(Result(running.returncode, out, err), process.pid))
             status, said, _ = process.finish()
             assert status == DEATHS[way]
