@@ -97,8 +97,8 @@ const struct seep_option_table cmd_detach_options = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
-		"All calls lead where they led before. libseep.so stays in the process's memory and\n"
-		"does nothing; \"seep attach\" uses it again, with a new ledger.\n",
+		"All calls lead where they led before. libseep.so stays in the process's memory\n"
+		"and does nothing; \"seep attach\" uses it again, with a new ledger.\n",
 };
 
 /* Its program's file name, as "top" and others show it. */

@@ -42,6 +42,20 @@ int seep_ledger_refuse(const struct ledger_view *view, enum ledger_view_status s
 			 problems[status]);
 }
 
+/*
+ * Whose files may be written to: our own. For root another user's too, where that user has put it into a
+ * folder that is his alone, as the library does: so no file of somebody else's is there by another name.
+ */
+static bool may_write(int dir_fd, const char *file_name, const struct stat *file)
+{
+	SEEP_FREED char *folder = seep_path_folder(file_name);
+	struct stat st;
+
+	return file->st_uid == geteuid() ||
+	       (geteuid() == 0 && fstatat(dir_fd, folder, &st, 0) == 0 &&
+		st.st_uid == file->st_uid && !(st.st_mode & 077));
+}
+
 static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_access access,
 		     struct seep_error *err)
 {
@@ -59,7 +73,8 @@ static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_ac
 		return seep_fail_errno(err, errno, "cannot open");
 	if (fstat(ledger->fd, &st) < 0)
 		return seep_fail_errno(err, errno, "cannot access it");
-	if (!S_ISREG(st.st_mode) || (access != SEEP_LEDGER_READ && st.st_uid != geteuid()))
+	if (!S_ISREG(st.st_mode) ||
+	    (access != SEEP_LEDGER_READ && !may_write(dir_fd, ledger->file_name, &st)))
 		return seep_fail(err, SEEP_EUNSUPPORTED, "not a regular file%s",
 				 access == SEEP_LEDGER_READ ? "" : " of this user");
 	ledger->bytes = (uint64_t)st.st_size;

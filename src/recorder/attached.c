@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* One that no descriptor tells of is looked at so often. */
+/* What no descriptor tells is looked at so often. */
 enum { LOOK_MS = 500 };
 
 static int open_signals(void)
@@ -35,8 +35,13 @@ static int open_signals(void)
 	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Returns whether the process has ended; else it is to be left. */
-static bool wait_for_end(pid_t pid, uint64_t for_ns)
+enum end {
+	END_OF_PROCESS,
+	END_OF_TIME, /* it is to be left */
+	LEFT_BY_OTHERS,
+};
+
+static enum end wait_for_end(pid_t pid, uint64_t for_ns, const struct ledger_state *state)
 {
 	const uint64_t until_ns = for_ns ? seep_monotonic_ns() + for_ns : UINT64_MAX;
 	SEEP_CLOSED int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -46,17 +51,17 @@ static bool wait_for_end(pid_t pid, uint64_t for_ns)
 
 	while (!polls[0].revents && !polls[1].revents) {
 		const uint64_t now_ns = seep_monotonic_ns();
-		uint64_t left_ms = (core_larger(until_ns, now_ns) - now_ns) / SEEP_NS_PER_MS;
+		const uint64_t left_ms = (core_larger(until_ns, now_ns) - now_ns) / SEEP_NS_PER_MS;
 
 		if (now_ns >= until_ns)
-			return false;
+			return END_OF_TIME;
 		if (pidfd < 0 && !seep_procfs_alive((uint32_t)pid, 0))
-			return true;
-		if (pidfd < 0)
-			left_ms = core_smaller(left_ms, LOOK_MS);
-		(void)poll(polls, 2, (int)core_smaller(left_ms + 1, INT_MAX));
+			return END_OF_PROCESS;
+		if (LEDGER_GET(state->ended) == LEDGER_ENDED_DETACH)
+			return LEFT_BY_OTHERS;
+		(void)poll(polls, 2, (int)core_smaller(left_ms + 1, LOOK_MS));
 	}
-	return polls[0].revents != 0;
+	return polls[0].revents ? END_OF_PROCESS : END_OF_TIME;
 }
 
 /* What a live process has lost is found while it is still recorded. */
@@ -133,6 +138,7 @@ int seep_attached_record(const struct seep_attached_plan *plan, pid_t pid, const
 	struct seep_watch_result gathered = { 0 }, scanned = { 0 };
 	struct seep_ledger opened = { .fd = -1 };
 	struct seep_watch *watch;
+	enum end end = END_OF_TIME;
 	int rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_WRITE, &opened, err);
 
 	*ret_result = (struct seep_attached_result){ 0 };
@@ -141,8 +147,10 @@ int seep_attached_record(const struct seep_attached_plan *plan, pid_t pid, const
 	watch = seep_watch_new(&opened, true, plan->recorder.leak_check,
 			       plan->recorder.growth_after_ns);
 	rc = seep_watch_follow(watch, err);
-	ret_result->ended = rc == 0 && wait_for_end(pid, plan->for_ns);
-	if (rc == 0 && !ret_result->ended)
+	if (rc == 0)
+		end = wait_for_end(pid, plan->for_ns, seep_watch_ledger(watch)->state);
+	ret_result->ended = rc == 0 && end == END_OF_PROCESS;
+	if (rc == 0 && end == END_OF_TIME)
 		leave(plan, pid, seep_watch_ledger(watch), &scanned, ret_result);
 	seep_watch_stop(watch, ret_result->ended, &gathered);
 	if (!ret_result->ended) {

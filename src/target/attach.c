@@ -11,6 +11,7 @@
 #include "ledger/ledger_attach.h"
 #include "symbol/elf_image.h"
 #include "target/attach_check.h"
+#include "target/attach_facts.h"
 #include "target/attach_filters.h"
 #include "target/attach_parts.h"
 
@@ -64,7 +65,10 @@ static bool write_memory(pid_t pid, uint64_t at, const void *from, size_t bytes)
 	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
-/* Room for the scratch between two mappings, with some to spare on both sides. 0: there is none. */
+/*
+ * Room for the scratch between two mappings, with some to spare on both sides. Not below the stack, which
+ * may grow. 0: there is none.
+ */
 static uint64_t find_room(const struct attach *a)
 {
 	const uint64_t bytes = sizeof(struct scratch), spare = UINT64_C(1) << 20;
@@ -73,7 +77,8 @@ static uint64_t find_room(const struct attach *a)
 	for (size_t i = maps->count; i-- > 1;) {
 		const uint64_t begin = maps->items[i - 1].end, end = maps->items[i].begin;
 
-		if (end < UINT64_C(1) << 47 && end > begin && end - begin > bytes + 4 * spare)
+		if (end < UINT64_C(1) << 47 && end > begin &&
+		    strcmp(maps->items[i].name, "[stack]") != 0 && end - begin > bytes + 4 * spare)
 			return (end - 2 * spare - bytes) & -(uint64_t)PAGE_BYTES;
 	}
 	return 0;
@@ -417,8 +422,11 @@ static bool is_loaded_by_us(const struct attach *a)
 
 static int join(struct attach *a, struct seep_error *err)
 {
+	struct seep_attach_facts facts;
 	int rc = attach_read_modules(a, err);
 
+	seep_attach_look(a->pid, &facts);
+	a->is_go = facts.kind.is_go;
 	if (rc == 0)
 		rc = seep_attach_check_filters(a->pid, err);
 	if (rc == 0)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -109,6 +110,13 @@ static bool is_in_sequence(const struct halt *halt)
 	       errno;
 }
 
+/* Go waits for work on a thread's own stack, which has room. */
+static bool waits_for_go(const struct user_regs_struct *registers)
+{
+	return registers->orig_rax == SYS_futex || registers->orig_rax == SYS_epoll_pwait ||
+	       registers->orig_rax == SYS_epoll_wait;
+}
+
 /* @calls: into the C library. @ret_slot: as for seep_diversion_catch(), where it cannot be led now */
 static enum seep_safety look(struct attach *a, const struct halt *halt, bool calls,
 			     uint64_t *ret_slot)
@@ -116,6 +124,9 @@ static enum seep_safety look(struct attach *a, const struct halt *halt, bool cal
 	*ret_slot = 0;
 	a->why = "a restartable sequence";
 	if (is_in_sequence(halt))
+		return SEEP_UNSAFE;
+	a->why = "a goroutine";
+	if (a->is_go && !waits_for_go(&halt->registers))
 		return SEEP_UNSAFE;
 	return calls ? seep_safe_point_look(a->points, &halt->registers, &a->why, ret_slot)
 		     : SEEP_SAFE;

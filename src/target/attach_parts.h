@@ -15,6 +15,7 @@ struct attach {
 	pid_t pid;
 	int lock; /* /proc/PID, which one of us at a time may hold */
 	bool leaves;
+	bool is_go; /* it has stacks that are small, and moved */
 	const struct seep_attach_plan *plan;
 	uint64_t deadline_ns;
 	struct seep_live_modules modules;

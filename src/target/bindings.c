@@ -245,7 +245,9 @@ static void take_mapping(struct process *process, const struct seep_mapping *map
 	module.path = mapping->name;
 	module.has_code = mapping->executable;
 	module.is_program = process->program && strcmp(mapping->name, process->program) == 0;
-	module.is_ours = strcmp(seep_path_base(mapping->name), "libseep.so") == 0;
+	/* Of an attached process it is a file in memory. */
+	module.is_ours = strcmp(seep_path_base(mapping->name), "libseep.so") == 0 ||
+			 strstr(mapping->name, "/memfd:libseep.so") == mapping->name;
 	*SEEP_APPEND(process->modules, process->count) = module;
 }
 

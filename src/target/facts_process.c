@@ -98,7 +98,7 @@ static void read_maps(struct seep_facts *facts)
 		if (*path != '/')
 			continue;
 		seep_facts_note_library(facts, path);
-		if (strstr(path, "/libseep.so"))
+		if (strstr(path, "/libseep.so") || strstr(path, "/memfd:libseep.so"))
 			process->has_library = true;
 		if (strstr(path, ".ledger")) {
 			process->ledger = seep_facts_keep(facts, path);

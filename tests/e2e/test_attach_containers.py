@@ -199,7 +199,6 @@ def test_the_recording_is_saved_beside(pod):
 
 
 @NEEDS_ATTACH
-@pytest.mark.xfail(strict=True, reason="a recorder opens ledgers of its own user only")
 def test_a_stretch_of_time_is_recorded_from_beside(pod):
     pod.start_server(*AS_USER)
     pid = pod.pid()

@@ -35,6 +35,8 @@ static struct function {
 	bool is_led;	  /* it leads to our hook now */
 } functions[NAMES];
 
+#define OFFERED "seep_rt_"
+
 /* Which words become which others. */
 static struct change {
 	uintptr_t from, to;
@@ -150,6 +152,58 @@ static void look_at_segment(struct look *look, uintptr_t bias, const ElfW(Phdr) 
 	close_page(look);
 }
 
+/*
+ * What a program may say to seep (seep/seep.h) is not there without us: such a call is a word that is 0. It
+ * stays when we leave, since who has seen it may call at any time; the functions then do nothing.
+ */
+static void offer(struct look *look, uintptr_t bias, const ElfW(Rela) * relocation,
+		  const ElfW(Sym) * symbols, const char *texts)
+{
+	const char *name;
+	_Atomic uintptr_t *word = (_Atomic uintptr_t *)(bias + relocation->r_offset);
+	uintptr_t none = 0, own;
+
+	if (RT_LIKELY(ELF64_R_TYPE(relocation->r_info) != R_X86_64_GLOB_DAT))
+		return;
+	name = texts + symbols[ELF64_R_SYM(relocation->r_info)].st_name;
+	if (strncmp(name, OFFERED, sizeof(OFFERED) - 1) != 0 || rt_load(word))
+		return;
+	own = (uintptr_t)rt_next_hook(name);
+	if (own && open_page(look, (uintptr_t)word, PROT_READ))
+		(void)atomic_compare_exchange_strong_explicit(
+			word, &none, own, memory_order_release, memory_order_relaxed);
+}
+
+static void offer_to_module(struct look *look, const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *dynamic = NULL;
+	uintptr_t at[DT_NUM] = { 0 };
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
+		if (dynamic->d_tag > 0 && dynamic->d_tag < DT_NUM)
+			at[dynamic->d_tag] = dynamic->d_un.d_ptr;
+	/* The loader has made addresses of these, but for its own and the kernel's. */
+	if (at[DT_RELA] < info->dlpi_addr || !at[DT_SYMTAB] || !at[DT_STRTAB])
+		return;
+	for (uintptr_t i = 0; i + sizeof(ElfW(Rela)) <= at[DT_RELASZ]; i += sizeof(ElfW(Rela)))
+		offer(look, info->dlpi_addr, (const ElfW(Rela) *)(at[DT_RELA] + i),
+		      (const ElfW(Sym) *)at[DT_SYMTAB], (const char *)at[DT_STRTAB]);
+	close_page(look);
+}
+
+static int offer_all(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	const struct link_map *own = rt_own_map();
+
+	(void)bytes;
+	if (!own || info->dlpi_addr != own->l_addr)
+		offer_to_module(argument, info);
+	return 0;
+}
+
 static int look_at_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	const struct link_map *own = rt_own_map();
@@ -243,6 +297,8 @@ static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 			add_change(function->own, function->found);
 	}
 	(void)dl_iterate_phdr(look_at_module, &order->look);
+	if (order->binds)
+		(void)dl_iterate_phdr(offer_all, &order->look);
 	return 1;
 }
 
