@@ -48,7 +48,7 @@ struct scratch {
 	struct ledger_attach how;
 	uint64_t mapped[RESULTS], called[RESULTS]; /* as seep_diversion.done_at */
 	struct attach_pending pending;
-	uint64_t all_signals, blocked;
+	uint64_t all_signals, held_signals;
 	char path[PATH_BYTES];
 	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
 	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];
@@ -202,15 +202,6 @@ static void add_step(struct seep_diversion *diversion, uint64_t what, uint64_t f
 	};
 }
 
-static void add_signals(struct seep_diversion *diversion, uint64_t how, uint64_t set,
-			uint64_t before)
-{
-	diversion->steps[diversion->count++] = (struct seep_step){
-		.what = SYS_rt_sigprocmask,
-		.arguments = { how, set, before, sizeof(uint64_t) },
-	};
-}
-
 /* Where a function is in the library that is about to be loaded; 0: it is not the library. */
 static uint64_t offset_in_library(const char *library, const char *name)
 {
@@ -226,7 +217,7 @@ static uint64_t offset_in_library(const char *library, const char *name)
 	return 0;
 }
 
-enum { STEP_LOCK = 1, STEP_OPEN = 2 };
+enum { STEP_LOCK = 0 };
 
 /*
  * With signals held, if the loader's lock is free: load the library, unless it is there, and call its
@@ -244,6 +235,9 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 		.stack = SCRATCH_AT(a, stack) + STACK_BYTES,
 		.vectors = SCRATCH_AT(a, vectors),
 		.room = SCRATCH_AT(a, room),
+		.all_signals = SCRATCH_AT(a, all_signals),
+		.held_signals = SCRATCH_AT(a, held_signals),
+		.first_result = SEEP_STEP_TEXT,
 		.errno_location = attach_address_of(a, a->libc, "__errno_location"),
 	};
 
@@ -251,7 +245,6 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 	if (!function || !lock || !unlock || !a->load_lock)
 		return seep_fail(err, SEEP_EREFUSED, "its %s is not one that seep knows",
 				 function ? "C library" : "libseep.so");
-	add_signals(&diversion, SIG_BLOCK, SCRATCH_AT(a, all_signals), SCRATCH_AT(a, blocked));
 	add_step(&diversion, lock, a->load_lock, 0, loads ? 3 : 2);
 	/* Globally: so that a program finds what it may say to seep. It is never unloaded. */
 	if (loads)
@@ -260,7 +253,6 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 	add_step(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0), SCRATCH_AT(a, how), 0,
 		 0);
 	add_step(&diversion, unlock, a->load_lock, 0, 0);
-	add_signals(&diversion, SIG_SETMASK, SCRATCH_AT(a, blocked), 0);
 	return attach_lead(a, &diversion, true, err);
 }
 

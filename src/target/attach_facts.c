@@ -162,7 +162,8 @@ static void note_mapping(struct seep_attach_facts *facts, struct seep_memory *me
 
 	note_tool(facts, path);
 	facts->is_preloaded |= strstr(path, "/libseep.so") != NULL;
-	if (seep_begins_with(base, "ld-musl-") || seep_begins_with(base, "libc.musl-"))
+	if (seep_begins_with(base, "ld-musl-") || seep_begins_with(base, "libc.musl-") ||
+	    strstr(path, "-linux-musl/"))
 		facts->libc = SEEP_ATTACH_MUSL;
 	if (mapping->offset != 0 || !memory)
 		return;

@@ -4,6 +4,7 @@
 #include "base/xalloc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -40,6 +41,7 @@ struct block {
 	uint64_t first_result;
 	uint64_t done_at;
 	uint64_t saved_at; /* where registers, flags and rip are, as at the end of this */
+	uint64_t all_signals, held_signals;
 	struct block_step steps[SEEP_DIVERSION_STEPS_MAX];
 	char text[SEEP_DIVERSION_TEXT_BYTES];
 	uint64_t registers[15]; /* r15 to r8, rbp, rdi, rsi, rdx, rcx, rbx, rax */
@@ -47,40 +49,50 @@ struct block {
 	uint64_t rip;
 };
 
-_Static_assert(offsetof(struct block, steps) == 56 && sizeof(struct block_step) == 72 &&
+_Static_assert(offsetof(struct block, steps) == 72 && sizeof(struct block_step) == 72 &&
 		       offsetof(struct block_step, result) == 64 &&
 		       offsetof(struct seep_step, leaves_out) == 56 &&
-		       offsetof(struct block, registers) == 664 && sizeof(struct block) == 800,
+		       offsetof(struct block, registers) == 680 && sizeof(struct block) == 816,
 	       "what the code below knows");
 
+_Static_assert(SYS_rt_sigprocmask == 14 && SIG_BLOCK == 0 && SIG_SETMASK == 2, "the same");
 _Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES, "it is given as much");
 
 /*
  * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
- * r15 errno and where it is. Results are written if the first step's is as expected.
+ * r15 errno and where it is. Signals are held as long as this stands on another stack: their handlers
+ * would stay there. That it is done is said when nothing but the thread's own stack is used any more.
  */
 __asm__(".pushsection .rodata\n"
 	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words, seep_diversion_end\n"
 	"seep_diversion_code:\n"
-	"mov 16(%rbx), %rcx\n"
-	"test %rcx, %rcx\n"
+	"mov 56(%rbx), %rsi\n"
+	"test %rsi, %rsi\n"
 	"jz 1f\n"
+	"mov $14, %eax\n"
+	"xor %edi, %edi\n"
+	"mov 64(%rbx), %rdx\n"
+	"mov $8, %r10d\n"
+	"syscall\n"
+	"1: mov 16(%rbx), %rcx\n"
+	"test %rcx, %rcx\n"
+	"jz 2f\n"
 	"mov $-1, %eax\n"
 	"mov $-1, %edx\n"
 	"xsave64 (%rcx)\n"
-	"1: mov 8(%rbx), %rcx\n"
+	"2: mov 8(%rbx), %rcx\n"
 	"test %rcx, %rcx\n"
-	"jz 2f\n"
+	"jz 3f\n"
 	"mov %rcx, %rsp\n"
-	"2: and $-16, %rsp\n"
+	"3: and $-16, %rsp\n"
 	"xor %r15d, %r15d\n"
 	"mov 24(%rbx), %rax\n"
 	"test %rax, %rax\n"
-	"jz 3f\n"
+	"jz 15f\n"
 	"call *%rax\n"
 	"mov %rax, %r15\n"
 	"mov (%r15), %r14d\n"
-	"3: lea 56(%rbx), %r12\n"
+	"15: lea 72(%rbx), %r12\n"
 	"mov (%rbx), %r13\n"
 	/* A step. */
 	"4: mov (%r12), %rax\n"
@@ -119,22 +131,26 @@ __asm__(".pushsection .rodata\n"
 	"dec %r13\n"
 	"jnz 4b\n"
 	/* The results. */
-	"mov 40(%rbx), %rdi\n"
-	"test %rdi, %rdi\n"
+	"mov 40(%rbx), %r12\n"
+	"test %r12, %r12\n"
 	"jz 12f\n"
-	"mov 120(%rbx), %rax\n"
-	"cmp 32(%rbx), %rax\n"
-	"jne 12f\n"
-	"lea 120(%rbx), %rsi\n"
+	"mov 136(%rbx), %rax\n"
+	"mov 32(%rbx), %rdx\n"
+	"cmp $-1, %rdx\n"
+	"je 16f\n"
+	"cmp %rdx, %rax\n"
+	"je 16f\n"
+	"xor %r12d, %r12d\n"
+	"jmp 12f\n"
+	"16: lea 136(%rbx), %rsi\n"
 	"mov (%rbx), %rcx\n"
-	"lea 8(%rdi), %rdx\n"
+	"lea 8(%r12), %rdx\n"
 	"11: mov (%rsi), %rax\n"
 	"mov %rax, (%rdx)\n"
 	"add $72, %rsi\n"
 	"add $8, %rdx\n"
 	"dec %rcx\n"
 	"jnz 11b\n"
-	"movq $1, (%rdi)\n"
 	/* And back. */
 	"12: test %r15, %r15\n"
 	"jz 13f\n"
@@ -146,6 +162,18 @@ __asm__(".pushsection .rodata\n"
 	"mov $-1, %edx\n"
 	"xrstor64 (%rcx)\n"
 	"14: mov 48(%rbx), %rsp\n"
+	"cmpq $0, 56(%rbx)\n"
+	"je 17f\n"
+	"mov $14, %eax\n"
+	"mov $2, %edi\n"
+	"mov 64(%rbx), %rsi\n"
+	"xor %edx, %edx\n"
+	"mov $8, %r10d\n"
+	"syscall\n"
+	"17: test %r12, %r12\n"
+	"jz 18f\n"
+	"movq $1, (%r12)\n"
+	"18:\n"
 	"pop %r15\n"
 	"pop %r14\n"
 	"pop %r13\n"
@@ -326,6 +354,8 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 		.first_result = diversion->first_result,
 		.done_at = diversion->done_at,
 		.saved_at = at + offsetof(struct block, registers),
+		.all_signals = diversion->all_signals,
+		.held_signals = diversion->held_signals,
 		.flags = r->eflags,
 		.rip = r->rip,
 	};

@@ -37,13 +37,16 @@ struct seep_diversion {
 	struct seep_step steps[SEEP_DIVERSION_STEPS_MAX];
 	unsigned count;
 	char text[SEEP_DIVERSION_TEXT_BYTES];
-	uint64_t first_result; /* what the first step must give, if anything is to be written: */
+	/* What the first step must give, if anything is to be written; SEEP_STEP_TEXT: anything. */
+	uint64_t first_result;
 	/* A word that is 1 when the thread is done; behind it the results. 0: nothing is. */
 	uint64_t done_at;
 	uint64_t stack; /* where one for the calls ends; 0: the thread's own serves */
 	uint64_t
 		vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
+	/* 8 bytes with signals that are held meanwhile, and 8 for those that were before; 0: none are. */
+	uint64_t all_signals, held_signals;
 	uint64_t room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory, for _catch() */
 };
 

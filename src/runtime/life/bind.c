@@ -177,20 +177,27 @@ static void offer(struct look *look, uintptr_t bias, const ElfW(Rela) * relocati
 static void offer_to_module(struct look *look, const struct dl_phdr_info *info)
 {
 	const ElfW(Dyn) *dynamic = NULL;
-	uintptr_t at[DT_NUM] = { 0 };
+	uintptr_t relocations = 0, bytes = 0, symbols = 0, texts = 0;
 
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
-		if (dynamic->d_tag > 0 && dynamic->d_tag < DT_NUM)
-			at[dynamic->d_tag] = dynamic->d_un.d_ptr;
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+		if (dynamic->d_tag == DT_RELA)
+			relocations = dynamic->d_un.d_ptr;
+		else if (dynamic->d_tag == DT_RELASZ)
+			bytes = dynamic->d_un.d_val;
+		else if (dynamic->d_tag == DT_SYMTAB)
+			symbols = dynamic->d_un.d_ptr;
+		else if (dynamic->d_tag == DT_STRTAB)
+			texts = dynamic->d_un.d_ptr;
+	}
 	/* The loader has made addresses of these, but for its own and the kernel's. */
-	if (at[DT_RELA] < info->dlpi_addr || !at[DT_SYMTAB] || !at[DT_STRTAB])
+	if (relocations < info->dlpi_addr || !symbols || !texts)
 		return;
-	for (uintptr_t i = 0; i + sizeof(ElfW(Rela)) <= at[DT_RELASZ]; i += sizeof(ElfW(Rela)))
-		offer(look, info->dlpi_addr, (const ElfW(Rela) *)(at[DT_RELA] + i),
-		      (const ElfW(Sym) *)at[DT_SYMTAB], (const char *)at[DT_STRTAB]);
+	for (uintptr_t i = 0; i + sizeof(ElfW(Rela)) <= bytes; i += sizeof(ElfW(Rela)))
+		offer(look, info->dlpi_addr, (const ElfW(Rela) *)(relocations + i),
+		      (const ElfW(Sym) *)symbols, (const char *)texts);
 	close_page(look);
 }
 
