@@ -149,7 +149,7 @@ def attach(seep, pid, *options):
 def read_attempt(done, pid, wall_s=0.0):
     """Status, document and message say the same."""
     said = done.stderr.decode()
-    assert done.status in (0, 1, 125), (done.status, said)
+    assert done.status in (0, 1, 2, 125), (done.status, said)
     if not done.stdout:
         assert done.status != 0 and said.startswith("seep attach: "), said
         return Attempt(False, wall_s, 0, said.removeprefix("seep attach: ").strip(), done.status)
@@ -159,6 +159,14 @@ def read_attempt(done, pid, wall_s=0.0):
     if not told["attached"]:
         assert said.startswith("seep attach: "), said
     return Attempt(told["attached"], wall_s, told["stopped_ns"] or 0, told["reason"] or "", done.status)
+
+
+def is_recorded(seep, pid):
+    """Whether `seep ps` lists the running process, wherever its ledger is."""
+    done = seep.command("ps", "--json")
+    assert done.status == 0, done.stderr.decode()
+    return any(p["pid"] == pid and p["state"] in ("running", "recorded")
+               for p in json.loads(done.stdout)["processes"])
 
 
 def told_why(attempt):
