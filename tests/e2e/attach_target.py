@@ -60,7 +60,10 @@ class Target:
         return pathlib.Path(f"/proc/{self.pid}/comm").read_text().strip()
 
     def send(self, line):
-        self.process.stdin.write(f"{line}\n".encode())
+        try:
+            self.process.stdin.write(f"{line}\n".encode())
+        except BrokenPipeError:
+            raise AssertionError(f"it has ended: {self.finish()}") from None
 
     def line(self):
         """The next line that it prints, None at the end; it has half a minute."""
