@@ -252,7 +252,8 @@ int cmd_attach(char **operands, struct seep_error *err)
 	const bool stays = asked.output || asked.for_ns;
 	SEEP_STRBUF(options, OPTIONS_MAX_BYTES);
 	SEEP_FREED char *library = NULL, *output = NULL;
-	struct seep_attach_plan plan = { .dir = "", .deadline_ns = asked.deadline_ns };
+	const char *dir = getenv("SEEP_DIR");
+	struct seep_attach_plan plan = { .dir = dir ? dir : "", .deadline_ns = asked.deadline_ns };
 	struct seep_attach_result result = { 0 };
 	struct seep_leak_check_plan check;
 	struct seep_view_options view;

@@ -81,7 +81,8 @@ static int write_recording(const struct seep_recorder_plan *plan, const char *pa
 			   struct seep_watch_result *gathered, bool stays,
 			   struct seep_profile **ret_profile, struct seep_error *err)
 {
-	SEEP_FREED char *folder = seep_path_folder(path);
+	/* By a path the folder cannot be reached when the process has ended. */
+	SEEP_FREED char *folder = seep_xasprintf("/proc/self/fd/%d", folder_fd);
 	SEEP_FREED char *file_name = seep_xstrdup(seep_path_base(path));
 	struct seep_recorder_plan here = *plan;
 	struct seep_finish_job job = {

@@ -331,15 +331,16 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 static void clean_up(struct attach *a)
 {
 	struct seep_diversion diversion = { 0 };
+	struct seep_error unsaid;
 
 	/* A thread that has not come back still stands on it. */
-	if (!a->scratch || a->lost)
+	if (!a->scratch || a->lost || !a->modules.memory)
 		return;
 	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
 	if (a->fd >= 0)
 		add_step(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
 	add_step(&diversion, SYS_munmap, a->scratch, sizeof(struct scratch), 0);
-	(void)!attach_lead(a, &diversion, false, NULL);
+	(void)!attach_lead(a, &diversion, false, &unsaid);
 }
 
 static int take_lock(struct attach *a, struct seep_error *err)

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "core/bits.h"
+#include "ledger/ledger.h"
 #include "target/attach_parts.h"
 #include "target/stop_refusal.h"
 #include "target/tracee.h"
@@ -116,6 +117,17 @@ static enum seep_safety look(struct attach *a, const struct halt *halt, bool cal
 		     : SEEP_SAFE;
 }
 
+/* Exec puts another program into the process, where nothing is that was prepared. */
+static bool is_as_prepared(struct attach *a, bool calls)
+{
+	uint32_t version = 0;
+
+	if (!seep_diversion_is_there(a->modules.memory, a->code))
+		return false;
+	return !calls || (seep_memory_read(a->modules.memory, a->scratch, &version, sizeof(version)) &&
+			  version == LEDGER_VERSION);
+}
+
 /* Has the thread done all that it was led astray for? */
 static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 {
@@ -181,6 +193,10 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	if (outcome == LED && !a->code &&
 	    seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
 		outcome = FAILED;
+	if (outcome == LED && !is_as_prepared(a, calls)) {
+		(void)seep_fail(err, SEEP_EREFUSED, "it runs another program by now");
+		outcome = FAILED;
+	}
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
 	if (outcome == LED &&

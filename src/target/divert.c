@@ -219,6 +219,13 @@ static bool is_room(struct seep_memory *memory, uint64_t address, bool *ret_is_t
 	return *ret_is_there || memcmp(there, nothing, code_bytes()) == 0;
 }
 
+bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code)
+{
+	bool is_there = false;
+
+	return is_room(memory, code, &is_there) && is_there;
+}
+
 /* As a debugger writes a breakpoint: the process gets a copy of that page. */
 static bool write_code(pid_t tid, uint64_t address)
 {

@@ -56,6 +56,9 @@ enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10, SEEP_DIVERSION_ROOM_BYTES = 1024
 SEEP_NODISCARD int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid,
 					  uint64_t *ret_code, struct seep_error *err);
 
+/* It is still there: the process does not run another program by now. */
+bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code);
+
 /*
  * Lead a stopped thread astray, once it goes on: seep_tracee_go(PTRACE_DETACH). @registers: its own, as
  * they were read. False: nothing was changed; it stands on a stack without room, or has ended.
