@@ -9,7 +9,6 @@ came to harm, a recording contradicts itself, or too few rounds attached.
 """
 
 import argparse
-import collections
 import contextlib
 import os
 import pathlib
@@ -96,7 +95,6 @@ class Rounds:
         self.chance = random.Random(f"{seed}{name}")
         self.tally = Tally(name)
         self.problems = []
-        self.detach_refused = collections.Counter()
 
     def attach(self, pid):
         began = time.monotonic()
@@ -120,13 +118,16 @@ class Rounds:
         path = self.seep.directory / "round.seep"
         done = self.seep.command("detach", *(["-o", path] if reads else []), str(pid))
         if done.status != 0:
-            self.detach_refused[done.stderr.decode().strip().replace(str(pid), "N")] += 1
             # A process that executes itself or has ended is not there any more.
             if self.name not in ("execs", "PostgreSQL"):
-                self.problems.append(f"not detached: {done.stderr.decode().strip()}")
+                self.problems.append(f"not detached: {done.stderr.decode().splitlines()[0]}")
+                self.seep.command("detach", "--deadline", "10s", str(pid))
         elif reads:
             check_sums(self.seep.load(path))
         path.unlink(missing_ok=True)
+        # Without -o they stay.
+        for name in self.seep.ledgers():
+            (self.seep.ledger_dir / name).unlink()
 
     def run(self, start, rounds):
         try:
@@ -156,7 +157,7 @@ class Rounds:
         return (f"| {self.name} | {len(self.tally.attempts)} | {self.tally.in_time()} | {self.tally.late()} | {why} "
                 f"| {stops[len(stops) // 2]:.2f} / {stops[-1]:.2f} "
                 f"| {1000 * walls[len(walls) // 2]:.0f} / {1000 * walls[-1]:.0f} "
-                f"| {'yes' if not self.problems else 'NO: ' + self.problems[0]} |")
+                f"| {'yes' if not self.problems else f'NO ({len(self.problems)}): {self.problems[0]}'} |")
 
 
 HEAD = """| target | rounds | attached within 1 s | later | refused | stopped ms, median / max | whole command ms, median / max | alive and right |
@@ -192,9 +193,6 @@ def main():
             seep = Seep(pathlib.Path(tempfile.mkdtemp(dir=scratch)))
             rounds = Rounds(name, seep, options.seed)
             rounds.run(found[name], options.rounds)
-            if left := seep.ledgers():
-                # After a failure, those of what was attached to and is dead.
-                rounds.problems.append(f"{len(left)} ledgers are left")
             seep.close()
             print(rounds.row(), flush=True)
             for problem in rounds.problems:
