@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/release.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "ledger/ledger_attach.h"
@@ -13,6 +14,7 @@
 #include "target/attach_filters.h"
 #include "target/attach_parts.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +46,7 @@ enum {
 struct scratch {
 	struct ledger_attach how;
 	uint64_t mapped[RESULTS], called[RESULTS]; /* as seep_diversion.done_at */
+	struct attach_pending pending;
 	uint64_t all_signals, blocked;
 	char path[PATH_BYTES];
 	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
@@ -98,7 +101,7 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	uint64_t results[RESULTS] = { 0 };
 	int rc;
 
-	a->scratch = find_room(a);
+	a->scratch = a->mark = find_room(a);
 	if (!a->scratch)
 		return seep_fail(err, SEEP_EREFUSED, "its address space is full");
 	diversion.steps[0] = (struct seep_step){
@@ -239,6 +242,7 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 		.errno_location = attach_address_of(a, a->libc, "__errno_location"),
 	};
 
+	a->pending = SCRATCH_AT(a, pending);
 	if (!function || !lock || !unlock || !a->load_lock)
 		return seep_fail(err, SEEP_EREFUSED, "its %s is not one that seep knows",
 				 function ? "C library" : "libseep.so");
@@ -337,10 +341,62 @@ static void clean_up(struct attach *a)
 	if (!a->scratch || a->lost || !a->modules.memory)
 		return;
 	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
+	a->mark = a->pending = 0;
 	if (a->fd >= 0)
 		add_step(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
 	add_step(&diversion, SYS_munmap, a->scratch, sizeof(struct scratch), 0);
 	(void)!attach_lead(a, &diversion, false, &unsaid);
+}
+
+/* A descriptor of the process's that one of us left there; -1: none. */
+static int find_left_descriptor(const struct attach *a)
+{
+	DIR *all = opendir(seep_procfs_path(a->pid, "fd").text);
+	uint64_t number;
+	int found = -1;
+
+	for (struct dirent *entry; all && found < 0 && (entry = readdir(all));)
+		if (seep_parse_count(entry->d_name, INT32_MAX, &number, NULL) == 0)
+			found = find_descriptor(a, (int64_t)number);
+	if (all)
+		(void)closedir(all);
+	return found;
+}
+
+/*
+ * One of us was killed in the middle: wait until the thread that it had led has come back, and take
+ * away what it left.
+ */
+static int settle(struct attach *a, struct seep_error *err)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct attach_pending pending = { 0 };
+	uint64_t done = 0, scratch = 0;
+
+	a->code = seep_diversion_find(&a->modules);
+	if (!a->code || !seep_diversion_mark(a->modules.memory, a->code, &scratch) || !scratch)
+		return 0;
+	a->scratch = scratch;
+	while (seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), &done, sizeof(done)) &&
+	       seep_memory_read(a->modules.memory, SCRATCH_AT(a, pending), &pending,
+				sizeof(pending)) &&
+	       !done &&
+	       !attach_is_over(a, &pending, scratch, sizeof(struct scratch), SCRATCH_AT(a, room))) {
+		a->lost = seep_monotonic_ns() > a->deadline_ns;
+		if (a->lost)
+			return seep_fail(err, SEEP_EREFUSED,
+					 "a seep that was killed has led its thread %d into the "
+					 "loader, and that is not back yet",
+					 (int)pending.tid);
+		(void)nanosleep(&pause, NULL);
+	}
+	a->fd = find_left_descriptor(a);
+	clean_up(a);
+	a->scratch = 0;
+	a->fd = -1;
+	a->deadline_ns = seep_monotonic_ns() + a->plan->deadline_ns;
+	attach_forget_modules(a);
+	return attach_read_modules(a, err);
 }
 
 static int take_lock(struct attach *a, struct seep_error *err)
@@ -366,6 +422,8 @@ static int join(struct attach *a, struct seep_error *err)
 	if (rc == 0)
 		rc = seep_attach_check_filters(a->pid, err);
 	if (rc == 0)
+		rc = settle(a, err);
+	if (rc == 0)
 		rc = prepare(a, !a->ours, err);
 	if (rc == 0 && !a->ours)
 		rc = copy_library(a, err);
@@ -379,6 +437,8 @@ static int leave(struct attach *a, struct seep_error *err)
 	int rc = attach_read_modules(a, err);
 
 	a->leaves = true;
+	if (rc == 0)
+		rc = settle(a, err);
 	if (rc == 0 && !is_loaded_by_us(a))
 		return seep_fail(err, SEEP_ENOTFOUND, "nobody has attached to it");
 	if (rc == 0)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <time.h>
 
 /* Looks at all threads until one that is in a bad place is caught where it leaves that. */
@@ -53,9 +54,12 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 		a->why = "its end";
 		if (problem == ESRCH)
 			return NOT_NOW;
-		seep_refusal_look(a->pid, &refusal);
-		(void)seep_refusal_say(&refusal, problem, err);
-		return FAILED;
+		/* One that did not stop in time is still ours. */
+		if (seep_tracee_look(halt->tid, &signal) == SEEP_TRACEE_GONE) {
+			seep_refusal_look(a->pid, &refusal);
+			(void)seep_refusal_say(&refusal, problem, err);
+			return FAILED;
+		}
 	}
 	a->result->tries++;
 	(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
@@ -124,8 +128,9 @@ static bool is_as_prepared(struct attach *a, bool calls)
 
 	if (!seep_diversion_is_there(a->modules.memory, a->code))
 		return false;
-	return !calls || (seep_memory_read(a->modules.memory, a->scratch, &version, sizeof(version)) &&
-			  version == LEDGER_VERSION);
+	return !calls ||
+	       (seep_memory_read(a->modules.memory, a->scratch, &version, sizeof(version)) &&
+		version == LEDGER_VERSION);
 }
 
 /* Has the thread done all that it was led astray for? */
@@ -177,6 +182,40 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 	return await_done(a, diversion->done_at, DONE_NS) ? LED : fail_lost(a, tid, err);
 }
 
+/* For who comes next, should we be killed. */
+static bool note(const struct attach *a, pid_t tid, uint64_t slot)
+{
+	struct attach_pending pending = { .tid = (uint64_t)tid, .slot = slot };
+	const struct iovec here = { &pending, sizeof(pending) };
+	const struct iovec there = { (void *)(uintptr_t)a->pending, sizeof(pending) };
+
+	return seep_diversion_set_mark(tid, a->code, a->mark) &&
+	       (!a->pending ||
+		process_vm_writev(a->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(pending));
+}
+
+bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint64_t scratch,
+		    uint64_t scratch_bytes, uint64_t room)
+{
+	const struct seep_diversion diversion = { .room = room };
+	struct halt halt = { .tid = (pid_t)pending->tid };
+	struct seep_error unsaid;
+	bool is_over = true;
+
+	if (!pending->tid || !seep_tracee_state(halt.tid))
+		return true;
+	if (halt_thread(a, &halt, &unsaid) != LED)
+		is_over = false;
+	else if (seep_diversion_holds(a->code, halt.registers.rip) ||
+		 halt.registers.rsp - scratch < scratch_bytes)
+		is_over = false;
+	else if (pending->slot)
+		is_over = seep_diversion_let_pass(&diversion, halt.tid, a->code, pending->slot,
+						  halt.registers.rip);
+	release(&halt);
+	return is_over;
+}
+
 /* *@ret_reads: something has to be read first. */
 static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversion *diversion,
 			 bool calls, bool *ret_reads, struct seep_error *err)
@@ -199,13 +238,15 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	}
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
+	if (outcome == LED && !note(a, tid, slot))
+		safety = SEEP_NOT_KNOWN;
 	if (outcome == LED &&
 	    !(safety == SEEP_SAFE && seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
 		outcome = NOT_NOW;
 	if (safety == SEEP_UNSAFE && slot && a->catches)
 		is_caught = seep_diversion_catch(diversion, tid, a->code, slot);
 	release(&halt);
-	*ret_reads = safety == SEEP_NOT_KNOWN;
+	*ret_reads = safety == SEEP_NOT_KNOWN && calls;
 	if (outcome == LED && diversion->done_at && !await_done(a, diversion->done_at, DONE_NS))
 		outcome = fail_lost(a, tid, err);
 	count_stop(a, &halt);

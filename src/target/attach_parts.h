@@ -23,13 +23,21 @@ struct attach {
 	struct seep_live_module *ours; /* NULL: not loaded */
 	uint64_t load_lock;	       /* the loader's, a mutex; 0: not found */
 	uint64_t code;		       /* of diversions, once it is there */
-	uint64_t scratch;	       /* address in the process; 0: not mapped */
-	int fd;			       /* in the process, of the library; -1 none */
-	const char *why;	       /* no thread can be led astray: where one was */
-	bool lost;		       /* a thread was led, and has not come back */
-	bool catches;		       /* one that is in such a place is led when it leaves it */
-	pid_t holder;		       /* of the loader's lock, as far as is known; 0 */
+	uint64_t mark;		       /* beside it: the scratch, as long as one may be there */
+	uint64_t pending; /* address of a struct attach_pending; 0: nobody is to be noted */
+	uint64_t scratch; /* address in the process; 0: not mapped */
+	int fd;		  /* in the process, of the library; -1 none */
+	const char *why;  /* no thread can be led astray: where one was */
+	bool lost;	  /* a thread was led, and has not come back */
+	bool catches;	  /* one that is in such a place is led when it leaves it */
+	pid_t holder;	  /* of the loader's lock, as far as is known; 0 */
 	struct seep_attach_result *result;
+};
+
+/* In the process, for who comes next: whom we lead into the library. */
+struct attach_pending {
+	uint64_t tid;  /* 0: nobody yet */
+	uint64_t slot; /* of one that is caught; 0 */
 };
 
 SEEP_NODISCARD int attach_read_modules(struct attach *a, struct seep_error *err);
@@ -37,6 +45,10 @@ void attach_forget_modules(struct attach *a);
 
 /* Of a dynamic symbol that @module defines; 0: none. */
 uint64_t attach_address_of(struct attach *a, struct seep_live_module *module, const char *name);
+
+/* Somebody who was killed has led a thread: has it come back? It is not led any more, if it need not. */
+bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint64_t scratch,
+		    uint64_t scratch_bytes, uint64_t room);
 
 /*
  * Lead any thread through @diversion, and wait until it has come back. @calls: into the C library; then

@@ -188,9 +188,9 @@ __asm__(".pushsection .rodata\n"
 	"mov %rsp, 48(%rbx)\n"
 	"jmp seep_diversion_code\n"
 	".balign 8\n"
-	/* Where it was to return to, and the block. */
+	/* Where it was to return to, the block, and a mark. */
 	"seep_diversion_words:\n"
-	".quad 0, 0\n"
+	".quad 0, 0, 0\n"
 	"seep_diversion_end:\n"
 	".popsection\n");
 extern const uint8_t seep_diversion_code[], seep_diversion_caught[], seep_diversion_words[],
@@ -219,6 +219,35 @@ static bool is_room(struct seep_memory *memory, uint64_t address, bool *ret_is_t
 	return *ret_is_there || memcmp(there, nothing, code_bytes()) == 0;
 }
 
+/* What is there is zeros, or our code: *@ret_is_there. False: neither. */
+static bool look_for_room(const struct seep_live_modules *modules, size_t i, uint64_t *ret_code,
+			  bool *ret_is_there)
+{
+	const struct seep_live_module *module = &modules->items[i];
+	const uint64_t code = (module->code_end + 15) & -UINT64_C(16);
+	const struct seep_mapping *mapping;
+
+	/* Of the program, the C library or the loader: these are never unloaded. */
+	if ((i > 0 && !module->is_libc && !module->is_loader) || !module->code_end ||
+	    code + code_bytes() + sizeof(long) > module->page_end)
+		return false;
+	mapping = seep_maps_find(&modules->maps, code);
+	*ret_code = code;
+	return mapping && mapping->executable && !mapping->shared &&
+	       is_room(modules->memory, code, ret_is_there);
+}
+
+uint64_t seep_diversion_find(const struct seep_live_modules *modules)
+{
+	uint64_t code;
+	bool is_there = false;
+
+	for (size_t i = 0; i < modules->count; i++)
+		if (look_for_room(modules, i, &code, &is_there) && is_there)
+			return code;
+	return 0;
+}
+
 bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code)
 {
 	bool is_there = false;
@@ -244,23 +273,13 @@ int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid, u
 			   struct seep_error *err)
 {
 	for (size_t i = 0; i < modules->count; i++) {
-		const struct seep_live_module *module = &modules->items[i];
-		const struct seep_mapping *mapping;
-		const uint64_t code = (module->code_end + 15) & -UINT64_C(16);
 		bool is_there = false;
 
-		/* Of the program, the C library or the loader: these are never unloaded. */
-		if ((i > 0 && !module->is_libc && !module->is_loader) || !module->code_end ||
-		    code + code_bytes() + sizeof(long) > module->page_end)
-			continue;
-		mapping = seep_maps_find(&modules->maps, code);
-		if (!mapping || !mapping->executable || mapping->shared ||
-		    !is_room(modules->memory, code, &is_there) ||
-		    !(is_there || write_code(tid, code)))
-			continue;
-		*ret_code = code;
-		return 0;
+		if (look_for_room(modules, i, ret_code, &is_there) &&
+		    (is_there || write_code(tid, *ret_code)))
+			return 0;
 	}
+	*ret_code = 0;
 	return seep_fail(err, SEEP_EREFUSED,
 			 "no page of its code has %zu unused bytes, or they cannot be written",
 			 code_bytes());
@@ -384,8 +403,26 @@ bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, 
 {
 	const uint64_t back = peek(tid, code + words_at());
 
-	if (errno || pc - code < code_bytes())
+	if (errno || seep_diversion_holds(code, pc))
 		return false;
 	return peek(tid, diversion->room + offsetof(struct block, saved_at)) == 0 && !errno &&
 	       poke(tid, slot, back);
+}
+
+enum { MARK = 2 };
+
+bool seep_diversion_set_mark(pid_t tid, uint64_t code, uint64_t mark)
+{
+	return poke(tid, code + words_at() + MARK * sizeof(mark), mark);
+}
+
+bool seep_diversion_mark(struct seep_memory *memory, uint64_t code, uint64_t *ret_mark)
+{
+	return seep_memory_read(memory, code + words_at() + MARK * sizeof(*ret_mark), ret_mark,
+				sizeof(*ret_mark));
+}
+
+bool seep_diversion_holds(uint64_t code, uint64_t pc)
+{
+	return pc - code < code_bytes();
 }

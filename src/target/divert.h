@@ -56,8 +56,21 @@ enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10, SEEP_DIVERSION_ROOM_BYTES = 1024
 SEEP_NODISCARD int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid,
 					  uint64_t *ret_code, struct seep_error *err);
 
+/* Where it is already; 0: nowhere. */
+uint64_t seep_diversion_find(const struct seep_live_modules *modules);
+
 /* It is still there: the process does not run another program by now. */
 bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code);
+
+/*
+ * A word beside the code, for who comes next, should we be killed: what we have in the process. Set by
+ * way of a stopped thread. False: it cannot be written, or read.
+ */
+bool seep_diversion_set_mark(pid_t tid, uint64_t code, uint64_t mark);
+bool seep_diversion_mark(struct seep_memory *memory, uint64_t code, uint64_t *ret_mark);
+
+/* @pc is in it. */
+bool seep_diversion_holds(uint64_t code, uint64_t pc);
 
 /*
  * Lead a stopped thread astray, once it goes on: seep_tracee_go(PTRACE_DETACH). @registers: its own, as

@@ -212,12 +212,14 @@ static bool find_near(struct rt_finding *finding, struct rt_free how)
 static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 {
 	const bool waits = rt_guarded_waits((void *)finding->pointer, &finding->freed_row);
+	/* Once: the process may be left meanwhile. */
+	const struct ledger_control *control = rt_mine.control;
 
-	if (!(rt_global.glibc || waits) || !rt_mine.control)
+	if (!(rt_global.glibc || waits) || !control)
 		return false;
 	finding->block = rt_block_freed(finding->pointer);
 	if (finding->block.value &&
-	    (waits || rt_load(&rt_mine.control->filtered_once) != LEDGER_FILTERED_ALL)) {
+	    (waits || rt_load(&control->filtered_once) != LEDGER_FILTERED_ALL)) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
 		finding->is_doubtful = !waits && is_chunk(finding->pointer);
 		return true;
@@ -225,7 +227,7 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 	if (!rt_global.glibc)
 		return false;
 	/* With a filter nearly all are of blocks that were not recorded. Without a call nobody can look. */
-	if (rt_load(&rt_mine.control->filtered_once) || rt_load(&rt_is_strict))
+	if (rt_load(&control->filtered_once) || rt_load(&rt_is_strict))
 		return false;
 	/* Also one that there was no memory to record. */
 	if (rt_is_sampled((void *)finding->pointer) &&

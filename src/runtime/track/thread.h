@@ -119,14 +119,17 @@ RT_INLINE void rt_leave(struct rt_thread *thread)
  */
 RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *frame)
 {
+	struct ledger_control *control;
+
 	if (RT_UNLIKELY(rt_load(&thread->busy) != 0) && !rt_enter_again(thread, (uintptr_t)frame))
 		return NULL;
 	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Whose ledger, only now: from here on a fork in a handler knows that we are here. */
-	if (RT_LIKELY(rt_mine.control != NULL) && RT_LIKELY(rt_tls.thread == thread) &&
+	control = rt_mine.control;
+	if (RT_LIKELY(control != NULL) && RT_LIKELY(rt_tls.thread == thread) &&
 	    rt_thread_is_present(thread))
-		return rt_mine.control;
+		return control;
 	rt_leave(thread);
 	return NULL;
 }
