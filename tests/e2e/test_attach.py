@@ -21,6 +21,7 @@ from attach_target import (
     attach,
     check_sums,
     detach,
+    holdings,
     is_recorded,
     read_attempt,
     rounds,
@@ -112,6 +113,23 @@ def test_a_target_is_as_it_was_after_twenty_rounds(seep, name):
     assert [ledger for ledger in seep.ledgers() if f".{process.pid}." in ledger] == []
     tally.name = name
     tally.check(SHARE_LOADING if name.startswith("loader") else SHARE)
+
+
+@pytest.mark.parametrize("name", ["idle", "blocked", "truth"])
+def test_rounds_leave_no_descriptor_and_no_mapping(seep, name):
+    with begin(name) as process:
+        before, _ = holdings(process.pid)
+        found = []
+
+        def look(_):
+            found.append(holdings(process.pid)[0])
+
+        rounds(seep, process, 2, look)
+        files, mappings = holdings(process.pid)
+        assert files == before
+        rounds(seep, process, ROUNDS, look)
+        assert holdings(process.pid) == (before, mappings)
+        assert all(files == before for files in found)
 
 
 @pytest.mark.parametrize("name", WITH_TRUTH)
@@ -481,6 +499,23 @@ def test_a_target_outlives_who_is_killed_while_attaching(seep, name):
         # Whatever the kills left: in the end it is attached to again.
         must_attach(seep, process.pid)
         detach(seep, process.pid)
+
+
+def test_what_who_is_killed_leaves_is_taken_away_by_the_next(seep):
+    chance = random.Random(SEED)
+    with begin("idle") as process:
+        wall_s = must_attach(seep, process.pid).wall_s
+        detach(seep, process.pid)
+        before = holdings(process.pid)
+        for _ in range(KILLS):
+            running = start_attach(seep, process.pid)
+            time.sleep(chance.uniform(0, 1.1 * wall_s))
+            running.kill()
+            running.communicate()
+            seep.command("detach", str(process.pid))
+        must_attach(seep, process.pid)
+        detach(seep, process.pid)
+        assert holdings(process.pid) == before
 
 
 @pytest.mark.parametrize("name", ["truth", "churn"])
