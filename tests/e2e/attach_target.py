@@ -60,7 +60,10 @@ class Target:
         return pathlib.Path(f"/proc/{self.pid}/comm").read_text().strip()
 
     def send(self, line):
-        self.process.stdin.write(f"{line}\n".encode())
+        try:
+            self.process.stdin.write(f"{line}\n".encode())
+        except BrokenPipeError:
+            raise AssertionError(f"it has ended: {self.finish()}") from None
 
     def line(self):
         """The next line that it prints, None at the end; it has half a minute."""
@@ -134,6 +137,7 @@ class Attempt:
     stopped_ns: int
     reason: str
     status: int
+    longest_ns: int = 0  # the longest stop of one thread
 
     def in_time(self):
         return self.attached and self.wall_s <= WITHIN_S
@@ -158,7 +162,23 @@ def read_attempt(done, pid, wall_s=0.0):
     assert told["pid"] == pid
     if not told["attached"]:
         assert said.startswith("seep attach: "), said
-    return Attempt(told["attached"], wall_s, told["stopped_ns"] or 0, told["reason"] or "", done.status)
+    return Attempt(told["attached"], wall_s, told["stopped_ns"], told["reason"] or "", done.status,
+                   told["longest_stop_ns"])
+
+
+def is_recorded(seep, pid):
+    """Whether `seep ps` lists the running process, wherever its ledger is."""
+    done = seep.command("ps", "--json")
+    assert done.status == 0, done.stderr.decode()
+    return any(p["pid"] == pid and p["state"] in ("running", "recorded")
+               for p in json.loads(done.stdout)["processes"])
+
+
+def holdings(pid):
+    """Its descriptors, by what they lead to, and how many mappings it has."""
+    folder = pathlib.Path(f"/proc/{pid}/fd")
+    files = sorted(os.readlink(path) for path in folder.iterdir())
+    return files, len(pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines())
 
 
 def told_why(attempt):
@@ -198,7 +218,12 @@ class Tally:
         return sum(a.attached and not a.in_time() for a in self.attempts)
 
     def stops_ms(self):
+        """Of all threads together."""
         return [a.stopped_ns / 1e6 for a in self.attempts if a.attached]
+
+    def longest_ms(self):
+        """The longest stop of one thread, of each."""
+        return [a.longest_ns / 1e6 for a in self.attempts if a.attached]
 
     def text(self):
         stops = self.stops_ms()

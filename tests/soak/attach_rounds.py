@@ -9,7 +9,6 @@ came to harm, a recording contradicts itself, or too few rounds attached.
 """
 
 import argparse
-import collections
 import contextlib
 import os
 import pathlib
@@ -96,7 +95,6 @@ class Rounds:
         self.chance = random.Random(f"{seed}{name}")
         self.tally = Tally(name)
         self.problems = []
-        self.detach_refused = collections.Counter()
 
     def attach(self, pid):
         began = time.monotonic()
@@ -120,13 +118,17 @@ class Rounds:
         path = self.seep.directory / "round.seep"
         done = self.seep.command("detach", *(["-o", path] if reads else []), str(pid))
         if done.status != 0:
-            self.detach_refused[done.stderr.decode().strip().replace(str(pid), "N")] += 1
             # A process that executes itself or has ended is not there any more.
             if self.name not in ("execs", "PostgreSQL"):
-                self.problems.append(f"not detached: {done.stderr.decode().strip()}")
+                self.problems.append(f"not detached: {done.stderr.decode().splitlines()[0]}")
+                self.seep.command("detach", "--deadline", "10s", str(pid))
         elif reads:
             check_sums(self.seep.load(path))
         path.unlink(missing_ok=True)
+        # Without -o they stay.
+        for name in self.seep.ledgers():
+            # A child may take its own away meanwhile.
+            (self.seep.ledger_dir / name).unlink(missing_ok=True)
 
     def run(self, start, rounds):
         try:
@@ -150,17 +152,20 @@ class Rounds:
         return self.tally.in_time() >= self.share() * len(self.tally.attempts)
 
     def row(self):
-        stops = sorted(self.tally.stops_ms()) or [0.0]
+        stops, longest = (sorted(found) or [0.0] for found in (self.tally.stops_ms(), self.tally.longest_ms()))
         walls = sorted(a.wall_s for a in self.tally.attempts if a.attached) or [0.0]
         why = "; ".join(f"{n}: {reason}" for reason, n in self.tally.reasons().most_common()) or "–"
-        return (f"| {self.name} | {len(self.tally.attempts)} | {self.tally.in_time()} | {self.tally.late()} | {why} "
+        return (f"| {self.name} | {len(self.tally.attempts)} | {self.tally.in_time()} "
+                f"| {self.tally.late()} | {why} "
                 f"| {stops[len(stops) // 2]:.2f} / {stops[-1]:.2f} "
+                f"| {longest[len(longest) // 2]:.2f} / {longest[-1]:.2f} "
                 f"| {1000 * walls[len(walls) // 2]:.0f} / {1000 * walls[-1]:.0f} "
-                f"| {'yes' if not self.problems else 'NO: ' + self.problems[0]} |")
+                f"| {'yes' if not self.problems else f'NO ({len(self.problems)}): {self.problems[0]}'} |")
 
 
-HEAD = """| target | rounds | attached within 1 s | later | refused | stopped ms, median / max | whole command ms, median / max | alive and right |
-|---|---|---|---|---|---|---|---|"""
+HEAD = ("| target | rounds | attached within 1 s | later | refused | stopped ms, all together: median / max "
+        "| one stop, the longest: median / max | whole command ms: median / max | alive and right |\n"
+        "|---|---|---|---|---|---|---|---|---|")
 
 
 def install(build):
@@ -177,7 +182,7 @@ def main():
     options = parser.parse_args()
     if not options.no_install:
         install(BUILD)
-    scratch, memory = tempfile.mkdtemp(prefix="seep-attach-"), tempfile.mkdtemp(prefix="seep-attach-", dir="/dev/shm")
+    scratch, memory = (tempfile.mkdtemp(prefix="seep-attach-", dir=base) for base in (None, "/dev/shm"))
     failed = 0
     try:
         for folder in (scratch, memory):
@@ -192,9 +197,6 @@ def main():
             seep = Seep(pathlib.Path(tempfile.mkdtemp(dir=scratch)))
             rounds = Rounds(name, seep, options.seed)
             rounds.run(found[name], options.rounds)
-            if left := seep.ledgers():
-                # After a failure, those of what was attached to and is dead.
-                rounds.problems.append(f"{len(left)} ledgers are left")
             seep.close()
             print(rounds.row(), flush=True)
             for problem in rounds.problems:
