@@ -237,8 +237,10 @@ static int record(uint32_t pid, const struct seep_attach_plan *attach,
 		.for_ns = asked.for_ns,
 	};
 	struct seep_attached_result result;
-	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
+	int rc;
 
+	seep_symbol_options_see(pid);
+	rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
 	leak_check.symbols = &symbols;
 	if (rc == 0)
 		rc = seep_attached_record(&plan, (pid_t)pid, ledger, &result, err);
@@ -310,8 +312,10 @@ static int save(uint32_t pid, const char *output, const char *ledger, struct see
 		.symbols = &symbols,
 	};
 	struct seep_profile *profile = NULL;
-	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
+	int rc;
 
+	seep_symbol_options_see(pid);
+	rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
 	if (rc == 0)
 		rc = seep_attached_save(&plan, (pid_t)pid, ledger, &profile, err);
 	if (rc == 0 && !asked.quiet)

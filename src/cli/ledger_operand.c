@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/complain.h"
+#include "cli/symbol_options.h"
 #include "import/import.h"
 #include "profile/process_life.h"
 #include "recording/recording.h"
@@ -93,8 +94,10 @@ static void add_mapped(uint32_t pid, struct seep_census *census)
 	for (size_t i = 0; i < maps.count && !added; i++) {
 		SEEP_FREED char *path = seep_xasprintf("/proc/%u/root%s", pid, maps.items[i].name);
 
+		/* Of a process that has changed its root the kernel tells the path from ours. */
 		added = maps.items[i].shared && strstr(path, ".ledger") &&
-			seep_census_add(census, path);
+			(seep_census_add(census, path) ||
+			 seep_census_add(census, maps.items[i].name));
 	}
 }
 
@@ -160,6 +163,8 @@ int seep_ledger_operand_find(const char *operand, struct seep_ledger_operand *re
 		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
 				 ret->entry->recorder_pid);
 	ret->runs = ret->entry && seep_census_runs(ret->entry);
+	if (ret->entry && ret->entry->here_pid)
+		seep_symbol_options_see(ret->entry->here_pid);
 	ret->unlisted = ret->entry && ret->entry == &ret->census.entries[listed];
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
 	return 0;

@@ -2,10 +2,14 @@
 #include "cli/symbol_options.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/keep.h"
+#include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
@@ -34,6 +38,40 @@ static int check_debuginfod(struct seep_error *err)
 	return rc;
 }
 
+/* The root of another process, through a descriptor that stays; "": as ours. */
+static char other_root[32];
+
+/* Of two links or folders in /proc. */
+static bool differs(uint32_t pid, const char *file)
+{
+	struct stat its, ours;
+
+	return stat(seep_procfs_path((pid_t)pid, file).text, &its) == 0 &&
+	       stat(seep_procfs_path(getpid(), file).text, &ours) == 0 &&
+	       (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+}
+
+void seep_symbol_options_see(uint32_t pid)
+{
+	int fd = -1;
+
+	if (differs(pid, "ns/mnt") || differs(pid, "root"))
+		fd = open(seep_procfs_path((pid_t)pid, "root").text, O_PATH | O_CLOEXEC);
+	if (fd >= 0)
+		(void)snprintf(other_root, sizeof(other_root), "/proc/self/fd/%d", fd);
+}
+
+/* What is asked for, and that root. It lives as long as we do. */
+static const char *const *with_root(const struct seep_option_list *dirs)
+{
+	const char **all = seep_xcalloc(dirs->count + 1, sizeof(*all));
+
+	for (size_t i = 0; i < dirs->count; i++)
+		all[i] = dirs->items[i];
+	all[dirs->count] = other_root;
+	return all;
+}
+
 int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 			     struct seep_symbols_options *ret, struct seep_error *err)
 {
@@ -46,6 +84,10 @@ int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 	*ret = (struct seep_symbols_options){ .debug_dirs = values->dirs.items,
 					      .debug_dir_count = values->dirs.count,
 					      .debuginfod = values->debuginfod };
+	if (*other_root) {
+		ret->debug_dirs = with_root(&values->dirs);
+		ret->debug_dir_count++;
+	}
 	return values->debuginfod ? check_debuginfod(err) : 0;
 }
 

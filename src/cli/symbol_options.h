@@ -4,6 +4,7 @@
 #define SEEP_CLI_SYMBOL_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "cli/options.h"
@@ -33,6 +34,12 @@ struct seep_symbol_option_values {
 SEEP_NODISCARD int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 					    struct seep_symbols_options *ret,
 					    struct seep_error *err);
+
+/*
+ * Process @pid is looked at: where it sees other files than we do, its own are looked for first, after
+ * those that the options name. They can be had when it has ended, too.
+ */
+void seep_symbol_options_see(uint32_t pid);
 
 /*
  * Look up the names of @profile. A ledger holds addresses only. A recording holds the names, and

@@ -31,6 +31,7 @@
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -412,6 +413,15 @@ static bool is_loaded_by_us(const struct attach *a)
 	return a->ours && strstr(a->ours->path, "memfd:libseep.so");
 }
 
+static bool has_proc(const struct attach *a)
+{
+	enum { PROC_MAGIC = 0x9fa0 };
+	struct statfs fs;
+
+	return statfs(seep_procfs_path(a->pid, "root/proc").text, &fs) == 0 &&
+	       fs.f_type == PROC_MAGIC;
+}
+
 static int join(struct attach *a, struct seep_error *err)
 {
 	struct seep_attach_facts facts;
@@ -419,6 +429,11 @@ static int join(struct attach *a, struct seep_error *err)
 
 	seep_attach_look(a->pid, &facts);
 	a->is_go = facts.kind.is_go;
+	if (rc == 0 && !a->ours && !has_proc(a))
+		return seep_fail(
+			err, SEEP_EREFUSED,
+			"it sees no /proc, by way of which its loader would find libseep.so; "
+			"mount one in its root");
 	if (rc == 0)
 		rc = seep_attach_check_filters(a->pid, err);
 	if (rc == 0)

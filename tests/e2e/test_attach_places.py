@@ -225,7 +225,7 @@ def test_a_static_program_is_refused(seep, how):
 
 def test_a_program_with_another_libc_is_refused(seep):
     with target(build(seep, need("musl-gcc"))) as process:
-        refused(seep, process.pid, "no glibc")
+        refused(seep, process.pid, "musl")
 
 
 def test_a_static_program_with_another_libc_is_refused(seep):
