@@ -2,6 +2,7 @@
 /* "seep attach": record a process that runs already. "seep detach": no longer. */
 #include <dirent.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ const struct seep_option_table cmd_attach_options = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
-		"One thread at a time is stopped, for well under a millisecond, where it holds no\n"
+		"One thread at a time is stopped, for about a millisecond, where it holds no\n"
 		"lock of the loader or the allocator. If none comes to such a point within T the\n"
 		"process is left as it was. NAME is that of a program of which one process runs.\n"
 		"\n"
@@ -173,7 +174,7 @@ static int complain(const char *command, uint32_t pid, const struct seep_attach_
 	if (asked.json)
 		print_json(pid, *command == 'a' ? "attached" : "detached", result, err);
 	if (err->code == SEEP_EREFUSED)
-		seep_hint("the process is as it was; \"seep doctor %" PRIu32
+		seep_hint("the process goes on as before; \"seep doctor %" PRIu32
 			  "\" says more, --deadline "
 			  "gives more time",
 			  pid);
@@ -221,10 +222,10 @@ static void print_recorded(uint32_t pid, const char *output, struct seep_attache
 
 /* Stay, as the recorder of what was attached to. */
 static int record(uint32_t pid, const struct seep_attach_plan *attach,
-		  const struct seep_leak_check_plan *check, const char *output, const char *ledger,
-		  struct seep_error *err)
+		  const struct seep_leak_check_plan *check,
+		  const struct seep_symbols_options *symbols, const char *output,
+		  const char *ledger, struct seep_error *err)
 {
-	struct seep_symbols_options symbols;
 	struct seep_leak_check_plan leak_check = *check;
 	const struct seep_attached_plan plan = {
 		.recorder = { .output = output,
@@ -232,21 +233,32 @@ static int record(uint32_t pid, const struct seep_attach_plan *attach,
 			      .leak_check = asked.no_leak_check ? NULL : &leak_check,
 			      .suppress = &leak_check,
 			      .growth_after_ns = asked.growth_after_ns,
-			      .symbols = &symbols },
+			      .symbols = symbols },
 		.attach = attach,
 		.for_ns = asked.for_ns,
 	};
 	struct seep_attached_result result;
 	int rc;
 
-	seep_symbol_options_see(pid);
-	rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
-	leak_check.symbols = &symbols;
-	if (rc == 0)
-		rc = seep_attached_record(&plan, (pid_t)pid, ledger, &result, err);
+	leak_check.symbols = symbols;
+	rc = seep_attached_record(&plan, (pid_t)pid, ledger, &result, err);
 	if (rc == 0)
 		print_recorded(pid, output, &result);
+	else
+		seep_hint("the process is still recorded; seep detach %" PRIu32, pid);
 	return rc;
+}
+
+/* Those that say to leave count from the first moment on. */
+static void hold_signals(void)
+{
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
 int cmd_attach(char **operands, struct seep_error *err)
@@ -257,11 +269,15 @@ int cmd_attach(char **operands, struct seep_error *err)
 	const char *dir = getenv("SEEP_DIR");
 	struct seep_attach_plan plan = { .dir = dir ? dir : "", .deadline_ns = asked.deadline_ns };
 	struct seep_attach_result result = { 0 };
+	struct seep_symbols_options symbols;
 	struct seep_leak_check_plan check;
 	struct seep_view_options view;
 	uint32_t pid = 0;
 	int rc = find_process(operands[0], &pid, err);
 
+	seep_symbol_options_see(pid);
+	if (rc == 0)
+		rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
 	if (rc == 0)
 		rc = seep_leak_options_read(&asked.leaks, &check, &view, err);
 	if (rc == 0)
@@ -276,13 +292,15 @@ int cmd_attach(char **operands, struct seep_error *err)
 		return rc;
 	plan.library = library;
 	plan.options = options.length ? options.text + 1 : "";
+	if (stays)
+		hold_signals();
 	if (seep_attach((pid_t)pid, &plan, &result, err) < 0)
 		return complain("attach", pid, &result, err);
 	if (!stays || !asked.quiet)
 		print_attached(pid, &result);
 	(void)fflush(stdout);
 	if (stays)
-		rc = record(pid, &plan, &check, output, result.ledger, err);
+		rc = record(pid, &plan, &check, &symbols, output, result.ledger, err);
 	free(result.ledger);
 	return rc;
 }

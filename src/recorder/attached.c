@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 /* What no descriptor tells is looked at so often. */
 enum { LOOK_MS = 500 };
 
+/* The caller has blocked them. */
 static int open_signals(void)
 {
 	sigset_t signals;
@@ -31,7 +33,6 @@ static int open_signals(void)
 	(void)sigaddset(&signals, SIGINT);
 	(void)sigaddset(&signals, SIGTERM);
 	(void)sigaddset(&signals, SIGHUP);
-	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -110,36 +111,56 @@ static int write_recording(const struct seep_recorder_plan *plan, const char *pa
 	return -job.err.code;
 }
 
-/* Of the ledger that the process knows by @ledger; it is reached as long as the process lives. */
-static char *path_of(pid_t pid, const char *ledger, int *ret_folder_fd)
+/* The folder of the ledger that the process knows by @ledger, whatever that says: below its root. */
+static int open_folder(pid_t pid, const char *ledger)
 {
-	char *path = seep_xasprintf("/proc/%d/root%s", pid, ledger);
-	SEEP_FREED char *folder = seep_path_folder(path);
+	SEEP_CLOSED int root = open(seep_procfs_path(pid, "root").text, O_PATH | O_CLOEXEC);
+	SEEP_FREED char *folder = seep_path_folder(ledger);
+	const struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
 
-	*ret_folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return path;
+	return (int)syscall(SYS_openat2, root, folder, &how, sizeof(how));
+}
+
+/* And that it is the ledger of this process, not one that it says is. */
+static int open_ledger(pid_t pid, int folder_fd, const char *ledger, enum seep_ledger_access access,
+		       struct seep_ledger *ret_ledger, struct seep_error *err)
+{
+	struct seep_procfs_status status = { 0 };
+	int rc = seep_ledger_open(folder_fd, seep_path_base(ledger), access, ret_ledger, err);
+
+	if (rc < 0 || (seep_procfs_status((uint32_t)pid, &status) &&
+		       status.own_pid == ret_ledger->view.header.pid))
+		return rc;
+	seep_ledger_close(ret_ledger);
+	return seep_fail(err, SEEP_EREFUSED, "%s is not the ledger of process %d", ledger, pid);
 }
 
 int seep_attached_save(const struct seep_recorder_plan *plan, pid_t pid, const char *ledger,
 		       struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct seep_watch_result gathered = { .perf_map_fd = -1 };
-	SEEP_CLOSED int folder_fd = -1;
-	SEEP_FREED char *path = path_of(pid, ledger, &folder_fd);
+	SEEP_CLOSED int folder_fd = open_folder(pid, ledger);
+	struct seep_ledger opened = { .fd = -1 };
+	int rc = open_ledger(pid, folder_fd, ledger, SEEP_LEDGER_WRITE, &opened, err);
 
-	return write_recording(plan, path, folder_fd, &gathered, false, ret_profile, err);
+	if (rc < 0)
+		return rc;
+	seep_ledger_close(&opened);
+	return write_recording(plan, ledger, folder_fd, &gathered, false, ret_profile, err);
 }
 
 int seep_attached_record(const struct seep_attached_plan *plan, pid_t pid, const char *ledger,
 			 struct seep_attached_result *ret_result, struct seep_error *err)
 {
-	SEEP_CLOSED int folder_fd = -1;
-	SEEP_FREED char *path = path_of(pid, ledger, &folder_fd);
+	SEEP_CLOSED int folder_fd = open_folder(pid, ledger);
 	struct seep_watch_result gathered = { 0 }, scanned = { 0 };
 	struct seep_ledger opened = { .fd = -1 };
 	struct seep_watch *watch;
 	enum end end = END_OF_TIME;
-	int rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_WRITE, &opened, err);
+	int rc = open_ledger(pid, folder_fd, ledger, SEEP_LEDGER_WRITE, &opened, err);
 
 	*ret_result = (struct seep_attached_result){ 0 };
 	if (rc < 0)
@@ -158,7 +179,7 @@ int seep_attached_record(const struct seep_attached_plan *plan, pid_t pid, const
 		gathered.no_leak_scan = scanned.no_leak_scan;
 	}
 	if (rc == 0)
-		rc = write_recording(&plan->recorder, path, folder_fd, &gathered,
+		rc = write_recording(&plan->recorder, ledger, folder_fd, &gathered,
 				     ret_result->not_left.code != 0, &ret_result->profile, err);
 	seep_watch_result_done(&gathered);
 	return rc;

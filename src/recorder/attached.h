@@ -34,7 +34,7 @@ struct seep_attached_result {
  * seep_attached_record - follow process @pid, and leave it after a time or on SIGINT, SIGTERM or SIGHUP
  * @ledger: its path as the process has it
  *
- * Blocks these signals, for good.
+ * These signals are blocked.
  *
  * Returns: 0 with a recording written, or as seep_ledger_open(), seep_watch_follow() and the writing of
  * recordings: then the ledger stays.

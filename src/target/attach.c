@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -67,8 +68,8 @@ static bool write_memory(pid_t pid, uint64_t at, const void *from, size_t bytes)
 }
 
 /*
- * Room for the scratch between two mappings, with some to spare on both sides. Not below the stack, which
- * may grow. 0: there is none.
+ * Room for the scratch in the middle between two mappings, where the kernel does not put the next one. Not
+ * below the stack, which may grow. 0: there is none.
  */
 static uint64_t find_room(const struct attach *a)
 {
@@ -80,7 +81,7 @@ static uint64_t find_room(const struct attach *a)
 
 		if (end < UINT64_C(1) << 47 && end > begin &&
 		    strcmp(maps->items[i].name, "[stack]") != 0 && end - begin > bytes + 4 * spare)
-			return (end - 2 * spare - bytes) & -(uint64_t)PAGE_BYTES;
+			return (begin + (end - begin - bytes) / 2) & -(uint64_t)PAGE_BYTES;
 	}
 	return 0;
 }
@@ -137,12 +138,28 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	return 0;
 }
 
+/*
+ * The process's own descriptor, with its own rights: whatever it has put there, nothing is written that
+ * it could not write to. -1: it is no file in memory.
+ */
+static int take_descriptor(const struct attach *a)
+{
+	SEEP_CLOSED int pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	const int fd = (int)syscall(SYS_pidfd_getfd, pidfd, a->fd, 0);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
 /* The library's own bytes, from our file system into the process's. */
 static int copy_library(struct attach *a, struct seep_error *err)
 {
-	SEEP_FREED char *file = seep_xasprintf("fd/%d", a->fd);
 	SEEP_CLOSED int from = open(a->plan->library, O_RDONLY | O_CLOEXEC);
-	SEEP_CLOSED int to = open(seep_procfs_path(a->pid, file).text, O_WRONLY | O_CLOEXEC);
+	SEEP_CLOSED int to = take_descriptor(a);
 	ssize_t bytes = 1;
 
 	if (from < 0)
@@ -218,7 +235,7 @@ static uint64_t offset_in_library(const char *library, const char *name)
 	return 0;
 }
 
-enum { STEP_LOCK = 0 };
+enum { STEP_LOCK, STEP_OTHER_LOCK };
 
 /*
  * With signals held, if the loader's lock is free: load the library, unless it is there, and call its
@@ -227,6 +244,7 @@ enum { STEP_LOCK = 0 };
 static int call(struct attach *a, const char *name, struct seep_error *err)
 {
 	const bool loads = !a->ours;
+	const uint64_t other_lock = a->load_lock + ATTACH_LOCK_BYTES;
 	const uint64_t lock = attach_address_of(a, a->libc, "pthread_mutex_trylock");
 	const uint64_t unlock = attach_address_of(a, a->libc, "pthread_mutex_unlock");
 	const uint64_t function = loads ? offset_in_library(a->plan->library, name)
@@ -246,13 +264,15 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 	if (!function || !lock || !unlock || !a->load_lock)
 		return seep_fail(err, SEEP_EREFUSED, "its %s is not one that seep knows",
 				 function ? "C library" : "libseep.so");
-	add_step(&diversion, lock, a->load_lock, 0, loads ? 3 : 2);
+	add_step(&diversion, lock, a->load_lock, 0, loads ? 5 : 4);
+	add_step(&diversion, lock, other_lock, 0, loads ? 3 : 2);
 	/* Globally: so that a program finds what it may say to seep. It is never unloaded. */
 	if (loads)
 		add_step(&diversion, attach_address_of(a, a->libc, "dlopen"), SCRATCH_AT(a, path),
 			 RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE, -1);
 	add_step(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0), SCRATCH_AT(a, how), 0,
 		 0);
+	add_step(&diversion, unlock, other_lock, 0, 0);
 	add_step(&diversion, unlock, a->load_lock, 0, 0);
 	return attach_lead(a, &diversion, true, err);
 }
@@ -300,6 +320,11 @@ static void find_holder(struct attach *a)
 	a->catches = true;
 }
 
+static bool is_locked(const uint64_t results[RESULTS])
+{
+	return results[1 + STEP_LOCK] || results[1 + STEP_OTHER_LOCK];
+}
+
 static int call_until(struct attach *a, const char *name, struct seep_error *err)
 {
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
@@ -317,8 +342,8 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 		a->why = "the dynamic loader";
 		find_holder(a);
-	} while (results[1 + STEP_LOCK] && seep_monotonic_ns() < a->deadline_ns);
-	if (results[1 + STEP_LOCK])
+	} while (is_locked(results) && seep_monotonic_ns() < a->deadline_ns);
+	if (is_locked(results))
 		return seep_fail(
 			err, SEEP_EREFUSED,
 			"its loader was at work in another thread whenever it was asked, %u "
@@ -340,7 +365,8 @@ static void clean_up(struct attach *a)
 		return;
 	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
 	a->mark = a->pending = 0;
-	if (a->fd >= 0)
+	/* It may be another file's by now. */
+	if (a->fd >= 0 && find_descriptor(a, a->fd) >= 0)
 		add_step(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
 	add_step(&diversion, SYS_munmap, a->scratch, sizeof(struct scratch), 0);
 	(void)!attach_lead(a, &diversion, false, &unsaid);
@@ -369,12 +395,18 @@ static int settle(struct attach *a, struct seep_error *err)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct attach_pending pending = { 0 };
-	uint64_t done = 0, scratch = 0;
+	uint64_t done = 0, scratch = 0, mapped[2];
 
 	a->code = seep_diversion_find(&a->modules);
 	if (!a->code || !seep_diversion_mark(a->modules.memory, a->code, &scratch) || !scratch)
 		return 0;
 	a->scratch = scratch;
+	/* It was not mapped, or has gone: what is there is the program's own. */
+	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, mapped), mapped, sizeof(mapped)) ||
+	    mapped[0] != 1 || mapped[1] != scratch) {
+		a->scratch = 0;
+		return 0;
+	}
 	while (seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), &done, sizeof(done)) &&
 	       seep_memory_read(a->modules.memory, SCRATCH_AT(a, pending), &pending,
 				sizeof(pending)) &&
@@ -424,11 +456,8 @@ static bool has_proc(const struct attach *a)
 
 static int join(struct attach *a, struct seep_error *err)
 {
-	struct seep_attach_facts facts;
 	int rc = attach_read_modules(a, err);
 
-	seep_attach_look(a->pid, &facts);
-	a->is_go = facts.kind.is_go;
 	if (rc == 0 && !a->ours && !has_proc(a))
 		return seep_fail(
 			err, SEEP_EREFUSED,
@@ -475,7 +504,10 @@ static void *run(void *argument)
 {
 	struct job *job = argument;
 	struct attach *a = &job->attach;
+	struct seep_attach_facts facts;
 
+	seep_attach_look(a->pid, &facts);
+	a->is_go = facts.kind.is_go;
 	job->rc = take_lock(a, job->err);
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);

@@ -93,6 +93,7 @@ static const struct made calls[] = {
 	CALL_WITH(prctl, 0, PR_GET_NAME),
 	CALL_WITH(futex, 1, FUTEX_WAIT),
 	CALL_WITH(futex, 1, FUTEX_WAKE),
+	CALL_WITH(futex, 1, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG),
 	CALL_WITH(futex, 1, FUTEX_WAKE | FUTEX_PRIVATE_FLAG),
 	CALL(membarrier),
 	CALL(pause),

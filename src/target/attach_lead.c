@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "base/xalloc.h"
 #include "core/bits.h"
 #include "ledger/ledger.h"
 #include "target/attach_parts.h"
@@ -13,12 +14,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Looks at all threads until one that is in a bad place is caught where it leaves that. */
 enum { ROUNDS_PLAIN = 3 };
 
 #define STOP_NS UINT64_C(20000000)	/* for a thread to stop */
 #define DONE_NS UINT64_C(10000000000)	/* for one that was led astray to come back */
+#define MAPPED_NS UINT64_C(2000000000)	/* for a mapping to be there */
 #define ROUND_PAUSE_NS UINT64_C(500000) /* between looks at all threads */
 #define CATCH_NS UINT64_C(200000000)	/* for one to come out of where it was met */
 
@@ -35,12 +38,45 @@ enum outcome {
 	FAILED,	 /* nor any other one: the error says why */
 };
 
+static bool is_its_thread(const struct attach *a, pid_t tid)
+{
+	SEEP_FREED char *file = seep_xasprintf("task/%d", tid);
+
+	return access(seep_procfs_path(a->pid, file).text, F_OK) == 0;
+}
+
 static void count_stop(struct attach *a, const struct halt *halt)
 {
 	const uint64_t ns = seep_monotonic_ns() - halt->began_ns;
 
 	a->result->stopped_ns += ns;
 	a->result->longest_ns = core_larger(a->result->longest_ns, ns);
+}
+
+/* Those that did not stop in time stop some time: then they are let go. */
+static void release_held(struct attach *a)
+{
+	unsigned kept = 0;
+	int signal;
+
+	for (unsigned i = 0; i < a->held_count; i++) {
+		if (seep_tracee_look(a->held[i], &signal) == SEEP_TRACEE_RUNS)
+			a->held[kept++] = a->held[i];
+		else
+			seep_tracee_go(PTRACE_DETACH, a->held[i], 0);
+	}
+	a->held_count = kept;
+}
+
+static void release(struct attach *a, const struct halt *halt)
+{
+	int signal;
+
+	if (ptrace(PTRACE_DETACH, halt->tid, NULL, NULL) < 0 &&
+	    seep_tracee_look(halt->tid, &signal) != SEEP_TRACEE_GONE &&
+	    a->held_count < ATTACH_HELD_MAX)
+		a->held[a->held_count++] = halt->tid;
+	release_held(a);
 }
 
 /* One that does not stop at once, or is stopped by a signal, is not for us. LED: it stands. */
@@ -62,6 +98,13 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 			return FAILED;
 		}
 	}
+	/* What the process says of its threads need not be true. */
+	if (!is_its_thread(a, halt->tid)) {
+		(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
+		(void)seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal);
+		release(a, halt);
+		return NOT_NOW;
+	}
 	a->result->tries++;
 	(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
 	switch (seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal)) {
@@ -79,18 +122,6 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 		a->why = "a call that cannot be interrupted";
 		return NOT_NOW;
 	}
-}
-
-/* Also of one that does not stop: only what stands can be let go. */
-static void release(const struct halt *halt)
-{
-	int signal;
-
-	if (ptrace(PTRACE_DETACH, halt->tid, NULL, NULL) == 0 || errno != ESRCH)
-		return;
-	if (seep_tracee_await(halt->tid, seep_monotonic_ns() + STOP_NS, &signal) !=
-	    SEEP_TRACEE_RUNS)
-		seep_tracee_go(PTRACE_DETACH, halt->tid, 0);
 }
 
 /* In a section that begins again when it is interrupted nobody may be led on from the middle. */
@@ -155,6 +186,7 @@ static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 			return true;
 		if (turns % 100 == 99 && !seep_procfs_alive((uint32_t)a->pid, 0))
 			return false;
+		release_held(a);
 		seep_tracee_pause(turns);
 	}
 	return false;
@@ -171,6 +203,14 @@ static enum outcome fail_lost(struct attach *a, pid_t tid, struct seep_error *er
 	return FAILED;
 }
 
+/* It has come back, and has nothing to say; what it may have made will be found by who comes next. */
+static enum outcome fail_to_map(struct seep_error *err)
+{
+	(void)seep_fail(err, SEEP_EREFUSED,
+			"it cannot map memory: its address space, or what it may have, is used up");
+	return FAILED;
+}
+
 /* It will be led astray when it comes out of where it is; if that takes too long it is left alone. */
 static enum outcome await_caught(struct attach *a, pid_t tid,
 				 const struct seep_diversion *diversion, uint64_t slot,
@@ -182,11 +222,15 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 	if (await_done(a, diversion->done_at, CATCH_NS))
 		return LED;
 	/* Until it stands it may come out and be led. */
-	while (halt_thread(a, &halt, err) != LED && seep_procfs_alive((uint32_t)a->pid, 0) &&
-	       !await_done(a, diversion->done_at, CATCH_NS))
-		release(&halt);
+	while (halt_thread(a, &halt, err) != LED) {
+		release(a, &halt);
+		if (await_done(a, diversion->done_at, CATCH_NS))
+			return LED;
+		if (!seep_tracee_state(tid) || seep_monotonic_ns() > a->deadline_ns + DONE_NS)
+			return fail_lost(a, tid, err);
+	}
 	passes = seep_diversion_let_pass(diversion, tid, a->code, slot, halt.registers.rip);
-	release(&halt);
+	release(a, &halt);
 	count_stop(a, &halt);
 	if (passes)
 		return NOT_NOW;
@@ -223,7 +267,7 @@ bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint
 	else if (pending->slot)
 		is_over = seep_diversion_let_pass(&diversion, halt.tid, a->code, pending->slot,
 						  halt.registers.rip);
-	release(&halt);
+	release(a, &halt);
 	return is_over;
 }
 
@@ -249,17 +293,19 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	}
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
+	slot = a->catches ? slot : 0;
 	if (outcome == LED && !note(a, tid, slot))
-		safety = SEEP_NOT_KNOWN;
+		outcome = NOT_NOW;
 	if (outcome == LED &&
 	    !(safety == SEEP_SAFE && seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
 		outcome = NOT_NOW;
-	if (safety == SEEP_UNSAFE && slot && a->catches)
+	if (safety == SEEP_UNSAFE && slot)
 		is_caught = seep_diversion_catch(diversion, tid, a->code, slot);
-	release(&halt);
+	release(a, &halt);
 	*ret_reads = safety == SEEP_NOT_KNOWN && calls;
-	if (outcome == LED && diversion->done_at && !await_done(a, diversion->done_at, DONE_NS))
-		outcome = fail_lost(a, tid, err);
+	if (outcome == LED && diversion->done_at &&
+	    !await_done(a, diversion->done_at, calls ? DONE_NS : MAPPED_NS))
+		outcome = calls ? fail_lost(a, tid, err) : fail_to_map(err);
 	count_stop(a, &halt);
 	return is_caught ? await_caught(a, tid, diversion, slot, err) : outcome;
 }

@@ -12,6 +12,7 @@ struct mutex {
 	uint32_t kind, spins;
 	uint64_t list[2];
 };
+_Static_assert(sizeof(struct mutex) == ATTACH_LOCK_BYTES, "one lies behind the other");
 
 void attach_forget_modules(struct attach *a)
 {

@@ -11,6 +11,8 @@
 #include "target/live_modules.h"
 #include "target/safe_point.h"
 
+enum { ATTACH_HELD_MAX = 64, ATTACH_LOCK_BYTES = 40 };
+
 struct attach {
 	pid_t pid;
 	int lock; /* /proc/PID, which one of us at a time may hold */
@@ -22,16 +24,18 @@ struct attach {
 	struct seep_safe_points *points;
 	struct seep_live_module *libc;
 	struct seep_live_module *ours; /* NULL: not loaded */
-	uint64_t load_lock;	       /* the loader's, a mutex; 0: not found */
-	uint64_t code;		       /* of diversions, once it is there */
-	uint64_t mark;		       /* beside it: the scratch, as long as one may be there */
-	uint64_t pending; /* address of a struct attach_pending; 0: nobody is to be noted */
-	uint64_t scratch; /* address in the process; 0: not mapped */
-	int fd;		  /* in the process, of the library; -1 none */
-	const char *why;  /* no thread can be led astray: where one was */
-	bool lost;	  /* a thread was led, and has not come back */
-	bool catches;	  /* one that is in such a place is led when it leaves it */
-	pid_t holder;	  /* of the loader's lock, as far as is known; 0 */
+	uint64_t load_lock; /* the loader's, a mutex, and the one behind it; 0: not found */
+	uint64_t code;	    /* of diversions, once it is there */
+	uint64_t mark;	    /* beside it: the scratch, as long as one may be there */
+	uint64_t pending;   /* address of a struct attach_pending; 0: nobody is to be noted */
+	uint64_t scratch;   /* address in the process; 0: not mapped */
+	int fd;		    /* in the process, of the library; -1 none */
+	const char *why;    /* no thread can be led astray: where one was */
+	pid_t held[ATTACH_HELD_MAX]; /* threads that have not stopped yet, and are to be let go */
+	unsigned held_count;
+	bool lost;    /* a thread was led, and has not come back */
+	bool catches; /* one that is in such a place is led when it leaves it */
+	pid_t holder; /* of the loader's lock, as far as is known; 0 */
 	struct seep_attach_result *result;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/xalloc.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -256,7 +257,7 @@ static bool look_for_room(const struct seep_live_modules *modules, size_t i, uin
 	const struct seep_mapping *mapping;
 
 	/* Of the program, the C library or the loader: these are never unloaded. */
-	if ((i > 0 && !module->is_libc && !module->is_loader) || !module->code_end ||
+	if (!(module->is_program || module->is_libc || module->is_loader) || !module->code_end ||
 	    code + code_bytes() + sizeof(long) > module->page_end)
 		return false;
 	mapping = seep_maps_find(&modules->maps, code);
@@ -297,9 +298,19 @@ static bool write_code(pid_t tid, uint64_t address)
 	return true;
 }
 
+/* By the processor, and switched on by the kernel; the same for all processes. */
+static bool has_xsave(void)
+{
+	unsigned a, b, c = 0, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_OSXSAVE;
+}
+
 int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid, uint64_t *ret_code,
 			   struct seep_error *err)
 {
+	if (!has_xsave())
+		return seep_fail(err, SEEP_EREFUSED, "this processor has no XSAVE");
 	for (size_t i = 0; i < modules->count; i++) {
 		bool is_there = false;
 
@@ -433,10 +444,11 @@ bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, 
 {
 	const uint64_t back = peek(tid, code + words_at());
 
-	if (errno || seep_diversion_holds(code, pc))
+	if (errno || seep_diversion_holds(code, pc) ||
+	    peek(tid, diversion->room + offsetof(struct block, saved_at)) != 0 || errno)
 		return false;
-	return peek(tid, diversion->room + offsetof(struct block, saved_at)) == 0 && !errno &&
-	       poke(tid, slot, back);
+	/* A handler may have left the function by a jump, and something else lies there. */
+	return peek(tid, slot) != caught_at(code) || errno || poke(tid, slot, back);
 }
 
 enum { MARK = 2 };

@@ -2,6 +2,7 @@
 #include "target/live_modules.h"
 
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
@@ -50,7 +51,8 @@ static void take_segments(struct seep_live_module *module, const Elf64_Phdr *seg
 	}
 }
 
-static void take_mapping(struct seep_live_modules *modules, const struct seep_mapping *mapping)
+static void take_mapping(struct seep_live_modules *modules, const struct seep_mapping *mapping,
+			 const char *program)
 {
 	struct seep_live_module module = { .start = mapping->begin, .path = mapping->name };
 	const char *base = seep_path_base(mapping->name);
@@ -68,6 +70,10 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 	take_segments(&module, segments, count);
 	if (module.end <= module.start)
 		return;
+	/* Not where such a file is only read. */
+	if (!module.code_end)
+		return;
+	module.is_program = program && strcmp(mapping->name, program) == 0;
 	module.is_libc = begins_with(base, "libc.so.6") || begins_with(base, "libc-2.");
 	module.is_loader = begins_with(base, "ld-linux-x86-64.so") || begins_with(base, "ld-2.");
 	module.is_ours = begins_with(base, "libseep.so") || begins_with(base, "memfd:libseep.so");
@@ -76,6 +82,7 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 
 int seep_live_modules_read(pid_t pid, struct seep_live_modules *ret_modules, struct seep_error *err)
 {
+	SEEP_FREED char *program = seep_procfs_exe((uint32_t)pid);
 	int rc;
 
 	*ret_modules = (struct seep_live_modules){ .pid = pid };
@@ -83,7 +90,7 @@ int seep_live_modules_read(pid_t pid, struct seep_live_modules *ret_modules, str
 	if (rc == 0)
 		rc = seep_memory_open(pid, 0, &ret_modules->memory, err);
 	for (size_t i = 0; rc == 0 && i < ret_modules->maps.count; i++)
-		take_mapping(ret_modules, &ret_modules->maps.items[i]);
+		take_mapping(ret_modules, &ret_modules->maps.items[i], program);
 	if (rc < 0)
 		seep_live_modules_done(ret_modules);
 	return rc;
@@ -128,9 +135,11 @@ static bool find_tables(const struct seep_live_modules *modules,
 		tables[DT_SYMTAB] += module->bias;
 	if (tables[DT_STRTAB] < module->bias)
 		tables[DT_STRTAB] += module->bias;
-	return tables[DT_SYMTAB] && tables[DT_STRTAB] > tables[DT_SYMTAB] &&
-	       tables[DT_STRTAB] - tables[DT_SYMTAB] <= TABLE_MAX_BYTES && tables[DT_STRSZ] > 0 &&
-	       tables[DT_STRSZ] <= TABLE_MAX_BYTES;
+	/* All in the module, so that a damaged one asks for no more than it takes itself. */
+	return tables[DT_SYMTAB] >= module->start && tables[DT_STRTAB] > tables[DT_SYMTAB] &&
+	       tables[DT_STRTAB] < module->end && tables[DT_STRSZ] > 0 &&
+	       tables[DT_STRSZ] <= module->end - tables[DT_STRTAB] &&
+	       module->end - module->start <= TABLE_MAX_BYTES;
 }
 
 /* Linkers put the names behind the symbols, whose number nothing else says. */

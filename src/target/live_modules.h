@@ -18,7 +18,8 @@
 struct seep_live_module {
 	uint64_t start, end, bias;
 	const char *path; /* as in the maps; "[vdso]" */
-	bool is_libc, is_loader, is_ours;
+	bool is_program, is_libc, is_loader, is_ours;
+	bool is_allocator; /* it defines malloc, and is not the C library */
 	uint64_t dynamic, dynamic_bytes;
 	uint64_t tables_at, tables_end; /* of the segment with .eh_frame_hdr; 0: none */
 	uint64_t tables_hdr;

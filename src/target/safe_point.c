@@ -28,8 +28,7 @@ struct seep_safe_points {
 	struct seep_live_modules *modules;
 	struct region *regions;
 	size_t region_count;
-	struct seep_live_module *allocator; /* another than the C library's; NULL */
-	bool allocator_is_program;
+	bool program_allocates;
 	struct seep_live_module *wanted; /* its tables; NULL: modules have changed */
 };
 
@@ -147,8 +146,8 @@ static void find_regions(struct seep_safe_points *points, struct seep_live_modul
 	}
 }
 
-/* The first in the loader's order that defines malloc: the program itself, or a library. */
-static void find_allocator(struct seep_safe_points *points)
+/* The program itself, or libraries: several where one stands in front of another. */
+static void find_allocators(struct seep_safe_points *points)
 {
 	for (size_t i = 0; i < points->modules->count; i++) {
 		struct seep_live_module *module = &points->modules->items[i];
@@ -156,8 +155,8 @@ static void find_allocator(struct seep_safe_points *points)
 		if (module->is_libc || module->is_loader || module->is_ours ||
 		    !seep_live_symbol(points->modules, module, "malloc"))
 			continue;
-		points->allocator = module;
-		points->allocator_is_program = i == 0;
+		module->is_allocator = true;
+		points->program_allocates |= module->is_program;
 	}
 }
 
@@ -169,7 +168,7 @@ struct seep_safe_points *seep_safe_points_new(struct seep_live_modules *modules)
 	for (size_t i = 0; i < modules->count; i++)
 		if (modules->items[i].is_libc)
 			find_regions(points, &modules->items[i]);
-	find_allocator(points);
+	find_allocators(points);
 	return points;
 }
 
@@ -262,7 +261,7 @@ static const char *name_of(const struct seep_safe_points *points,
 		return "the dynamic loader";
 	if (module->is_ours)
 		return "libseep.so";
-	if (module == points->allocator && !points->allocator_is_program)
+	if (module->is_allocator && !module->is_program)
 		return "the program's allocator";
 	for (size_t i = 0; module->is_libc && i < points->region_count; i++)
 		if (pc >= points->regions[i].begin && pc < points->regions[i].end)
@@ -313,6 +312,24 @@ static enum seep_safety of_unknown(const struct user_regs_struct *registers, con
 	return waits(registers) ? SEEP_SAFE : SEEP_UNSAFE;
 }
 
+/*
+ * A function of the allocator, or one that loads and unloads: it returns once, to who called it. The loader
+ * also stands in for a function that is called for the first time; then its caller is not the C library.
+ */
+static bool may_return_to_us(const struct seep_safe_points *points,
+			     const struct seep_live_module *module, const char *name,
+			     const struct frame *outer)
+{
+	const struct seep_live_module *caller = seep_live_module_at(points->modules, outer->pc - 1);
+
+	if (outer->exact)
+		return false;
+	if (module->is_loader)
+		return caller && caller->is_libc;
+	return !module->is_libc || strcmp(name, "malloc") == 0 || strcmp(name, "dlopen") == 0 ||
+	       strcmp(name, "dlmopen") == 0 || strcmp(name, "dlclose") == 0;
+}
+
 enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 				      const struct user_regs_struct *registers,
 				      const char **ret_why, uint64_t *ret_slot)
@@ -323,7 +340,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 
 	*ret_why = NULL;
 	*ret_slot = 0;
-	if (points->allocator_is_program && !waits(registers)) {
+	if (points->program_allocates && !waits(registers)) {
 		*ret_why = "the program, which is its own allocator";
 		return SEEP_UNSAFE;
 	}
@@ -345,7 +362,9 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 		if (!step(&stack, &rule, &frame))
 			return of_unknown(registers, ret_why, ret_slot);
 		if (name)
-			*ret_slot = frame.exact ? 0 : frame.sp - sizeof(uint64_t);
+			*ret_slot = may_return_to_us(points, module, name, &frame)
+					    ? frame.sp - sizeof(uint64_t)
+					    : 0;
 		is_end = frame.pc == 0;
 	}
 	return *ret_why ? SEEP_UNSAFE : SEEP_SAFE;

@@ -74,13 +74,16 @@ static void add_change(uintptr_t from, uintptr_t to)
 	}
 }
 
-/* Adding nothing to it changes nothing, and fails where it cannot be written to. */
-static bool is_writable(uintptr_t at)
+/*
+ * Adding nothing to it changes nothing, and fails with EFAULT where it cannot be written to; else it is
+ * not known, as a filter answers.
+ */
+static long try_to_write(uintptr_t at)
 {
 	static _Atomic uint32_t nobody;
 
 	return rt_syscall6(SYS_futex, (long)&nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
-			   (long)at, FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0)) != -EFAULT;
+			   (long)at, FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0));
 }
 
 static bool protect(uintptr_t page, int protection)
@@ -99,13 +102,15 @@ static void close_page(struct look *look)
 static bool open_page(struct look *look, uintptr_t at, int protection)
 {
 	const uintptr_t page = at & ~(uintptr_t)(PAGE_BYTES - 1);
+	long tried;
 
 	if (look->opened == page)
 		return true;
 	close_page(look);
-	if (is_writable(at))
+	tried = try_to_write(at);
+	if (tried >= 0)
 		return true;
-	if (!protect(page, protection | PROT_WRITE))
+	if (tried != -EFAULT || !protect(page, protection | PROT_WRITE))
 		return false;
 	look->opened = page;
 	look->protection = protection;
@@ -253,7 +258,8 @@ static void lead_back(struct look *look, struct function *function)
 
 	if (now.symbol == function->definition.symbol && now.map == function->definition.map)
 		lead(look, function, function->before);
-	function->is_led = false;
+	else
+		function->is_led = false;
 }
 
 static uintptr_t value_before(const ElfW(Sym) * symbol)

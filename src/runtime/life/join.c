@@ -42,7 +42,7 @@ static bool settle(void)
 static void forget(void)
 {
 	rt_threads_again();
-	rt_global.life++;
+	rt_add(&rt_global.life, 1);
 	rt_pagemap_empty();
 	rt_early_drop();
 	rt_store(&rt_nowhere.unseen, 0);
@@ -117,17 +117,15 @@ static enum ledger_attached attach(struct ledger_attach *how)
 static enum ledger_attached detach(struct ledger_attach *how)
 {
 	struct ledger_state *state = rt_global.state;
-	uint32_t mode;
 
 	if (!rt_mine.control)
 		return LEDGER_ATTACH_ALREADY;
-	mode = pause_recording(rt_mine.control);
-	how->changed = rt_unbind();
-	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
+	/* In this order: without a control line, and on, this would be a forked child. */
 	(void)rt_phase_end(RT_ON);
+	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
 	is_unsettled = true;
+	how->changed = rt_unbind();
 	(void)rt_threads_are_out();
-	rt_store(&rt_global.control->mode, mode);
 	rt_store(&state->ended_ns, rt_now_ns());
 	rt_store_release(&state->ended, LEDGER_ENDED_DETACH);
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);

@@ -372,7 +372,7 @@ static uint8_t *find_place(long fd, uint64_t bytes)
 {
 	uint8_t *base = left;
 
-	if (!base || left_bytes != rt_page_up(bytes) ||
+	if (!base || left_bytes < rt_page_up(bytes) ||
 	    rt_syscall6(SYS_mmap, (long)base, (long)bytes, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_FIXED, fd, 0) != (long)base)
 		return rt_map_file((int)fd, bytes);

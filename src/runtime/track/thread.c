@@ -22,6 +22,8 @@ enum {
 
 _Atomic uint32_t rt_names_generation;
 
+/* Threads that get their state now: they are in bookkeeping, and have no busy word that others see. */
+static _Atomic uint32_t starting;
 static _Atomic uint32_t look_next;
 /* How often the last looks were in vain: threads that only start need not ask 16 times each. */
 static _Atomic uint32_t looks_in_vain;
@@ -132,7 +134,7 @@ static struct rt_thread *cache_get(uint32_t tid, bool again, struct rt_thread *s
 static void begin(struct rt_thread *thread)
 {
 	rt_store(&thread->busy, 0);
-	thread->life = rt_global.life;
+	thread->life = rt_load(&rt_global.life);
 	rt_walk_start(&thread->walk, ((struct state *)thread)->room);
 	rt_slots_find(thread);
 	rt_store(&thread->cache->resizing, 0);
@@ -155,7 +157,13 @@ struct rt_thread *rt_thread_start(void)
 	if (!rt_mine.control || rt_tls.alone || (before && rt_walk_is_inside(frame, before)))
 		return NULL;
 	rt_store(&rt_tls.busy, (uintptr_t)frame);
-	atomic_signal_fence(memory_order_seq_cst);
+	(void)atomic_fetch_add_explicit(&starting, 1, memory_order_seq_cst);
+	/* The process has been left since. */
+	if (!rt_mine.control) {
+		rt_store(&rt_tls.busy, 0);
+		(void)atomic_fetch_sub_explicit(&starting, 1, memory_order_release);
+		return NULL;
+	}
 	/* What is open stays open. */
 	if (left)
 		rt_tls.scopes = left->scopes;
@@ -173,6 +181,7 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_tls.thread = thread;
 	rt_store(&rt_tls.busy, 0);
+	(void)atomic_fetch_sub_explicit(&starting, 1, memory_order_release);
 	/* The thread that made the ledger does so too, but may be stopped until all are killed. */
 	rt_early_settle();
 	return rt_tls.thread;
@@ -229,6 +238,11 @@ bool rt_threads_are_out(void)
 	unsigned tries = 0;
 
 	await_stores();
+	while (rt_load_acquire(&starting)) {
+		if (tries++ == OUT_TRIES)
+			return false;
+		(void)rt_syscall3(SYS_nanosleep, (long)&pause, 0, 0);
+	}
 	for (uint32_t i = 0; i < rt_load(&rt_threads); i++) {
 		const struct rt_thread *thread = rt_load_acquire(&threads[i]);
 
@@ -268,6 +282,7 @@ void rt_threads_again(void)
 
 void rt_threads_forked(void)
 {
+	rt_store(&starting, 0);
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring,
 				  .unrecorded = rt_tls.unrecorded,
 				  .scopes = rt_tls.scopes };

@@ -87,7 +87,7 @@ RT_COLD struct rt_thread *rt_thread_start(void);
 /* Not that of a ledger which this process has left. */
 RT_INLINE bool rt_thread_is_present(const struct rt_thread *thread)
 {
-	return RT_LIKELY(thread->life == rt_global.life);
+	return RT_LIKELY(thread->life == rt_load(&rt_global.life));
 }
 
 RT_INLINE struct rt_thread *rt_thread_self(void)
@@ -127,6 +127,8 @@ RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Whose ledger, only now: from here on a fork in a handler knows that we are here. */
 	control = rt_mine.control;
+	/* In this order: who joins again advances the life first. */
+	atomic_signal_fence(memory_order_acquire);
 	if (RT_LIKELY(control != NULL) && RT_LIKELY(rt_tls.thread == thread) &&
 	    rt_thread_is_present(thread))
 		return control;
