@@ -45,8 +45,8 @@ const struct seep_option_table cmd_save_options = {
 		"Use it for daemons that \"seep run\" left running, for programs started with\n"
 		"LD_PRELOAD, and for ledgers left by a recorder that was killed. \"seep ps\" lists\n"
 		"all of them. A running process is neither stopped nor changed. The ledger of a\n"
-		"dead or detached process is removed when its recording is written, unless you gave the path\n"
-		"of a file in another folder.\n",
+		"dead or detached process is removed when its recording is written, unless you\n"
+		"gave the path of a file in another folder.\n",
 };
 
 const struct seep_option_table cmd_snapshot_options = {
