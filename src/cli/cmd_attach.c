@@ -166,17 +166,17 @@ static void print_json(uint32_t pid, const char *key, const struct seep_attach_r
 	seep_json_finish(json);
 }
 
-static int complain(const char *command, uint32_t pid, const struct seep_attach_result *result,
-		    const struct seep_error *err)
+/* @key: as in JSON */
+static int complain(const char *command, const char *key, uint32_t pid,
+		    const struct seep_attach_result *result, const struct seep_error *err)
 {
 	const int status = seep_complain(command, err);
 
 	if (asked.json)
-		print_json(pid, *command == 'a' ? "attached" : "detached", result, err);
+		print_json(pid, key, result, err);
 	if (err->code == SEEP_EREFUSED)
 		seep_hint("the process goes on as before; \"seep doctor %" PRIu32
-			  "\" says more, --deadline "
-			  "gives more time",
+			  "\" says more, --deadline gives more time",
 			  pid);
 	return status;
 }
@@ -220,6 +220,14 @@ static void print_recorded(uint32_t pid, const char *output, struct seep_attache
 	free(result->detach.ledger);
 }
 
+/* Where names of a process that sees other files are, too. */
+static int read_symbol_options(uint32_t pid, struct seep_symbols_options *ret_symbols,
+			       struct seep_error *err)
+{
+	seep_symbol_options_see(pid);
+	return seep_symbol_options_read(&asked.symbols, ret_symbols, err);
+}
+
 /* Stay, as the recorder of what was attached to. */
 static int record(uint32_t pid, const struct seep_attach_plan *attach,
 		  const struct seep_leak_check_plan *check,
@@ -244,7 +252,7 @@ static int record(uint32_t pid, const struct seep_attach_plan *attach,
 	rc = seep_attached_record(&plan, (pid_t)pid, ledger, &result, err);
 	if (rc == 0)
 		print_recorded(pid, output, &result);
-	else
+	else if (!result.ended && !result.detach.ledger)
 		seep_hint("the process is still recorded; seep detach %" PRIu32, pid);
 	return rc;
 }
@@ -275,9 +283,8 @@ int cmd_attach(char **operands, struct seep_error *err)
 	uint32_t pid = 0;
 	int rc = find_process(operands[0], &pid, err);
 
-	seep_symbol_options_see(pid);
 	if (rc == 0)
-		rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
+		rc = read_symbol_options(pid, &symbols, err);
 	if (rc == 0)
 		rc = seep_leak_options_read(&asked.leaks, &check, &view, err);
 	if (rc == 0)
@@ -295,7 +302,7 @@ int cmd_attach(char **operands, struct seep_error *err)
 	if (stays)
 		hold_signals();
 	if (seep_attach((pid_t)pid, &plan, &result, err) < 0)
-		return complain("attach", pid, &result, err);
+		return complain("attach", "attached", pid, &result, err);
 	if (!stays || !asked.quiet)
 		print_attached(pid, &result);
 	(void)fflush(stdout);
@@ -320,22 +327,18 @@ static void print_detached(uint32_t pid, const struct seep_attach_result *result
 				   result->ledger);
 }
 
-static int save(uint32_t pid, const char *output, const char *ledger, struct seep_error *err)
+static int save(uint32_t pid, const struct seep_symbols_options *symbols, const char *output,
+		const char *ledger, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
-	struct seep_symbols_options symbols;
 	const struct seep_recorder_plan plan = {
 		.output = output,
 		.force = asked.force,
-		.symbols = &symbols,
+		.symbols = symbols,
 	};
 	struct seep_profile *profile = NULL;
-	int rc;
+	int rc = seep_attached_save(&plan, (pid_t)pid, ledger, &profile, err);
 
-	seep_symbol_options_see(pid);
-	rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
-	if (rc == 0)
-		rc = seep_attached_save(&plan, (pid_t)pid, ledger, &profile, err);
 	if (rc == 0 && !asked.quiet)
 		seep_report_summary(&printer, profile, output);
 	seep_profile_free(profile);
@@ -348,19 +351,22 @@ int cmd_detach(char **operands, struct seep_error *err)
 					       .options = "",
 					       .deadline_ns = asked.deadline_ns };
 	struct seep_attach_result result = { 0 };
+	struct seep_symbols_options symbols;
 	SEEP_FREED char *output = NULL;
 	uint32_t pid = 0;
 	int rc = find_process(operands[0], &pid, err);
 
+	if (rc == 0)
+		rc = read_symbol_options(pid, &symbols, err);
 	if (rc == 0 && asked.output)
 		rc = expand_output(pid, &output, err);
 	if (rc < 0)
 		return rc;
 	if (seep_detach((pid_t)pid, &plan, &result, err) < 0)
-		return complain("detach", pid, &result, err);
+		return complain("detach", "detached", pid, &result, err);
 	print_detached(pid, &result);
 	if (output)
-		rc = save(pid, output, result.ledger, err);
+		rc = save(pid, &symbols, output, result.ledger, err);
 	free(result.ledger);
 	return rc;
 }

@@ -82,7 +82,7 @@ static void leave(const struct seep_attached_plan *plan, pid_t pid,
 	}
 }
 
-/* @gathered: NULL: nothing. @stays: its process goes on in it. */
+/* @path: of the ledger, in the folder @folder_fd. @stays: its process goes on in it. */
 static int write_recording(const struct seep_recorder_plan *plan, const char *path, int folder_fd,
 			   struct seep_watch_result *gathered, bool stays,
 			   struct seep_profile **ret_profile, struct seep_error *err)
@@ -125,11 +125,12 @@ static int open_folder(pid_t pid, const char *ledger)
 }
 
 /* And that it is the ledger of this process, not one that it says is. */
-static int open_ledger(pid_t pid, int folder_fd, const char *ledger, enum seep_ledger_access access,
-		       struct seep_ledger *ret_ledger, struct seep_error *err)
+static int open_ledger(pid_t pid, int folder_fd, const char *ledger, struct seep_ledger *ret_ledger,
+		       struct seep_error *err)
 {
 	struct seep_procfs_status status = { 0 };
-	int rc = seep_ledger_open(folder_fd, seep_path_base(ledger), access, ret_ledger, err);
+	int rc = seep_ledger_open(folder_fd, seep_path_base(ledger), SEEP_LEDGER_WRITE, ret_ledger,
+				  err);
 
 	if (rc < 0 || (seep_procfs_status((uint32_t)pid, &status) &&
 		       status.own_pid == ret_ledger->view.header.pid))
@@ -144,7 +145,7 @@ int seep_attached_save(const struct seep_recorder_plan *plan, pid_t pid, const c
 	struct seep_watch_result gathered = { .perf_map_fd = -1 };
 	SEEP_CLOSED int folder_fd = open_folder(pid, ledger);
 	struct seep_ledger opened = { .fd = -1 };
-	int rc = open_ledger(pid, folder_fd, ledger, SEEP_LEDGER_WRITE, &opened, err);
+	int rc = open_ledger(pid, folder_fd, ledger, &opened, err);
 
 	if (rc < 0)
 		return rc;
@@ -160,7 +161,7 @@ int seep_attached_record(const struct seep_attached_plan *plan, pid_t pid, const
 	struct seep_ledger opened = { .fd = -1 };
 	struct seep_watch *watch;
 	enum end end = END_OF_TIME;
-	int rc = open_ledger(pid, folder_fd, ledger, SEEP_LEDGER_WRITE, &opened, err);
+	int rc = open_ledger(pid, folder_fd, ledger, &opened, err);
 
 	*ret_result = (struct seep_attached_result){ 0 };
 	if (rc < 0)

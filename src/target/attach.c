@@ -2,7 +2,6 @@
 #include "target/attach.h"
 
 #include "base/clock.h"
-#include "base/path.h"
 #include "base/procfs.h"
 #include "base/release.h"
 #include "base/units.h"
@@ -27,13 +26,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,6 +108,7 @@ static int prepare(struct attach *a, bool loads, struct seep_error *err)
 	a->scratch = a->mark = find_room(a);
 	if (!a->scratch)
 		return seep_fail(err, SEEP_EREFUSED, "its address space is full");
+	/* No file: any descriptor below 0 but -1, which stands for the text. */
 	diversion.steps[0] = (struct seep_step){
 		.what = SYS_mmap,
 		.arguments = { a->scratch, sizeof(struct scratch), PROT_READ | PROT_WRITE,

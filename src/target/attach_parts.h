@@ -51,7 +51,10 @@ void attach_forget_modules(struct attach *a);
 /* Of a dynamic symbol that @module defines; 0: none. */
 uint64_t attach_address_of(struct attach *a, struct seep_live_module *module, const char *name);
 
-/* Somebody who was killed has led a thread: has it come back? It is not led any more, if it need not. */
+/*
+ * Has the thread come back that somebody who was killed has led? One that was to be caught, and is not
+ * yet, is caught no more: then it has.
+ */
 bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint64_t scratch,
 		    uint64_t scratch_bytes, uint64_t room);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/divert.h"
 
-#include "base/xalloc.h"
-
 #include <cpuid.h>
 #include <errno.h>
 #include <signal.h>

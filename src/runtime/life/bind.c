@@ -164,9 +164,9 @@ static void look_at_segment(struct look *look, uintptr_t bias, const ElfW(Phdr) 
 static void offer(struct look *look, uintptr_t bias, const ElfW(Rela) * relocation,
 		  const ElfW(Sym) * symbols, const char *texts)
 {
-	const char *name;
 	_Atomic uintptr_t *word = (_Atomic uintptr_t *)(bias + relocation->r_offset);
 	uintptr_t none = 0, own;
+	const char *name;
 
 	if (RT_LIKELY(ELF64_R_TYPE(relocation->r_info) != R_X86_64_GLOB_DAT))
 		return;
@@ -206,26 +206,24 @@ static void offer_to_module(struct look *look, const struct dl_phdr_info *info)
 	close_page(look);
 }
 
-static int offer_all(struct dl_phdr_info *info, size_t bytes, void *argument)
-{
-	const struct link_map *own = rt_own_map();
-
-	(void)bytes;
-	if (!own || info->dlpi_addr != own->l_addr)
-		offer_to_module(argument, info);
-	return 0;
-}
+struct order {
+	bool binds;
+	struct look look;
+};
 
 static int look_at_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	const struct link_map *own = rt_own_map();
+	struct order *order = argument;
 
 	(void)bytes;
 	if (own && info->dlpi_addr == own->l_addr)
 		return 0;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W)
-			look_at_segment(argument, info->dlpi_addr, &info->dlpi_phdr[i]);
+			look_at_segment(&order->look, info->dlpi_addr, &info->dlpi_phdr[i]);
+	if (order->binds)
+		offer_to_module(&order->look, info);
 	return 0;
 }
 
@@ -279,11 +277,6 @@ static void find(struct function *function, const char *name)
 	function->own = (uintptr_t)rt_next_hook(name);
 }
 
-struct order {
-	bool binds;
-	struct look look;
-};
-
 /* The first call of several: with the lock held, it does all. */
 static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
@@ -309,9 +302,7 @@ static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 		else
 			add_change(function->own, function->found);
 	}
-	(void)dl_iterate_phdr(look_at_module, &order->look);
-	if (order->binds)
-		(void)dl_iterate_phdr(offer_all, &order->look);
+	(void)dl_iterate_phdr(look_at_module, order);
 	return 1;
 }
 
@@ -320,7 +311,6 @@ static uint32_t change(bool binds)
 	struct order order = { .binds = binds };
 
 	rt_next_value = value_before;
-
 	(void)dl_iterate_phdr(change_all, &order);
 	return order.look.changed;
 }
