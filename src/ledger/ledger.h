@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 6
+#define LEDGER_VERSION 7
 #define LEDGER_SUFFIX ".ledger"
 /* In its place: the file that has the ledger's page of sums, once there may be children. */
 #define LEDGER_SUMS_SUFFIX ".sums"
@@ -144,7 +144,8 @@ struct ledger_header {
 	uint32_t pid;
 	uint32_t ppid;
 	uint32_t uid;
-	uint32_t spare32;
+	uint32_t
+		sample_log2; /* R of docs/internals/tiers.md: log2 of bytes, LEDGER_SAMPLE_LOG2_MAX at most */
 	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat; 0: not known */
 	uint64_t created_ns;  /* monotonic */
 	uint64_t created_realtime_ns;
@@ -180,7 +181,25 @@ enum ledger_mode {
 	/* Set beside the mode while a size filter is in force: a word of 0 records everything. */
 	LEDGER_MODE_SIZES = 1 << 8,
 	LEDGER_MODE_MODULES = 1 << 9, /* the same for a filter by the caller's module */
+	/* The tier, one of these or none: then it is exact. */
+	LEDGER_MODE_COUNTS = 1 << 10,
+	LEDGER_MODE_SAMPLED = 1 << 11,
+	LEDGER_MODE_TIERS = LEDGER_MODE_COUNTS | LEDGER_MODE_SAMPLED,
 };
+
+/* Of sample_log2: where nobody says; no more than that. */
+enum { LEDGER_SAMPLE_LOG2 = 19, LEDGER_SAMPLE_LOG2_MAX = 40 };
+
+/*
+ * Sampling: d of an allocation of @size bytes, if one is taken of 2^@sample_log2 bytes. It is taken with
+ * probability 2^-d, 1 where it is as large. docs/internals/tiers.md.
+ */
+static inline unsigned ledger_sample_of(uint64_t size, unsigned sample_log2)
+{
+	const unsigned width = size ? 64 - (unsigned)__builtin_clzll(size) : 1;
+
+	return width < sample_log2 ? sample_log2 - width : 0;
+}
 
 enum ledger_filtered {
 	LEDGER_FILTERED_SOME = 1, /* something was not recorded */
@@ -329,7 +348,7 @@ struct ledger_state {
 	_Atomic uint32_t unseen;	/* enum ledger_unseen */
 	_Atomic uint32_t unexact_epoch; /* first mark that is not exact, 0 none */
 	_Atomic uint32_t confined;	/* 1: in a sandbox, so it wakes nobody at its end */
-	uint32_t spare;
+	_Atomic uint32_t tiers;		/* of LEDGER_MODE_TIERS all that were in force */
 
 	/* Rare events, by atomic adds. */
 	_Atomic uint64_t threads_started;
@@ -349,6 +368,7 @@ struct ledger_state {
 	_Atomic uint64_t peak_at_ns;		 /* 0 = before the first stamp */
 	_Atomic int64_t peak_stamp_bytes;	 /* M when peak_at_ns was taken */
 	_Atomic uint64_t direct_usable_bytes;	 /* what the blocks of direct_frees held */
+	_Atomic uint64_t tiers_since_ns; /* when the first of tiers was in force; 0: none was */
 
 	/* A thread asks for a leak scan and waits for the answer; one at a time. */
 	_Alignas(64) _Atomic uint32_t scan_request; /* advanced by one for each, after the rest */
@@ -454,7 +474,10 @@ struct ledger_cache {
 	 * new address in the page map. One that was left by longjmp() remains until the next.
 	 */
 	_Atomic uint64_t resizing;
-	uint64_t spare[3];
+	/* In tier "sampled": what was not taken. Not in rows; bytes of what was freed are not known. */
+	_Atomic uint64_t passed_allocs;
+	_Atomic uint64_t passed_alloc_bytes;
+	_Atomic uint64_t passed_frees;
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };
@@ -500,6 +523,10 @@ enum ledger_context_flags {
 	LEDGER_CONTEXT_TRUNCATED = 1 << 1,     /* no unwind rule for the outermost frame */
 	LEDGER_CONTEXT_CUT = 1 << 2,	       /* depth= left outer frames out */
 	LEDGER_CONTEXT_FRAME_POINTER = 1 << 3, /* a frame was found so, without a rule */
+	/* Tier "counts": what a call of malloc did whose stacks were not walked. One frame. */
+	LEDGER_CONTEXT_SITE = 1 << 4,
+	/* Tier "sampled": each operation in its rows stands for 2^sample. */
+	LEDGER_CONTEXT_WEIGHTED = 1 << 5,
 };
 
 struct ledger_context {
@@ -507,7 +534,12 @@ struct ledger_context {
 	uint32_t leaf;		/* node index; 0 = no frames */
 	uint8_t kind;		/* enum ledger_kind */
 	uint8_t align_log2;	/* aligned kinds, else 0 */
-	uint16_t spare;
+	/*
+	 * d: what is counted here was taken with probability 2^-d; 0: all of it was. Without
+	 * CONTEXT_WEIGHTED the others are in the context of its site.
+	 */
+	uint8_t sample;
+	uint8_t spare;
 	uint32_t scope;		     /* index + 1 of the innermost that was open; 0 = none */
 	struct ledger_string thread; /* by_thread only */
 	uint64_t first_ns;	     /* when first seen */
