@@ -13,7 +13,7 @@ done
 export PATH
 
 # libdw-dev: <dwarf.h>, the numbers of DWARF, to build; it and libelf for a unit test.
-build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
+build_packages="gcc g++ libc6-dev cmake ninja-build make systemtap-sdt-dev libdw-dev libiberty-dev
 	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libncurses-dev libprotobuf-c-dev
 	protobuf-c-compiler"
 fast_packages="$build_packages binutils jq libelf-dev python3 libcmocka-dev python3-pytest"

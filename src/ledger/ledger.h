@@ -187,20 +187,6 @@ enum ledger_mode {
 	LEDGER_MODE_TIERS = LEDGER_MODE_COUNTS | LEDGER_MODE_SAMPLED,
 };
 
-/* Of sample_log2: where nobody says; no more than that. */
-enum { LEDGER_SAMPLE_LOG2 = 19, LEDGER_SAMPLE_LOG2_MAX = 40 };
-
-/*
- * Sampling: d of an allocation of @size bytes, if one is taken of 2^@sample_log2 bytes. It is taken with
- * probability 2^-d, 1 where it is as large. docs/internals/tiers.md.
- */
-static inline unsigned ledger_sample_of(uint64_t size, unsigned sample_log2)
-{
-	const unsigned width = size ? 64 - (unsigned)__builtin_clzll(size) : 1;
-
-	return width < sample_log2 ? sample_log2 - width : 0;
-}
-
 enum ledger_filtered {
 	LEDGER_FILTERED_SOME = 1, /* something was not recorded */
 	/* Nothing was looked at, for some time: what a freed block's cell says may be of an earlier one. */
@@ -597,26 +583,5 @@ _Static_assert(sizeof(struct ledger_module) == 80, "module layout");
 _Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
 _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
 _Static_assert(sizeof(struct ledger_finding) == 96, "finding layout");
-
-enum { LEDGER_PEAK_KEPT_FEW = 2048, LEDGER_PEAK_KEPT_FEW_EACH = 256 };
-
-/*
- * T of docs/internals/ledger.md, "Peak": what a thread may keep to itself of a change to the live
- * total, when @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak
- * in all; small heaps of many threads get more, up to 1 KB, and those of some KB an eighth in all, up
- * to 2 KB, or every operation would change one shared word.
- */
-static inline int64_t ledger_peak_threshold_bytes(int64_t peak_bytes, uint32_t caches)
-{
-	const int64_t each = caches > 1 && peak_bytes > 0 ? peak_bytes / caches : 0;
-	const int64_t least = each / 64 < 1024 ? each / 64 : 1024;
-	int64_t share = each / 1024, few = each / 8;
-
-	share = share < least ? least : share;
-	few = caches && few > LEDGER_PEAK_KEPT_FEW / caches ? LEDGER_PEAK_KEPT_FEW / caches : few;
-	few = few > LEDGER_PEAK_KEPT_FEW_EACH ? LEDGER_PEAK_KEPT_FEW_EACH : few;
-	share = share < few ? few : share;
-	return share < 65536 ? share : 65536;
-}
 
 #endif

@@ -27,7 +27,7 @@ enum ledger_cell_flags {
 	LEDGER_CELL_FLAGS = (1 << 5) - 1,
 };
 
-/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12, marks 2; lost 16. */
+/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12, marks 2, taken 1; lost 16. */
 enum {
 	LEDGER_CELL_HALF_SHIFT = 25, /* bit 4 of the block's address */
 	LEDGER_CELL_STATE_SHIFT = 26,
@@ -35,6 +35,8 @@ enum {
 	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KB, in units of 16 */
 	LEDGER_CELL_SIZE_BITS = 12,
 	LEDGER_CELL_MARKS_SHIFT = 45,
+	LEDGER_CELL_TAKEN_SHIFT =
+		47,		     /* 1: in tier sampled, and a free looks for it: track/tier.h */
 	LEDGER_CELL_LOST_SHIFT = 48, /* two bytes of their own: see ledger_cell_lost() */
 };
 

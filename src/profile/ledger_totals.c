@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "core/bits.h"
+#include "ledger/ledger_peak.h"
 #include "profile/ledger_figure.h"
 #include "profile/profile_check.h"
 #include "profile/total_fields.h"

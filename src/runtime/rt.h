@@ -140,7 +140,8 @@ struct rt_global {
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t verify_every;	/* 0 = off */
 	bool no_quick;		/* something is asked for that the quick way does not do */
-	_Atomic uint32_t life;	/* ledgers that were left before this one: life/join.h */
+	bool passes; /* tier "sampled" was in force: a block without a cell may be one that passed */
+	_Atomic uint32_t life; /* ledgers that were left before this one: life/join.h */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */

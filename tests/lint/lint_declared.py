@@ -17,6 +17,7 @@ SEVERAL = {
     "src/recording/recording.h": "the room's interface: write, open, load",
     "src/report/check.h": "one result of seep check, a file per format",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
+    "src/runtime/track/record_parts.h": "what one operation is made of, for record.c and resize.c",
     "src/scan/scan_private.h": "what the steps of a scan share",
     "src/scan/scan.h": "the room's interface: a file per step of a scan",
     "src/tui/screens.h": "one entry per screen, in screen_NAME.c: the list of screens",

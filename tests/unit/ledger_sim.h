@@ -9,6 +9,8 @@
 
 #include "ledger_build.h"
 
+#include "ledger/ledger_peak.h"
+
 #include <stdatomic.h>
 
 struct sim_thread {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
+#include "runtime/track/resize.h"
+#include "runtime/track/tier.h"
+
 /* Found without a control line: is there one now, or will there be? Then what happens is counted. */
 static RT_COLD bool is_counted(void)
 {
@@ -14,7 +17,7 @@ static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc al
 	return is_counted() ? rt_record_ready(block, size, alloc, frame) : block;
 }
 
-void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
+void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
 
@@ -24,6 +27,24 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 	if (rt_mode_is_idle(rt_load(&control->mode)))
 		return block;
 	return rt_record_ready(block, size, alloc, frame);
+}
+
+/* Apart, so that what is common in tier "exact" saves no registers for it. */
+static RT_APART void *record_in_tier(void *block, size_t size, struct rt_alloc alloc,
+				     const void *frame)
+{
+	if (RT_LIKELY(rt_tier_record(rt_tls.thread, block, size, alloc, frame)))
+		return block;
+	return rt_record_whole(block, size, alloc, frame);
+}
+
+void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
+{
+	const struct rt_thread *thread = rt_tls.thread;
+
+	if (RT_UNLIKELY(thread != NULL) && RT_UNLIKELY(thread->tier != NULL))
+		return record_in_tier(block, size, alloc, frame);
+	return rt_record_whole(block, size, alloc, frame);
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
@@ -57,7 +78,7 @@ static RT_APART void free_known(void *block, struct rt_free how, const void *fra
 }
 
 /* Most blocks are none that was recorded then, and nobody wants to know how many are freed. */
-void rt_free_slow(void *block, struct rt_free how, const void *frame)
+static RT_APART void free_whole(void *block, struct rt_free how, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
 
@@ -67,6 +88,17 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 		rt_next.free(block);
 	else
 		free_known(block, how, frame);
+}
+
+void rt_free_slow(void *block, struct rt_free how, const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (thread && RT_UNLIKELY(thread->tier != NULL) && RT_LIKELY(rt_tls.freeing != block) &&
+	    rt_tier_free(thread, block, frame))
+		rt_next.free(block);
+	else
+		free_whole(block, how, frame);
 }
 
 /*

@@ -46,7 +46,9 @@ RT_EXPORT void seep_rt_pool_add(const void *begin, size_t bytes)
 
 	if (is_told_apart() && bytes)
 		block = rt_block_around((uintptr_t)begin);
-	if (!block.value || rt_is_sampled((void *)block.address))
+	/* What one stands for goes by its size. */
+	if (!block.value || rt_is_sampled((void *)block.address) ||
+	    rt_cell_flags(block.value) & RT_CELL_TAKEN)
 		return;
 	size = (uintptr_t)begin - block.address;
 	/* In the cell of a small block there is no room for another one. */
@@ -63,7 +65,7 @@ RT_EXPORT void seep_rt_pool_alloc(const void *block, size_t bytes)
 	if (!block || !is_told_apart() || rt_is_sampled(block))
 		return;
 	if (rt_block_has_room((uintptr_t)block, bytes))
-		(void)rt_record_slow((void *)block, bytes, alloc, FRAME);
+		(void)rt_record_whole((void *)block, bytes, alloc, FRAME);
 	else
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 }

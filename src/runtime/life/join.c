@@ -16,6 +16,7 @@
 #include "runtime/track/pagemap.h"
 #include "runtime/track/scope.h"
 #include "runtime/track/thread.h"
+#include "runtime/track/tier.h"
 #include "runtime/unwind/modules.h"
 
 /* The ledger that was left last is not given back yet: somebody was in bookkeeping. */
@@ -42,6 +43,7 @@ static bool settle(void)
 static void forget(void)
 {
 	rt_threads_again();
+	rt_tier_forget();
 	rt_add(&rt_global.life, 1);
 	rt_pagemap_empty();
 	rt_early_drop();

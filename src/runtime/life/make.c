@@ -8,6 +8,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/tier.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -308,6 +309,8 @@ static void fill_header(const struct rt_start *first, char *text)
 	rt_global.first_row = rt_header.first_row = 1;
 	rt_header.allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	rt_header.depth_max = (uint32_t)rt_options.depth;
+	rt_header.sample_log2 = core_bit_width(rt_options.sample_rate - !!rt_options.sample_rate);
+	rt_tier_start(rt_options_tier() == LEDGER_MODE_SAMPLED);
 	rt_header.blocks = (struct ledger_blocks){
 		.leaves = (uintptr_t)rt_leaves,
 		.facts = (uintptr_t)&rt_facts,
@@ -320,7 +323,7 @@ static void fill_control(void)
 	struct ledger_control *control = rt_global.control;
 	uint32_t filters = rt_options_filters();
 
-	rt_store(&control->mode, (uint32_t)rt_options.mode | filters);
+	rt_store(&control->mode, (uint32_t)rt_options.mode | rt_options_tier() | filters);
 	rt_store(&control->size_min_bytes, rt_options.size_min);
 	rt_store(&control->size_max_bytes, rt_options.size_max);
 	rt_store(&control->exit_wait_ms, (uint32_t)rt_options.exit_wait_ms);

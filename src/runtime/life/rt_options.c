@@ -2,6 +2,7 @@
 #include "runtime/life/rt_options.h"
 
 #include "core/nearest.h"
+#include "ledger/ledger_tier.h"
 #include "runtime/sys/sys.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ struct rt_options rt_options;
 static RT_LARGE char modules[TEXT_MAX];
 
 static const char *const modes[] = { "all", "scoped", "off", NULL };
+static const char *const tiers[] = { "exact", "counts", "sampled", NULL };
 static const char *const thread_keys[] = { "off", "name", NULL };
 
 #define CORE_RUNTIME_OPTION(name, text, ...)           \
@@ -164,6 +166,7 @@ bool rt_options_read(const char *text)
 
 	rt_options = (struct rt_options){
 		.size_max = UINT64_MAX,
+		.sample_rate = UINT64_C(1) << LEDGER_SAMPLE_LOG2,
 		.exit_wait_ms = LEDGER_EXIT_WAIT_MS,
 		.forks = LEDGER_FORK_ALLOCS,
 		.argv = 1,

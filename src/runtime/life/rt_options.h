@@ -7,6 +7,8 @@
 
 struct rt_options {
 	uint64_t mode; /* 0: all, 1: off */
+	uint64_t tier; /* 0: exact, 1: counts, 2: sampled */
+	uint64_t sample_rate;
 	uint64_t size_min;
 	uint64_t size_max;
 	uint64_t depth;
@@ -33,6 +35,14 @@ struct rt_options {
 
 /* Of this process, once rt_options_read() has given them. */
 extern RT_HIDDEN struct rt_options rt_options;
+
+/* The bit of enum ledger_mode for the tier that is asked for. */
+static inline uint32_t rt_options_tier(void)
+{
+	static const uint32_t bits[] = { 0, LEDGER_MODE_COUNTS, LEDGER_MODE_SAMPLED };
+
+	return bits[rt_options.tier];
+}
 
 /* The bits of enum ledger_mode for the filters that are asked for. */
 static inline uint32_t rt_options_filters(void)

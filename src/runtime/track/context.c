@@ -105,18 +105,16 @@ static uint32_t context_new(uint32_t leaf, struct rt_key key, uint32_t flags)
 	context->align_log2 = rt_key_align_log2(key);
 	context->thread = rt_label_text(rt_key_name(key));
 	context->scope = rt_key_scope(key);
+	context->sample = rt_key_sample(key);
 	context->first_ns = rt_now_ns();
 	rt_store_release(&context->flags, flags);
 	return (uint32_t)index;
 }
 
 /* The row in @epoch of the context of @path; *@ret_hash is what it is known by. */
-static uint32_t find_row(const struct rt_path *path, struct rt_key key, const struct rt_walk *walk,
+static uint32_t find_row(const struct rt_path *path, struct rt_key key, uint32_t flags,
 			 uint32_t epoch, uint64_t *ret_hash)
 {
-	uint32_t flags = LEDGER_CONTEXT_READY | (walk->truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
-			 (path->cut ? LEDGER_CONTEXT_CUT : 0) |
-			 (rt_walk_follows_fp(walk) ? LEDGER_CONTEXT_FRAME_POINTER : 0);
 	uint64_t hash = context_hash(path->leaf, key, flags);
 	uint64_t known = path->full ? 0 : rt_memo_find(&rt_entered, hash);
 	uint32_t context = LEDGER_CONTEXT_OTHER, row = 0;
@@ -149,23 +147,44 @@ static bool may_keep_path(uint64_t hash)
 	return paths < RAW_PER_FOLDED;
 }
 
-uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key key, uint32_t epoch)
+/* The row of @path, known by @hash from now on. */
+static uint32_t enter(const struct rt_path *path, uint64_t hash, struct rt_key key, uint32_t flags,
+		      uint32_t epoch)
 {
-	struct rt_path path;
 	uint64_t known_by;
-	uint32_t row;
+	uint32_t row = find_row(path, key, flags | LEDGER_CONTEXT_READY, epoch, &known_by);
 
-	rt_nodes_add(&thread->walk, (uint8_t)rt_key_kind(key), &path);
-	row = find_row(&path, key, &thread->walk, epoch, &known_by);
 	if (rt_key_scope(key))
 		rt_scope_row(row, key);
-	if (RT_UNLIKELY(rt_break.hash) && path.stack_hash == rt_break.hash)
+	if (RT_UNLIKELY(rt_break.hash) && path->stack_hash == rt_break.hash)
 		rt_store(&rt_break.row, row);
 	/* Also stacks that the ledger has no room for; hence the bound. */
-	if (!path.folded || may_keep_path(known_by))
+	if (!path->folded || may_keep_path(known_by))
 		rt_memo_put(&rt_raw_rows, hash, (uint64_t)epoch << 32 | row,
 			    rt_load(&rt_generation), rt_header.ledger_max_bytes / RAW_SHARE);
 	return row;
+}
+
+uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key key, uint32_t epoch)
+{
+	const struct rt_walk *walk = &thread->walk;
+	struct rt_path path;
+
+	rt_nodes_add(&thread->walk, (uint8_t)rt_key_kind(key), &path);
+	return enter(&path, hash, key,
+		     (walk->truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
+			     (path.cut ? LEDGER_CONTEXT_CUT : 0) |
+			     (rt_walk_follows_fp(walk) ? LEDGER_CONTEXT_FRAME_POINTER : 0) |
+			     (key.word & RT_KEY_WEIGHTED ? LEDGER_CONTEXT_WEIGHTED : 0),
+		     epoch);
+}
+
+uint32_t rt_context_make_site(uintptr_t ra, uint64_t hash, struct rt_key key, uint32_t epoch)
+{
+	struct rt_path path;
+
+	rt_nodes_add_site(ra, &path);
+	return enter(&path, hash, key, LEDGER_CONTEXT_SITE, epoch);
 }
 
 static bool fixed_context(uint32_t index)

@@ -18,6 +18,10 @@ extern RT_HIDDEN rt_memo rt_raw_rows;
 RT_COLD uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key key,
 				 uint32_t epoch);
 
+/* The same for the context of all that is called from @ra and not walked; @key has RT_KEY_SITE. */
+RT_COLD uint32_t rt_context_make_site(uintptr_t ra, uint64_t hash, struct rt_key key,
+				      uint32_t epoch);
+
 static inline uint64_t rt_context_hash(uint64_t path_hash, struct rt_key key)
 {
 	return core_hash_step(path_hash, key.word) | 1;

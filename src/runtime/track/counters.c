@@ -186,13 +186,13 @@ void rt_direct_alloc(uint64_t size)
 	rt_add(&rt_global.state->live_bytes, (int64_t)size);
 }
 
-void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable)
+void rt_direct_free(uint32_t row, uint64_t size, unsigned weight_log2, uint64_t usable)
 {
 	if (RT_UNLIKELY(!rt_mine.control)) {
 		add_early(&early.frees, &early.freed_bytes, size);
 		return;
 	}
-	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+	rt_add(&rt_global.state->live_bytes, -(int64_t)(size << weight_log2));
 	rt_row_free(row, size);
 	rt_add(&rt_global.state->direct_usable_bytes, usable);
 }
@@ -220,12 +220,22 @@ void rt_inherited_free(struct rt_thread *thread, uint64_t size)
 	rt_add(&cache->inherited_freed_bytes, size);
 }
 
+void rt_pass_directly(struct rt_thread *thread, uint64_t size)
+{
+	struct ledger_cache *cache = cache_for(thread);
+
+	if (RT_UNLIKELY(!cache))
+		return;
+	rt_add(&cache->passed_allocs, 1);
+	rt_add(&cache->passed_alloc_bytes, size);
+}
+
 void rt_unknown_free(struct rt_thread *thread)
 {
 	struct ledger_cache *cache = cache_for(thread);
 
 	if (RT_LIKELY(cache != NULL))
-		rt_add(&cache->untracked_frees, 1);
+		rt_add(rt_global.passes ? &cache->passed_frees : &cache->untracked_frees, 1);
 	else
 		add_early(&early.untracked_frees, NULL, 0);
 }
@@ -257,6 +267,9 @@ bool rt_sum_all(struct rt_sum *ret_sum)
 		ret_sum->frees += rt_load(&slot->frees);
 		ret_sum->freed_bytes += rt_load(&slot->freed_bytes);
 	}
+	ret_sum->allocs += rt_load(&thread->cache->passed_allocs);
+	ret_sum->alloc_bytes += rt_load(&thread->cache->passed_alloc_bytes);
+	ret_sum->frees += rt_load(&thread->cache->passed_frees);
 	ret_sum->inherited_frees = rt_load(&thread->cache->inherited_frees);
 	ret_sum->inherited_freed_bytes = rt_load(&thread->cache->inherited_freed_bytes);
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/live_peak.h"
 
+#include "ledger/ledger_peak.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/counters.h"
 

@@ -266,6 +266,17 @@ void rt_nodes_add(struct rt_walk *walk, uint8_t kind, struct rt_path *ret_path)
 	rt_scratch_give(room);
 }
 
+void rt_nodes_add_site(uintptr_t ra, struct rt_path *ret_path)
+{
+	const struct folded frame = { .ra = ra };
+	struct new_node new_node;
+	uint64_t node;
+
+	(void)prepare(&new_node, &frame, rt_global.seed);
+	node = add_node(0, &frame, &new_node, 0);
+	*ret_path = (struct rt_path){ .leaf = (uint32_t)node, .full = node == RT_NO_INDEX };
+}
+
 bool rt_nodes_start(void)
 {
 	if (rt_table_take(LEDGER_TABLE_NODES, 1) != 0)

@@ -30,6 +30,9 @@ struct rt_path {
 /* Add the walk's frames, of an allocation of @kind; what was added before is noted in the remembered ones. */
 void rt_nodes_add(struct rt_walk *walk, uint8_t kind, struct rt_path *ret_path);
 
+/* The path of one frame: the return address @ra. */
+RT_COLD void rt_nodes_add_site(uintptr_t ra, struct rt_path *ret_path);
+
 /* Publish the root node; false when there is no room. */
 bool rt_nodes_start(void);
 

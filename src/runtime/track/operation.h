@@ -11,15 +11,19 @@
 
 /*
  * What makes a context beside its call stack. From the lowest bit: enum ledger_kind 8, log2 of the
- * alignment 8, the label of the thread's name 16 (thread_names.h), the number of the scope 16 (scope.h).
- * The first two are the hook's, the others the thread's at that moment: its tag. One word: one compare
- * says all.
+ * alignment 8, the label of the thread's name 16 (thread_names.h), the number of the scope 16 (scope.h),
+ * of tiers d of what was taken 6, and two flags (tier.h). The first two are the hook's, those of name and
+ * scope the thread's at that moment: its tag. One word: one compare says all.
  */
 struct rt_key {
 	uint64_t word;
 };
 
-enum { RT_KEY_NAME_SHIFT = 16, RT_KEY_SCOPE_SHIFT = 32 };
+enum { RT_KEY_NAME_SHIFT = 16, RT_KEY_SCOPE_SHIFT = 32, RT_KEY_SAMPLE_SHIFT = 48 };
+
+/* As LEDGER_CONTEXT_SITE, LEDGER_CONTEXT_WEIGHTED. */
+#define RT_KEY_SITE (UINT64_C(1) << 54)
+#define RT_KEY_WEIGHTED (UINT64_C(1) << 55)
 
 RT_INLINE unsigned rt_log2_of(size_t alignment)
 {
@@ -44,6 +48,11 @@ static inline uint16_t rt_key_name(struct rt_key key)
 static inline uint16_t rt_key_scope(struct rt_key key)
 {
 	return (uint16_t)(key.word >> RT_KEY_SCOPE_SHIFT);
+}
+
+static inline uint8_t rt_key_sample(struct rt_key key)
+{
+	return (uint8_t)(key.word >> RT_KEY_SAMPLE_SHIFT & 63);
 }
 
 /* The hook's part. */

@@ -17,10 +17,12 @@ extern RT_HIDDEN rt_cell *_Atomic *rt_leaves;
 /* Marks stand above the flags: where rt_cell_value() takes flags, these may be among them. */
 enum { RT_CELL_MARKS_SHIFT = LEDGER_CELL_MARKS_SHIFT - LEDGER_CELL_FLAGS_SHIFT };
 #define RT_CELL_IGNORED ((uint32_t)LEDGER_CELL_IGNORED << RT_CELL_MARKS_SHIFT)
+#define RT_CELL_TAKEN (1u << (LEDGER_CELL_TAKEN_SHIFT - LEDGER_CELL_FLAGS_SHIFT))
 
 static inline uint32_t rt_cell_flags(uint64_t cell)
 {
-	return ledger_cell_flags(cell) | ledger_cell_marks(cell) << RT_CELL_MARKS_SHIFT;
+	return ledger_cell_flags(cell) | ledger_cell_marks(cell) << RT_CELL_MARKS_SHIFT |
+	       ((uint32_t)(cell >> LEDGER_CELL_FLAGS_SHIFT) & RT_CELL_TAKEN);
 }
 
 RT_INLINE rt_cell *rt_leaf_find(uintptr_t address)

@@ -235,7 +235,7 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, bool in_scope, void *block, 
 	rt_bump(&slot->frees, 1);
 	rt_bump(&slot->freed_bytes, size);
 	if (in_scope)
-		rt_scope_free(thread, row, size);
+		rt_scope_free(thread, row, size, 0);
 	/* After the cell: what is no block of ours may have no readable word before it. */
 	rt_bump(&cache->usable_freed_bytes, rt_quick_usable(quick, address, size));
 	if (temporary) {

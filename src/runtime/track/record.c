@@ -26,11 +26,10 @@
 #include "runtime/track/pagemap.h"
 #include "runtime/track/place.h"
 #include "runtime/track/quick.h"
-#include "runtime/track/usable.h"
+#include "runtime/track/record_parts.h"
 #include "runtime/unwind/modules.h"
 
-/* @control: NULL before there is a ledger: then only the thread is asked. */
-RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
+bool rt_is_wanted(const struct ledger_control *control, size_t size, const void *frame)
 {
 	uint32_t mode = LEDGER_MODE_ALL;
 	uint64_t least;
@@ -39,7 +38,7 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 		return false;
 	if (RT_LIKELY(control != NULL))
 		mode = rt_load(&control->mode);
-	if (RT_LIKELY(mode == LEDGER_MODE_ALL))
+	if (RT_LIKELY(!(mode & ~(uint32_t)LEDGER_MODE_TIERS)))
 		return true;
 	least = rt_load(&control->size_min_bytes);
 	return !rt_mode_is_idle(mode) &&
@@ -47,52 +46,45 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-/*
- * Without a slot: of an ancestor's row, of "no stack", in a handler within our bookkeeping, or
- * without a ledger.
- */
-static RT_COLD void count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
-					uint64_t usable)
+void rt_count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
+			    unsigned weight_log2, uint64_t usable)
 {
 	if (row >= rt_load(&rt_mine.first_row))
-		rt_direct_free(row, size, usable);
+		rt_direct_free(row, size, weight_log2, usable);
 	else
 		rt_inherited_free(thread, size);
 }
 
-/* The live total is the caller's. Returns the slot, NULL: it was counted in the row directly. */
-RT_INLINE struct ledger_slot *count_row_free(struct rt_thread *thread,
-					     const struct ledger_control *control, uint32_t row,
-					     uint64_t size)
-{
-	struct ledger_slot *slot = rt_slot(thread, row);
-
-	if (RT_LIKELY(slot != NULL))
-		rt_slot_free(slot, control, size);
-	else
-		rt_row_free(row, size);
-	return slot;
-}
-
 /* Count a block as freed. In bookkeeping, after its cell has changed. */
 static inline void count_free(struct rt_thread *thread, struct ledger_control *control,
-			      uint32_t row, uint64_t size)
+			      const struct rt_block *block)
 {
+	const uint32_t row = ledger_cell_row(block->value);
+	const unsigned weight_log2 = rt_block_weight_log2(block->value, block->size);
+
 	if (!rt_row_has_slots(row)) {
-		count_free_directly(thread, row, size, 0);
+		rt_count_free_directly(thread, row, block->size, weight_log2, 0);
 		return;
 	}
-	rt_fall(thread, control, size);
-	(void)count_row_free(thread, control, row, size);
+	rt_fall(thread, control, block->size << weight_log2);
+	(void)rt_count_row_free(thread, control, row, block->size);
 }
 
-static RT_COLD void record_no_stack(void *block, size_t size, uint32_t flags)
+void rt_record_no_stack(void *block, size_t size, uint32_t flags)
 {
+	const struct ledger_control *control = rt_mine.control;
+
+	if (control && rt_load(&control->mode) & LEDGER_MODE_SAMPLED) {
+		rt_pass_directly(rt_tls.thread, size);
+		return;
+	}
+	if (RT_UNLIKELY(rt_global.passes))
+		rt_taken_add((uintptr_t)block);
 	rt_direct_alloc(size);
 	rt_block_note((uintptr_t)block, rt_load(&rt_mine.first_row), size, flags);
 }
 
-static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
+void rt_record_unwanted(struct ledger_control *control, void *block, const void *frame)
 {
 	uint32_t none = 0;
 
@@ -107,31 +99,12 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	rt_block_unknow((uintptr_t)block);
 }
 
-/* Of what lies between guards the header of a chunk is elsewhere. */
-static inline bool is_guarded(const struct rt_block *block)
-{
-	return RT_UNLIKELY(ledger_flags_are_guarded(ledger_cell_flags(block->value)));
-}
-
-static inline bool has_usable(const struct rt_block *block)
-{
-	return !(ledger_cell_flags(block->value) & LEDGER_CELL_FOREIGN) || is_guarded(block);
-}
-
 static inline uint64_t usable_of(const struct rt_block *block)
 {
-	if (is_guarded(block))
+	if (rt_block_is_guarded(block))
 		return block->size;
 	return rt_usable(block->address, block->size,
 			 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
-}
-
-static inline uint64_t usable_at_hand(const struct rt_block *block)
-{
-	if (is_guarded(block))
-		return block->size;
-	return rt_usable_at_hand(block->address, block->size,
-				 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
 
 /*
@@ -145,8 +118,8 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 	struct ledger_slot *slot = rt_slot(thread, ledger_cell_row(block->value));
 	uint64_t turn;
 
-	if (RT_UNLIKELY(!slot)) {
-		count_free(thread, control, ledger_cell_row(block->value), block->size);
+	if (RT_UNLIKELY(!slot) || RT_UNLIKELY(rt_cell_flags(block->value) & RT_CELL_TAKEN)) {
+		count_free(thread, control, block);
 		return;
 	}
 	turn = rt_slot_begin(slot, control);
@@ -155,7 +128,7 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
 	rt_rise(thread, control, -block->size);
 	rt_bump(&thread->cache->histogram[rt_bucket(block->size)], -1ull);
-	if (has_usable(block))
+	if (rt_block_has_usable(block))
 		rt_bump(&thread->cache->usable_alloc_bytes, -usable_of(block));
 }
 
@@ -165,6 +138,8 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 {
 	uint32_t row = ledger_cell_row(block->value);
 
+	if (RT_UNLIKELY(rt_cell_flags(block->value) & RT_CELL_TAKEN))
+		rt_taken_remove(block->address);
 	/* glibc's functions do not call each other so: there a free was missed. */
 	if (!rt_global.glibc && block->address == address && thread->last_block == address &&
 	    rt_row_has_slots(row)) {
@@ -172,7 +147,7 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 		return;
 	}
 	rt_bump(&thread->cache->missed_frees, 1);
-	count_free(thread, control, row, block->size);
+	count_free(thread, control, block);
 }
 
 /* Returns @flags, with "foreign" if the usable size is not known, for the block's free(). */
@@ -184,7 +159,7 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 	uint64_t usable = ledger_flags_are_guarded(flags) ? size : 0;
 
 	rt_slot_alloc(slot, control, size);
-	rt_bump(&cache->histogram[rt_bucket(size)], 1);
+	rt_bump(&cache->histogram[rt_bucket(size)], UINT64_C(1) << rt_weight_log2(flags, size));
 	if (RT_LIKELY(!(flags & LEDGER_CELL_FOREIGN)))
 		usable = rt_usable(address, size, flags & LEDGER_CELL_CLASSED);
 	rt_bump(&cache->usable_alloc_bytes, usable);
@@ -206,12 +181,16 @@ RT_INLINE bool record_row(struct rt_thread *thread, struct ledger_control *contr
 	rt_cell *cell;
 
 	if (RT_UNLIKELY(!slot)) {
-		record_no_stack((void *)address, size, flags);
+		rt_record_no_stack((void *)address, size, flags);
 		return false;
 	}
 	if (!rt_row_is_context(row))
 		rt_add(&rt_global.state->dropped, 1);
 	flags = count_alloc(thread, control, slot, address, size, flags);
+	if (RT_UNLIKELY(flags & RT_CELL_TAKEN)) {
+		rt_taken_add(address);
+		STAP_PROBE3(otel_memory, alloc, address, size, size << rt_weight_log2(flags, size));
+	}
 	cell = rt_block_ready(address, size, rt_global.granule_shift, &field);
 	if (RT_LIKELY(cell != NULL)) {
 		rt_store(cell, rt_cell_value(address, row, field, flags));
@@ -223,9 +202,10 @@ RT_INLINE bool record_row(struct rt_thread *thread, struct ledger_control *contr
 	return true;
 }
 
-static uint32_t marks_of_thread(void)
+bool rt_record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+		   uintptr_t address, size_t size, uint32_t flags)
 {
-	return rt_tls.ignoring ? RT_CELL_IGNORED : 0;
+	return record_row(thread, control, row, address, size, flags);
 }
 
 /* Returns the block's marks. */
@@ -233,7 +213,7 @@ static RT_COLD uint32_t look_twice(const void *frame)
 {
 	if (rt_load(&rt_unusual) & RT_GENERATED_MET)
 		rt_modules_check_load(frame);
-	return marks_of_thread();
+	return rt_marks_of_thread();
 }
 
 /* Count @block in @row, whatever it is. In bookkeeping, which ends. */
@@ -241,7 +221,7 @@ static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_co
 				      uint32_t row, void *block, size_t size, uint32_t flags)
 {
 	if (record_row(thread, control, row, (uintptr_t)block, size, flags))
-		rt_rise(thread, control, size);
+		rt_rise(thread, control, size << rt_weight_log2(flags, size));
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
 }
@@ -266,10 +246,15 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 	now = rt_mode_and_epoch(control);
 	/* Forked in a handler since: in a state of the parent's a slot could be made. */
 	if (RT_UNLIKELY(rt_tls.thread != thread) || !rt_thread_is_present(thread) ||
-	    (RT_UNLIKELY((uint32_t)now != LEDGER_MODE_ALL) &&
+	    (RT_UNLIKELY(((uint32_t)now & ~LEDGER_MODE_TIERS) != LEDGER_MODE_ALL) &&
 	     ((uint32_t)now != LEDGER_MODE_SCOPED || !thread->entries)))
 		return rt_quick_give_up(thread);
-	row = rt_place_row(thread, alloc.key, (uint32_t)(now >> 32), frame);
+	row = rt_row_of(thread, now, &alloc, size, frame);
+	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
+		thread->last_block = (uintptr_t)block;
+		rt_leave(thread);
+		return true;
+	}
 	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;
 	/* It may have moved in its group: rt_quick_record() looks at one place only. */
 	if (slot && row == thread->last_row.row)
@@ -301,10 +286,10 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 		return block;
 	alloc.flags |= rt_guarded_flags(block);
 	if (RT_UNLIKELY(!control)) {
-		if (rt_load(&rt_mine.first_row) && !wanted(control, size, frame))
-			record_unwanted(control, block, frame);
+		if (rt_load(&rt_mine.first_row) && !rt_is_wanted(control, size, frame))
+			rt_record_unwanted(control, block, frame);
 		else if (rt_load(&rt_mine.first_row))
-			record_no_stack(block, size, alloc.flags | marks_of_thread());
+			rt_record_no_stack(block, size, alloc.flags | rt_marks_of_thread());
 		return block;
 	}
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK)) {
@@ -317,8 +302,8 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	if (RT_UNLIKELY(size >> LEDGER_ADDRESS_BITS))
 		size = alloc.flags & LEDGER_CELL_FOREIGN ? 0
 							 : rt_usable((uintptr_t)block, size, false);
-	if (!wanted(control, size, frame)) {
-		record_unwanted(control, block, frame);
+	if (!rt_is_wanted(control, size, frame)) {
+		rt_record_unwanted(control, block, frame);
 		return block;
 	}
 	thread = rt_thread_self();
@@ -328,10 +313,15 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 		rt_usable_meet((uintptr_t)block, size, alloc.flags);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
-		record_no_stack(block, size, alloc.flags);
+		rt_record_no_stack(block, size, alloc.flags);
 		return block;
 	}
-	row = rt_place_row(thread, alloc.key, rt_load(&control->epoch), frame);
+	row = rt_row_of(thread, rt_mode_and_epoch(control), &alloc, size, frame);
+	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
+		thread->last_block = (uintptr_t)block;
+		rt_leave(thread);
+		return block;
+	}
 	record_and_leave(thread, control, row, block, size, alloc.flags);
 	rt_break_met(row);
 	return block;
@@ -361,7 +351,8 @@ uint64_t rt_record_fingerprint(void)
 	if (!rt_mine.control)
 		return 0;
 	thread = rt_thread_self();
-	return thread ? core_hash_step(rt_load(&thread->cache->usable_alloc_bytes),
+	return thread ? core_hash_step(rt_load(&thread->cache->usable_alloc_bytes) +
+					       rt_load(&thread->cache->passed_allocs),
 				       thread->last_block)
 		      : 0;
 }
@@ -372,11 +363,12 @@ bool rt_record_is_new(const void *block, uint64_t before)
 	       !rt_block_at((uintptr_t)block, rt_global.granule_shift).value;
 }
 
+/* @bytes: as many as it stands for. */
 static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot *slot,
-				    uint64_t size)
+				    uint64_t bytes)
 {
 	rt_store(&slot->temporaries, rt_load(&slot->temporaries) + 1);
-	rt_bump(&thread->cache->temporary_bytes, size);
+	rt_bump(&thread->cache->temporary_bytes, bytes);
 	/* 32 bits: long before they are full, and again until the row is free. */
 	if (RT_UNLIKELY(rt_load(&slot->temporaries) >> 31))
 		(void)rt_slot_flush(thread, slot);
@@ -388,6 +380,7 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	struct ledger_slot *slot;
 	struct rt_thread *thread;
 	struct rt_block at;
+	unsigned weight_log2;
 	uint32_t row;
 
 	/* Of glibc's the hook has tried it: these return at once. */
@@ -398,182 +391,44 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	if (RT_UNLIKELY(how.is_others) &&
 	    (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
 		return;
-	if (!rt_free_is_right(&at, how) && rt_misuse_judge(block, &at, how, frame) && !at.value)
+	if (!rt_free_is_right(&at, how) && !rt_may_have_passed(&at) &&
+	    rt_misuse_judge(block, &at, how, frame) && !at.value)
 		return;
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!at.value)) {
 		rt_unknown_free(thread);
 		return;
 	}
-	if (is_guarded(&at) && how.freeing)
+	if (rt_block_is_guarded(&at) && how.freeing)
 		rt_guarded_retire(&at, frame);
 	row = ledger_cell_row(at.value);
-	rt_cell_free(at.cell);
+	weight_log2 = rt_block_weight_log2(at.value, at.size);
+	rt_block_take_out(&at);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
-		bool counted = rt_row_has_slots(row) && has_usable(&at);
+		bool counted = rt_row_has_slots(row) && rt_block_has_usable(&at);
 
-		count_free_directly(thread, row, at.size, counted ? usable_at_hand(&at) : 0);
+		rt_count_free_directly(thread, row, at.size, weight_log2,
+				       counted ? rt_block_usable_at_hand(&at) : 0);
 		return;
 	}
 	if (RT_UNLIKELY(thread->entries != NULL))
-		rt_scope_free(thread, row, at.size);
+		rt_scope_free(thread, row, at.size, weight_log2);
 	if (!rt_row_has_slots(row)) {
-		count_free_directly(thread, row, at.size, 0);
+		rt_count_free_directly(thread, row, at.size, weight_log2, 0);
 		rt_leave(thread);
 		return;
 	}
-	rt_fall(thread, control, at.size);
-	slot = count_row_free(thread, control, row, at.size);
-	if (RT_LIKELY(has_usable(&at)))
+	rt_fall(thread, control, at.size << weight_log2);
+	slot = rt_count_row_free(thread, control, row, at.size);
+	if (RT_LIKELY(rt_block_has_usable(&at)))
 		rt_bump(&thread->cache->usable_freed_bytes, usable_of(&at));
 	if (thread->last_block == at.address) {
 		thread->last_block = 0;
 		if (RT_LIKELY(slot != NULL))
-			count_temporary(thread, slot, at.size);
+			count_temporary(thread, slot, at.size << weight_log2);
 	}
 	rt_leave(thread);
-}
-
-/* In bookkeeping, so that what the answer may allocate is told from what the program does. */
-static RT_COLD uint64_t ask_usable(uintptr_t address, const void *frame)
-{
-	struct rt_thread *thread = rt_thread_self();
-	uint64_t bytes;
-
-	if (!thread || !rt_enter(thread, frame))
-		return 0;
-	bytes = rt_usable_ask(address);
-	rt_leave(thread);
-	return bytes;
-}
-
-void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize)
-{
-	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
-
-	const struct rt_free how = rt_free_by(LEDGER_FREEING_REALLOC);
-
-	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
-	if (!rt_free_is_right(&at, how))
-		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);
-	if (!at.value)
-		return;
-	if (is_guarded(&at))
-		rt_guarded_retire(&at, frame);
-	if (has_usable(&at) && rt_row_has_slots(ledger_cell_row(at.value))) {
-		ret_resize->usable = usable_at_hand(&at);
-		if (RT_UNLIKELY(!ret_resize->usable))
-			ret_resize->usable = ask_usable(at.address, frame);
-	}
-	rt_cell_free(at.cell);
-}
-
-/* The next allocator kept the block @before. */
-static RT_COLD void restore(const struct rt_resize *resize, void *before)
-{
-	if (resize->value)
-		rt_block_note((uintptr_t)before, ledger_cell_row(resize->value), resize->size,
-			      rt_cell_flags(resize->value));
-}
-
-/* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
-static void close_old(struct rt_thread *thread, struct ledger_control *control,
-		      const struct rt_resize *resize)
-{
-	uint32_t row = ledger_cell_row(resize->value);
-
-	if (!resize->value) {
-		if (!resize->is_judged)
-			rt_unknown_free(thread);
-	} else if (!rt_row_has_slots(row)) {
-		count_free_directly(thread, row, resize->size, 0);
-	} else {
-		(void)count_row_free(thread, control, row, resize->size);
-		rt_bump(&thread->cache->usable_freed_bytes, resize->usable);
-	}
-}
-
-/* Of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
-static uint32_t flags_after(const struct rt_resize *resize, const void *after)
-{
-	return LEDGER_FAMILY_MALLOC | rt_guarded_flags(after) | marks_of_thread() |
-	       (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
-}
-
-/*
- * Old free and new allocation as one operation of the live total: a fall is announced before
- * either row changes, a rise after both have, and the sum of the two never shows. @after: NULL, and
- * @size 0, if the old block was freed, or the new one is not to be recorded. Apart: its variables
- * are not to lie on the stack while the row is looked for.
- */
-static RT_APART void change(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-			    const struct rt_resize *resize, void *after, size_t size)
-{
-	bool old_counts = resize->value && rt_row_has_slots(ledger_cell_row(resize->value));
-	uint64_t old_size = old_counts ? resize->size : 0;
-	uint32_t flags = flags_after(resize, after);
-
-	if (old_size > size)
-		rt_fall(thread, control, old_size - size);
-	if (after && !record_row(thread, control, row, (uintptr_t)after, size, flags))
-		rt_rise(thread, control, -(uint64_t)size);
-	close_old(thread, control, resize);
-	if (RT_UNLIKELY(thread->entries != NULL) && resize->value)
-		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size);
-	if (size > old_size)
-		rt_rise(thread, control, size - old_size);
-	if (after)
-		thread->last_block = (uintptr_t)after;
-}
-
-/* False: nothing was done. */
-static bool replace(struct rt_thread *thread, const struct rt_resize *resize, void *after,
-		    size_t size, const void *frame)
-{
-	const struct rt_key key = rt_alloc(LEDGER_KIND_REALLOC, 0, 0).key;
-	struct ledger_control *control = rt_enter(thread, frame);
-	uint32_t row = 0;
-
-	if (RT_UNLIKELY(!control))
-		return false;
-	if (RT_LIKELY(after != NULL))
-		row = rt_place_row(thread, key, rt_load(&control->epoch), frame);
-	change(thread, control, row, resize, after, after ? size : 0);
-	rt_leave(thread);
-	if (after)
-		rt_break_met(row);
-	return true;
-}
-
-static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_resize *resize,
-				     void *after, size_t size)
-{
-	if (resize->value)
-		count_free_directly(thread, ledger_cell_row(resize->value), resize->size,
-				    resize->usable);
-	else if (!resize->is_judged)
-		rt_unknown_free(thread);
-	if (after)
-		record_no_stack(after, size, flags_after(resize, after));
-}
-
-void rt_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
-		   const void *frame)
-{
-	struct ledger_control *control = rt_mine.control;
-	struct rt_thread *thread = rt_thread_self();
-	bool aligned = !((uintptr_t)after & RT_BLOCK_MASK);
-	bool record = after && aligned && wanted(control, size, frame);
-
-	if (control && !aligned)
-		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
-	else if (after && aligned && !record)
-		record_unwanted(control, after, frame);
-	if (!after && size > 0)
-		restore(resize, before);
-	else if (!thread || !replace(thread, resize, record ? after : NULL, size, frame))
-		replace_directly(thread, resize, record ? after : NULL, size);
 }
 
 void rt_modules_unloaded(const void *frame)

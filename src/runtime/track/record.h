@@ -30,19 +30,6 @@ RT_COLD uint64_t rt_record_fingerprint(void);
 /* @block is about to be freed by a hook with frame address @frame. What is wrong is noted. */
 RT_HOT void rt_forget_ready(void *block, struct rt_free how, const void *frame);
 
-/* A realloc of a live block, begun before the next allocator is called, ended after. */
-struct rt_resize {
-	uint64_t value; /* of its cell before; 0: the block was not known */
-	bool is_judged; /* what is wrong with it was noted */
-	uint64_t size;
-	uint64_t usable;
-};
-
-void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize);
-/* @size: as requested. @after = NULL: it failed, or freed the block when @size is 0. */
-void rt_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
-		   const void *frame);
-
 /* Objects may have been unloaded: the hook at @frame comes from dlclose or the loader. */
 RT_COLD void rt_modules_unloaded(const void *frame);
 

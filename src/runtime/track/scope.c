@@ -120,7 +120,7 @@ void rt_scopes_begin(struct rt_thread *thread)
 	}
 	thread->entries = NULL;
 	rt_store(&thread->jumped_to, 0);
-	thread->frees_quickly = rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+	rt_thread_set_frees(thread);
 }
 
 void rt_scopes_forked(void)

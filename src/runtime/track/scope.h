@@ -31,16 +31,18 @@ void rt_scopes_mend(struct rt_thread *thread, uintptr_t frame);
 /* @row is one of @key's scope. */
 RT_COLD void rt_scope_row(uint32_t row, struct rt_key key);
 
-/* @row's block of @size bytes is freed in a scope. */
-static inline void rt_scope_free(struct rt_thread *thread, uint32_t row, uint64_t size)
+/* @row's block of @size bytes, that stands for 2^@weight_log2, is freed in a scope. */
+static inline void rt_scope_free(struct rt_thread *thread, uint32_t row, uint64_t size,
+				 unsigned weight_log2)
 {
 	struct ledger_entries *entries = thread->entries;
 	const uint16_t *tags = rt_load(&rt_row_tags.tags);
 	const uint32_t index = rt_row_index(row);
 	bool own = tags && index < rt_row_tags.count && tags[index] == thread->open_tag;
 
-	rt_bump(own ? &entries->own_frees : &entries->foreign_frees, 1);
-	rt_bump(own ? &entries->own_freed_bytes : &entries->foreign_freed_bytes, size);
+	rt_bump(own ? &entries->own_frees : &entries->foreign_frees, UINT64_C(1) << weight_log2);
+	rt_bump(own ? &entries->own_freed_bytes : &entries->foreign_freed_bytes,
+		size << weight_log2);
 }
 
 /* @thread begins, with a cache that another may have had; in a forked child with what was open. */

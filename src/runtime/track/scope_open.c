@@ -67,7 +67,7 @@ static void set_present(struct rt_thread *thread, uint32_t scope, uint32_t tag,
 	rt_tag_set(&thread->tag, RT_KEY_SCOPE_SHIFT, scope);
 	thread->open_tag = (uint16_t)tag;
 	thread->entries = entries;
-	thread->frees_quickly = !entries && rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+	rt_thread_set_frees(thread);
 	rt_last_row_void(thread);
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/track/live_peak.h"
 #include "runtime/track/flush.h"
 #include "runtime/track/scope.h"
+#include "runtime/track/tier.h"
 #include "runtime/unwind/remembered.h"
 
 #include <linux/membarrier.h>
@@ -130,6 +131,12 @@ static struct rt_thread *cache_get(uint32_t tid, bool again, struct rt_thread *s
 	return thread;
 }
 
+void rt_thread_set_frees(struct rt_thread *thread)
+{
+	thread->frees_quickly = !thread->entries && rt_load(&rt_global.quick) == RT_QUICK_GLIBC &&
+				!(thread->tier && thread->tier->passes);
+}
+
 /* As if it had been no other thread's before. */
 static void begin(struct rt_thread *thread)
 {
@@ -140,6 +147,7 @@ static void begin(struct rt_thread *thread)
 	rt_store(&thread->cache->resizing, 0);
 	thread->last_block = 0;
 	rt_last_row_void(thread);
+	rt_tier_void(thread);
 	if (thread->proof)
 		thread->proof->started = false;
 	rt_store(&thread->name_generation, 0);
@@ -274,6 +282,7 @@ void rt_threads_again(void)
 		if (!thread)
 			continue;
 		rt_last_row_void(thread);
+		rt_tier_void(thread);
 		thread->walk.leaf = 0;
 		thread->frees_quickly = false;
 	}

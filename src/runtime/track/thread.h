@@ -55,8 +55,10 @@ struct rt_thread {
 	/* How far out a handler has jumped by longjmp() that interrupted bookkeeping; 0: none has. */
 	_Atomic uintptr_t jumped_to;
 	struct rt_walk walk;
-	struct rt_peek peek;	/* the present one: a stack may be tiny */
-	struct rt_proof *proof; /* with verify only */
+	struct rt_peek peek;	   /* the present one: a stack may be tiny */
+	struct rt_proof *proof;	   /* with verify only */
+	struct rt_tier *tier;	   /* below "exact" only: track/tier.h */
+	struct rt_tier *tier_page; /* where it is, once there was one */
 };
 
 /* For glibc's blocks it is the key itself: a small constant in the hooks. */
@@ -141,6 +143,9 @@ static inline _Atomic uint64_t *rt_busy_word(void)
 {
 	return rt_tls.thread ? &rt_tls.thread->busy : &rt_tls.busy;
 }
+
+/* After a change of tier or scope. */
+void rt_thread_set_frees(struct rt_thread *thread);
 
 /* The next allocation looks for its row. */
 static inline void rt_last_row_void(struct rt_thread *thread)

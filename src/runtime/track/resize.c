@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* A realloc: the old block's free and the new one's allocation, as one change of the live total. */
+#include "runtime/track/resize.h"
+
+#include "runtime/track/break.h"
+#include "runtime/track/guarded.h"
+#include "runtime/track/live_peak.h"
+#include "runtime/track/misuse.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/record_parts.h"
+#include "runtime/track/scope.h"
+
+/* In bookkeeping, so that what the answer may allocate is told from what the program does. */
+static RT_COLD uint64_t ask_usable(uintptr_t address, const void *frame)
+{
+	struct rt_thread *thread = rt_thread_self();
+	uint64_t bytes;
+
+	if (!thread || !rt_enter(thread, frame))
+		return 0;
+	bytes = rt_usable_ask(address);
+	rt_leave(thread);
+	return bytes;
+}
+
+void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize)
+{
+	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
+
+	const struct rt_free how = rt_free_by(LEDGER_FREEING_REALLOC);
+
+	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
+	if (!rt_free_is_right(&at, how) && !rt_may_have_passed(&at))
+		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);
+	if (!at.value)
+		return;
+	if (rt_block_is_guarded(&at))
+		rt_guarded_retire(&at, frame);
+	if (rt_block_has_usable(&at) && rt_row_has_slots(ledger_cell_row(at.value))) {
+		ret_resize->usable = rt_block_usable_at_hand(&at);
+		if (RT_UNLIKELY(!ret_resize->usable))
+			ret_resize->usable = ask_usable(at.address, frame);
+	}
+	rt_block_take_out(&at);
+}
+
+/* The next allocator kept the block @before. */
+static RT_COLD void restore(const struct rt_resize *resize, void *before)
+{
+	if (!resize->value)
+		return;
+	rt_block_note((uintptr_t)before, ledger_cell_row(resize->value), resize->size,
+		      rt_cell_flags(resize->value));
+	if (rt_cell_flags(resize->value) & RT_CELL_TAKEN)
+		rt_taken_add((uintptr_t)before);
+}
+
+/* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
+static void close_old(struct rt_thread *thread, struct ledger_control *control,
+		      const struct rt_resize *resize)
+{
+	uint32_t row = ledger_cell_row(resize->value);
+
+	if (!resize->value) {
+		if (!resize->is_judged)
+			rt_unknown_free(thread);
+	} else if (!rt_row_has_slots(row)) {
+		rt_count_free_directly(thread, row, resize->size,
+				       rt_block_weight_log2(resize->value, resize->size), 0);
+	} else {
+		(void)rt_count_row_free(thread, control, row, resize->size);
+		rt_bump(&thread->cache->usable_freed_bytes, resize->usable);
+	}
+}
+
+/* Of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
+static uint32_t flags_after(const struct rt_resize *resize, const void *after)
+{
+	return rt_guarded_flags(after) | rt_marks_of_thread() |
+	       (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
+}
+
+/*
+ * Old free and new allocation as one operation of the live total: a fall is announced before
+ * either row changes, a rise after both have, and the sum of the two never shows. @after: NULL if the
+ * old block was freed, or the new one is not to be recorded. Apart: its variables
+ * are not to lie on the stack while the row is looked for.
+ */
+static RT_APART void change(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+			    const struct rt_resize *resize, void *after, size_t size,
+			    uint32_t flags)
+{
+	const bool old_counts = resize->value && rt_row_has_slots(ledger_cell_row(resize->value));
+	const unsigned weight_log2 = rt_block_weight_log2(resize->value, resize->size);
+	const uint64_t old_bytes = old_counts ? resize->size << weight_log2 : 0;
+	const uint64_t bytes = after ? size << rt_weight_log2(flags, size) : 0;
+
+	if (old_bytes > bytes)
+		rt_fall(thread, control, old_bytes - bytes);
+	if (after && !rt_record_row(thread, control, row, (uintptr_t)after, size, flags))
+		rt_rise(thread, control, -bytes);
+	close_old(thread, control, resize);
+	if (RT_UNLIKELY(thread->entries != NULL) && resize->value)
+		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size, weight_log2);
+	if (bytes > old_bytes)
+		rt_rise(thread, control, bytes - old_bytes);
+}
+
+/* False: nothing was done. */
+static bool replace(struct rt_thread *thread, const struct rt_resize *resize, void *after,
+		    size_t size, const void *frame)
+{
+	struct rt_alloc alloc = rt_alloc(LEDGER_KIND_REALLOC, 0, flags_after(resize, after));
+	struct ledger_control *control = rt_enter(thread, frame);
+	const void *now_at = after;
+	uint32_t row = 0;
+
+	if (RT_UNLIKELY(!control))
+		return false;
+	if (RT_LIKELY(after != NULL))
+		row = rt_row_of(thread, rt_mode_and_epoch(control), &alloc, size, frame);
+	if (RT_UNLIKELY(row == RT_ROW_PASSED))
+		after = NULL;
+	change(thread, control, row, resize, after, size, alloc.flags);
+	if (now_at)
+		thread->last_block = (uintptr_t)now_at;
+	rt_leave(thread);
+	if (after)
+		rt_break_met(row);
+	return true;
+}
+
+static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_resize *resize,
+				     void *after, size_t size)
+{
+	if (resize->value)
+		rt_count_free_directly(thread, ledger_cell_row(resize->value), resize->size,
+				       rt_block_weight_log2(resize->value, resize->size),
+				       resize->usable);
+	else if (!resize->is_judged)
+		rt_unknown_free(thread);
+	if (after)
+		rt_record_no_stack(after, size, LEDGER_FAMILY_MALLOC | flags_after(resize, after));
+}
+
+void rt_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
+		   const void *frame)
+{
+	struct ledger_control *control = rt_mine.control;
+	struct rt_thread *thread = rt_thread_self();
+	bool aligned = !((uintptr_t)after & RT_BLOCK_MASK);
+	bool record = after && aligned && rt_is_wanted(control, size, frame);
+
+	if (control && !aligned)
+		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
+	else if (after && aligned && !record)
+		rt_record_unwanted(control, after, frame);
+	if (!after && size > 0)
+		restore(resize, before);
+	else if (!thread || !replace(thread, resize, record ? after : NULL, size, frame))
+		replace_directly(thread, resize, record ? after : NULL, size);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tiers below "exact": which allocations are walked, and where the others are counted.
+ * docs/internals/tiers.md has the method, and why its estimates have no bias.
+ *
+ * In tier "counts" every block has a cell and a row, most often the row of its site: the return address
+ * of the hook, and what a key says. In "sampled" what is not taken passes: it is counted, and has no
+ * cell. How many taken blocks lie at addresses that end alike stands in rt_taken, so that most frees
+ * look at one byte.
+ */
+#ifndef SEEP_RUNTIME_TIER_H
+#define SEEP_RUNTIME_TIER_H
+
+#include "ledger/ledger_tier.h"
+#include "runtime/rt.h"
+#include "runtime/track/operation.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/thread.h"
+
+enum {
+	RT_SITES = 64,
+	RT_TAKEN_BYTES = 1 << 16,
+	RT_TAKEN_MANY = 255, /* so many or more: nobody knows, and it stays */
+	RT_ALWAYS_TAKEN = 64,
+};
+
+/* The row of one site, for as long as the rest of its thread's tier stays what it is. */
+struct rt_site {
+	uintptr_t ra;
+	uint64_t key;
+	struct ledger_slot *slot;
+	uint32_t row;
+};
+
+/* A thread's, in a page of its own. */
+struct rt_tier {
+	uint64_t begun; /* mode and epoch of the control line that the rest is for */
+	/* The same where the quick ways may be taken; else UINT64_MAX. */
+	_Atomic uint64_t quick;
+	int64_t left; /* until an allocation is taken, in units of rt_tier_steps */
+	uint64_t random;
+	uint32_t generation; /* of modules */
+	bool passes;	     /* the tier is "sampled" */
+	struct rt_site sites[RT_SITES];
+};
+
+/* By which an allocation lowers what is left, by the bits of its size. */
+extern RT_HIDDEN int64_t rt_tier_steps[65];
+
+/* By address: so many blocks were taken there, RT_TAKEN_MANY or less. */
+extern RT_HIDDEN _Atomic uint8_t rt_taken[RT_TAKEN_BYTES];
+
+/* Before the first allocation: one is taken of 2^rt_header.sample_log2 bytes; @passes: the tier is "sampled". */
+void rt_tier_start(bool passes);
+
+/* Nothing is noted of blocks any more. */
+void rt_tier_forget(void);
+
+/* log2 of what a block of @size stands for, with flags as those of rt_cell_flags(). */
+RT_INLINE unsigned rt_weight_log2(uint32_t flags, uint64_t size)
+{
+	return RT_UNLIKELY(flags & RT_CELL_TAKEN) ? ledger_sample_of(size, rt_header.sample_log2)
+						  : 0;
+}
+
+RT_INLINE _Atomic uint8_t *rt_taken_at(uintptr_t address)
+{
+	return &rt_taken[address >> LEDGER_BLOCK_ALIGN_SHIFT & (RT_TAKEN_BYTES - 1)];
+}
+
+/* A block with these @flags begins at @address, or does so no more. */
+RT_COLD void rt_taken_add(uintptr_t address);
+RT_COLD void rt_taken_remove(uintptr_t address);
+
+/* All that @thread knows of its tier is of another ledger. */
+static inline void rt_tier_void(struct rt_thread *thread)
+{
+	if (!thread->tier)
+		return;
+	thread->tier->begun = UINT64_MAX;
+	rt_store(&thread->tier->quick, UINT64_MAX);
+}
+
+/* The row of one that passes: it is counted, and there is nothing more to be done. */
+#define RT_ROW_PASSED UINT32_MAX
+
+/**
+ * rt_tier_row - the row of an allocation of @size bytes while a tier below "exact" is in force, or was
+ * @now: mode and epoch of the control line
+ * @flags: RT_CELL_TAKEN is added where the block is taken
+ *
+ * In bookkeeping. Never fails, as rt_place_row().
+ */
+RT_APART uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key,
+			      size_t size, uint32_t *flags, const void *frame);
+
+/*
+ * The quick ways of a thread that has a tier. Record @block, or let it pass; count the free of one that
+ * passed. False: nothing was done.
+ */
+RT_HOT bool rt_tier_record(struct rt_thread *thread, void *block, size_t size,
+			   struct rt_alloc alloc, const void *frame);
+RT_HOT bool rt_tier_free(struct rt_thread *thread, const void *block, const void *frame);
+
+#endif
