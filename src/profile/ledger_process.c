@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "core/bits.h"
+#include "ledger/ledger_tier.h"
 #include "profile/process_life.h"
 
 #include <inttypes.h>

@@ -11,6 +11,7 @@
 #include "base/idtable.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "ledger/ledger_tier.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -234,18 +234,15 @@ static void load_tiers(struct seep_ledger_load *load)
 
 	add_since(&since, process);
 	if (process->tiers & LEDGER_MODE_SAMPLED)
-		seep_profile_add_unseen(
-			load->profile, SEEP_UNSEEN_SAMPLED,
-			"%sonly samples were recorded, one in about %s allocated: "
-			"figures with ± are estimates, which are so far off at most "
-			"in 95 of 100 cases; what was allocated in all is exact",
-			since.text, seep_bytes_text(process->sample_bytes).text);
+		seep_profile_add_unseen(load->profile, SEEP_UNSEEN_SAMPLED,
+					"%sone sample was taken in about %s allocated: figures are "
+					"estimates, off by more than ± in 5 of 100 cases",
+					since.text, seep_bytes_text(process->sample_bytes).text);
 	if (process->tiers & LEDGER_MODE_COUNTS)
 		seep_profile_add_unseen(
 			load->profile, "counts",
-			"%snot all call stacks were walked: what is in all, and by "
-			"each caller of malloc, is exact; how that is split over its "
-			"stacks is an estimate, with ± where it is not sure",
+			"%sonly a sample of stacks was walked: what each caller of "
+			"malloc has is exact, its split over stacks an estimate (±)",
 			since.text);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "profile_case.h"
 
+#include "ledger/ledger_tier.h"
 #include "profile/estimate.h"
 #include "profile/profile_check.h"
 
