@@ -514,6 +514,14 @@ static inline uint32_t seep_profile_row_context(const struct seep_profile *profi
 		       : 0;
 }
 
+/* Beside each block of the row of this id stand 2^that - 1 others of its site. */
+static inline uint8_t seep_profile_row_sample(const struct seep_profile *profile, uint32_t row)
+{
+	return seep_profile_row_context(profile, row)
+		       ? profile->rows[row - profile->first_row].sample
+		       : 0;
+}
+
 /*
  * The index + 1 of the context that a reading of the same ledger has under @id; 0: not here. A
  * ledger may have the same one twice, and readers merge them under either's id.
