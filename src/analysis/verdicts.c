@@ -228,7 +228,10 @@ static bool goes_with(const struct judge *j, uint64_t i)
 
 static void count_block(const struct judge *j, struct draft *draft, const struct scan_block *block)
 {
-	const double others = ldexp(1, seep_profile_row_sample(j->profile, block->row)) - 1;
+	const uint32_t row = block->row - j->profile->first_row;
+	const double others = seep_profile_row_context(j->profile, block->row)
+				      ? ldexp(1, j->profile->rows[row].sample) - 1
+				      : 0;
 
 	draft->leak.blocks++;
 	draft->leak.bytes += block->size;
