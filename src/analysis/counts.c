@@ -2,6 +2,10 @@
 #include "analysis/counts.h"
 
 #include "core/bits.h"
+#include "profile/estimate.h"
+
+#include <math.h>
+#include <stdio.h>
 
 const char *const seep_measure_names[SEEP_BY_COUNT + 1] = {
 	[SEEP_BY_LIVE] = "live",	   [SEEP_BY_PEAK] = "peak", [SEEP_BY_ALLOCS] = "allocs",
@@ -46,6 +50,68 @@ int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure me
 	return counts->figures[figures[measure].value];
 }
 
+uint64_t seep_counts_figure_error(const struct seep_counts *counts, int figure)
+{
+	return seep_error_ceil(sqrt(counts->squares[figure]));
+}
+
+uint64_t seep_counts_error(const struct seep_counts *counts, enum seep_measure measure)
+{
+	return seep_counts_figure_error(counts, figures[measure].value);
+}
+
+struct seep_estimate_text seep_estimate_text(struct seep_unit_text value, uint64_t error,
+					     struct seep_unit_text (*text)(uint64_t))
+{
+	struct seep_estimate_text both;
+
+	(void)snprintf(both.text, sizeof(both.text), "%s%s%s", value.text, error ? " ±" : "",
+		       error ? text(error).text : "");
+	return both;
+}
+
+struct seep_estimate_text seep_value_text(int64_t value, double square, enum seep_measure measure)
+{
+	return seep_estimate_text(seep_measure_text(value, measure), seep_error_ceil(sqrt(square)),
+				  seep_measure_is_bytes(measure) ? seep_bytes_text
+								 : seep_count_text);
+}
+
+struct seep_estimate_text seep_counts_text(const struct seep_counts *counts,
+					   enum seep_measure measure)
+{
+	return seep_value_text(seep_counts_value(counts, measure),
+			       counts->squares[figures[measure].value], measure);
+}
+
+struct seep_estimate_text seep_figure_text(const struct seep_counts *counts, int figure)
+{
+	struct seep_unit_text (*const text)(uint64_t) = seep_figure_blocks[figure] == figure
+								? seep_count_text
+								: seep_bytes_text;
+
+	return seep_estimate_text(text((uint64_t)counts->figures[figure]),
+				  seep_counts_figure_error(counts, figure), text);
+}
+
+struct seep_things_text seep_counted_text(const struct seep_counts *counts, int figure,
+					  const char *thing)
+{
+	const uint64_t count = (uint64_t)counts->figures[figure];
+	const uint64_t error = seep_counts_figure_error(counts, figure);
+	struct seep_things_text text = seep_things_text(count, thing);
+
+	if (error)
+		(void)snprintf(text.text, sizeof(text.text), "%s ±%s %ss",
+			       seep_count_text(count).text, seep_count_text(error).text, thing);
+	return text;
+}
+
+int seep_measure_blocks(enum seep_measure measure)
+{
+	return figures[measure].blocks;
+}
+
 int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure)
 {
 	return counts->figures[figures[measure].blocks];
@@ -53,22 +119,36 @@ int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure m
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
 {
-	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		seep_counts_sum(&sum->figures[i], more->figures[i]);
+		sum->squares[i] += more->squares[i];
+	}
 }
 
 struct seep_counts seep_counts_of(const struct seep_profile_context *context)
 {
-	struct seep_counts counts;
+	struct seep_counts counts = { 0 };
 
-	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		counts.figures[i] = (int64_t)core_smaller(context->figures[i], INT64_MAX);
+		if (context->errors && context->figures[i])
+			counts.squares[i] = (double)context->errors[i] * (double)context->errors[i];
+	}
 	return counts;
 }
 
 int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure)
 {
 	return (int64_t)core_smaller(context->figures[figures[measure].value], INT64_MAX);
+}
+
+double seep_context_square(const struct seep_profile_context *context, enum seep_measure measure)
+{
+	const int figure = figures[measure].value;
+
+	return context->errors && context->figures[figure]
+		       ? (double)context->errors[figure] * (double)context->errors[figure]
+		       : 0;
 }
 
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context)

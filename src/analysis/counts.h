@@ -12,6 +12,7 @@
 
 struct seep_counts {
 	SEEP_FIGURE_MEMBERS(int64_t, SEEP_FIGURE_OF_SUM);
+	double squares[SEEP_FIGURE_COUNT]; /* of errors, but of those of 0 */
 };
 
 /* What a report is ordered by. */
@@ -38,10 +39,36 @@ bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure
 /* Whether its figures are bytes (else: a number of allocations). */
 bool seep_measure_is_bytes(enum seep_measure measure);
 
+/* "1.2 MB ±30.1 KB": @text of @value, which is no more than @error off; 0: it is exact. */
+struct seep_estimate_text {
+	char text[72];
+};
+struct seep_estimate_text seep_estimate_text(struct seep_unit_text value, uint64_t error,
+					     struct seep_unit_text (*text)(uint64_t));
+
+/* The same of a sum in @measure. */
+struct seep_estimate_text seep_counts_text(const struct seep_counts *counts,
+					   enum seep_measure measure);
+
+/* The same of one figure, an index into seep_figure_names. */
+struct seep_estimate_text seep_figure_text(const struct seep_counts *counts, int figure);
+
+/* "1,234 ±12 blocks" */
+struct seep_things_text seep_counted_text(const struct seep_counts *counts, int figure,
+					  const char *thing);
+int seep_measure_blocks(enum seep_measure measure);
+
+/* The same of a value in @measure, with the square of its error. */
+struct seep_estimate_text seep_value_text(int64_t value, double square, enum seep_measure measure);
+
 /* "1.2 MB" or "12.3 k", with a minus sign where it is below zero. */
 struct seep_unit_text seep_measure_text(int64_t value, enum seep_measure measure);
 
 int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure measure);
+
+/* How far that may be off; 0: not at all. */
+uint64_t seep_counts_error(const struct seep_counts *counts, enum seep_measure measure);
+uint64_t seep_counts_figure_error(const struct seep_counts *counts, int figure);
 
 /* The blocks that belong to the value: live, at the peak, or the allocations themselves. */
 int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure);
@@ -56,6 +83,8 @@ static inline void seep_counts_sum(int64_t *sum, int64_t more)
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more);
 struct seep_counts seep_counts_of(const struct seep_profile_context *context);
 int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure);
+/* Of the error of that, the square, as sums have them. */
+double seep_context_square(const struct seep_profile_context *context, enum seep_measure measure);
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context);
 
 #endif

@@ -5,8 +5,9 @@
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 
-static void add(struct seep_flat_row *row, int64_t value, int64_t blocks)
+static void add(struct seep_flat_row *row, int64_t value, double square, int64_t blocks)
 {
+	row->inclusive_square += square;
 	row->stacks++;
 	seep_counts_sum(&row->inclusive, value);
 	seep_counts_sum(&row->blocks, blocks);
@@ -19,6 +20,7 @@ static void add_context(struct seep_flat *flat, const struct seep_sites *sites,
 	const struct seep_counts counts = seep_counts_of(context);
 	const int64_t value = seep_counts_value(&counts, measure);
 	const int64_t blocks = seep_counts_blocks(&counts, measure);
+	const double square = seep_context_square(context, measure);
 	struct seep_flat_row *blamed = &flat->unnamed;
 	const struct seep_stack_part part = seep_sites_trim(sites, context->stack,
 							    context->stack_count);
@@ -26,13 +28,14 @@ static void add_context(struct seep_flat *flat, const struct seep_sites *sites,
 	if (part.end > 0)
 		blamed = &flat->rows[sites->of_frame[context->stack[part.first].frame].function];
 	else
-		add(blamed, value, blocks);
+		add(blamed, value, square, blocks);
 	seep_counts_sum(&blamed->self, value);
+	blamed->self_square += square;
 	for (uint32_t i = 0; stamps != NULL && i < part.end; i++) {
 		const uint32_t function = sites->of_frame[context->stack[i].frame].function;
 
 		if (stamps[function] != stamp)
-			add(&flat->rows[function], value, blocks);
+			add(&flat->rows[function], value, square, blocks);
 		stamps[function] = stamp;
 	}
 }

@@ -19,6 +19,8 @@ struct seep_flat_row {
 	bool plumbing;	 /* see function_name.h */
 	int64_t self;	 /* in the measure */
 	int64_t inclusive;
+	double self_square; /* of their errors */
+	double inclusive_square;
 	int64_t blocks; /* those that belong to inclusive, see seep_counts_blocks() */
 };
 

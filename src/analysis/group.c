@@ -61,7 +61,7 @@ static bool belongs(const struct grouper *g, const struct seep_group *group,
 	const struct seep_profile_context *b = c->context;
 
 	return a->kind == b->kind && a->truncated == b->truncated && a->cut == b->cut &&
-	       a->no_stack == b->no_stack && a->other == b->other &&
+	       a->no_stack == b->no_stack && a->other == b->other && a->site == b->site &&
 	       (!g->by_scope || a->scope == b->scope) &&
 	       (!g->by_thread || seep_text_equal(a->thread, b->thread)) &&
 	       group->stack_count == c->count && same_lines(g, group, c);
@@ -189,6 +189,7 @@ struct seep_profile_context seep_group_context(const struct seep_groups *groups,
 					       struct seep_arena *arena)
 {
 	struct seep_profile_context sum = profile->contexts[group->context];
+	bool is_estimate = sum.errors != NULL;
 
 	for (uint32_t i = 1, at = group->context; i < group->context_count; i++) {
 		const struct seep_profile_context *more = &profile->contexts[at = groups->next[at]];
@@ -201,10 +202,17 @@ struct seep_profile_context seep_group_context(const struct seep_groups *groups,
 		sum.scope = sum.scope == more->scope ? sum.scope : 0;
 		sum.by_frame_pointer |= more->by_frame_pointer;
 		sum.in_doubt |= more->in_doubt;
+		is_estimate |= more->errors != NULL;
 		if (arena && more->epoch_count > 0)
 			join_epochs(&sum, more, arena);
 		if (more->growth)
 			join_growth(&sum, more, arena);
+	}
+	if (is_estimate && group->context_count > 1) {
+		sum.errors = seep_arena_calloc(arena ? arena : groups->stacks, SEEP_FIGURE_COUNT,
+					       sizeof(*sum.errors));
+		for (int k = 0; k < SEEP_FIGURE_COUNT; k++)
+			sum.errors[k] = seep_counts_figure_error(&group->counts, k);
 	}
 	if (sum.growth && group->context_count > 1) {
 		sum.growth->evidence = seep_growth_evidence(profile, &sum, sum.growth);

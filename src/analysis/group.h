@@ -24,7 +24,7 @@ struct seep_groups {
 	struct seep_group *items;
 	uint32_t count;
 	uint32_t *next;		   /* by context: the next one of its group; of the last itself */
-	struct seep_arena *stacks; /* those that are no context's own */
+	struct seep_arena *stacks; /* those that are no context's own, and errors */
 };
 
 /*

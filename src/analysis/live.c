@@ -12,6 +12,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/estimate.h"
 #include "profile/symbolise.h"
 
 #include <stdlib.h>
@@ -379,6 +380,7 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 	return (struct seep_live_totals){
 		.processes = 1,
 		.live_bytes = totals->live_bytes,
+		.live_error = totals->errors[SEEP_FIGURE_live_bytes],
 		.live_blocks = totals->live_blocks,
 		.peak_bytes = totals->peak_bytes,
 		.allocs = totals->allocs,
@@ -406,6 +408,7 @@ struct seep_live_totals seep_live_total(const struct seep_live *live)
 		sum.processes++;
 		for (size_t k = 0; k < SEEP_LIVE_SUMS; k++)
 			sum.sums[k] += one.sums[k];
+		sum.live_error = seep_error_join(sum.live_error, one.live_error);
 		seep_counts_sum(&sum.change_bytes, one.change_bytes);
 		sum.grown.contexts += one.grown.contexts;
 		sum.grown.bytes += one.grown.bytes;

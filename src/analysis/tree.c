@@ -121,6 +121,8 @@ static void sprout(struct grower *g, const struct job *job)
 		seep_counts_sum(
 			&child->node.value,
 			seep_context_value(&g->sites->profile->contexts[context], g->measure));
+		child->node.square += seep_context_square(&g->sites->profile->contexts[context],
+							  g->measure);
 		if (!is_special)
 			note_entry(g, &child->node, &g->stacks[context][--g->left[context]]);
 	}

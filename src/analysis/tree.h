@@ -27,6 +27,7 @@ struct seep_tree_node {
 	uint32_t next;	      /* sibling, 0 = last */
 	bool several_lines;   /* called from (or allocated at) more than the frame's line */
 	int64_t value;	      /* of all stacks through here, in the measure */
+	double square;	      /* of its error */
 };
 
 struct seep_tree {

@@ -167,6 +167,7 @@ struct seep_counts seep_within(struct seep_profile *profile, const struct seep_s
 		if (is == SEEP_YES)
 			continue;
 		memset(context->figures, 0, sizeof(context->figures));
+		context->errors = NULL;
 		context->epoch_count = 0;
 		context->growth = NULL;
 	}

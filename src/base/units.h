@@ -27,7 +27,7 @@ struct seep_unit_text seep_count_text(uint64_t count);
 struct seep_unit_text seep_digits_text(uint64_t count);
 
 struct seep_things_text {
-	char text[64];
+	char text[96];
 };
 
 /* All digits with what is counted: "1 block", "1,234 blocks". @thing: 30 bytes at most. */

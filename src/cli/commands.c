@@ -21,7 +21,7 @@ const struct seep_command seep_commands[] = {
 	{ "mark",       cmd_mark,       "[options] PID|NAME|LEDGER MARK", "Name this moment, to see later what was allocated since", &cmd_mark_options, seep_ledger_hint },
 	{ "attach",     cmd_attach,     "[options] PID|NAME",       "Record a process that runs already", &cmd_attach_options, NULL },
 	{ "detach",     cmd_detach,     "[options] PID|NAME",       "Stop recording a process that was attached to", &cmd_detach_options, seep_ledger_hint },
-	{ "mode",       cmd_mode,       "[options] PID|NAME|LEDGER all|scoped|off", "Set what a running process records", &cmd_mode_options, seep_ledger_hint },
+	{ "mode",       cmd_mode,       "[options] PID|NAME|LEDGER MODE", "Set what a running process records, and how", &cmd_mode_options, seep_ledger_hint },
 	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME|LEDGER", "Make a recording of a process that goes on running", &cmd_snapshot_options, seep_ledger_hint },
 	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options, seep_ledger_hint },
 	{ "ps",         cmd_ps,         "[options] [PID|NAME|LEDGER]", "List recorded processes and the ledgers left behind", &cmd_ps_options, seep_ledger_hint },

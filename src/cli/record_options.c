@@ -26,6 +26,9 @@ static void add_number(struct seep_strbuf *text, const char *key, uint64_t value
 int seep_record_options_add(const struct seep_record_option_values *values,
 			    struct seep_strbuf *text, struct seep_error *err)
 {
+	if (values->sample_rate && values->tier == SEEP_TIER_EXACT)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--sample-rate is of --tier counts and --tier sampled");
 	if (values->size_max && values->size_max < values->size_min)
 		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
 	for (size_t i = 0; i < values->modules.count; i++)
@@ -34,6 +37,10 @@ int seep_record_options_add(const struct seep_record_option_values *values,
 	if (values->mode != SEEP_RECORD_ALL)
 		seep_strbuf_adds(text,
 				 values->mode == SEEP_RECORD_OFF ? ":mode=off" : ":mode=scoped");
+	if (values->tier != SEEP_TIER_EXACT)
+		seep_strbuf_addf(text, ":tier=%s",
+				 values->tier == SEEP_TIER_COUNTS ? "counts" : "sampled");
+	add_number(text, "sample_rate", values->sample_rate);
 	add_modules(text, &values->modules);
 	add_number(text, "size_min", values->size_min);
 	add_number(text, "size_max", values->size_max);

@@ -4,9 +4,13 @@
 #include "base/decode.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "core/bits.h"
+#include "ledger/ledger.h"
 #include "profile/builder.h"
+#include "profile/estimate.h"
 #include "profile/profile_check.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Further in, a function of such a name is the program's own. */
@@ -109,6 +113,31 @@ struct seep_profile_context *seep_import_add(struct seep_builder *builder,
 	return c;
 }
 
+/*
+ * As the estimates were made: what allocates X bytes is met with the probability 1 - exp(-X / period),
+ * if X is the same in all of them.
+ */
+static void set_errors(struct seep_profile *profile, struct seep_profile_context *context,
+		       double period)
+{
+	context->errors = seep_profile_calloc(profile, SEEP_FIGURE_COUNT, sizeof(*context->errors));
+	for (int f = 0; f < SEEP_FIGURE_COUNT; f++) {
+		const bool is_bytes = seep_figure_blocks[f] != f;
+		const double blocks = (double)context->figures[seep_figure_blocks[f]];
+		const double all = (double)core_larger(context->allocs, 1);
+		const double mean = (double)core_larger(context->alloc_bytes, 1) / all;
+		const double size = is_bytes && blocks > 0 ? (double)context->figures[f] / blocks
+							   : mean;
+		const double met = -expm1(-fmax(size, 1) / period);
+		const struct seep_taken taken = {
+			blocks * met, blocks * (1 / met - 1) * (is_bytes ? size * size : 1)
+		};
+
+		if (blocks > 0)
+			context->errors[f] = seep_taken_error(&taken, 0);
+	}
+}
+
 void seep_import_tell(struct seep_profile *profile, struct seep_import_knowledge known)
 {
 	profile->totals.peak_exact = known.peak;
@@ -116,11 +145,16 @@ void seep_import_tell(struct seep_profile *profile, struct seep_import_knowledge
 		seep_profile_add_unseen(profile, SEEP_UNSEEN_ONE_MOMENT,
 					"the profile is of one moment: the peak, temporary "
 					"allocations and growth are not known");
-	if (known.period_bytes > 1)
-		seep_profile_add_unseen(profile, "sampled",
+	if (known.period_bytes > 1) {
+		for (uint32_t i = 0; i < profile->context_count; i++)
+			set_errors(profile, &profile->contexts[i], (double)known.period_bytes);
+		profile->process.tiers = LEDGER_MODE_SAMPLED;
+		profile->process.sample_bytes = core_smaller(known.period_bytes, INT64_MAX);
+		seep_profile_add_unseen(profile, SEEP_UNSEEN_SAMPLED,
 					"only samples were taken, one in about %s allocated: all "
 					"figures are estimates",
 					seep_bytes_text(known.period_bytes).text);
+	}
 	if (!known.allocs)
 		seep_profile_add_unseen(profile, SEEP_UNSEEN_NO_FREES,
 					"only what was live is known, not what was allocated and "

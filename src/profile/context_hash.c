@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8 };
+enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8, MARK_SITE = 16 };
 
 size_t seep_name_line_bytes(const char *name, const char *at)
 {
@@ -60,7 +60,8 @@ static uint64_t hash_context(const struct seep_profile *profile,
 {
 	uint64_t hash = core_fnv_byte(CORE_FNV_BASIS, context->kind);
 	const int marks = context->no_stack * MARK_NO_STACK | context->other * MARK_OTHER |
-			  context->truncated * MARK_TRUNCATED | context->cut * MARK_CUT;
+			  context->truncated * MARK_TRUNCATED | context->cut * MARK_CUT |
+			  context->site * MARK_SITE;
 
 	hash = core_fnv_byte(hash, (uint8_t)marks);
 	for (uint32_t i = 0; i < context->stack_count; i++) {

@@ -5,7 +5,8 @@
  * 64-bit FNV-1a (offset basis cbf29ce484222325, prime 100000001b3) over these bytes:
  *
  *	kind		1 byte, enum ledger_kind
- *	marks		1 byte: 1 no stack, 2 other, 4 truncated, 8 cut; sum of those that hold
+ *	marks		1 byte: 1 no stack, 2 other, 4 truncated, 8 cut, 16 site; sum of those
+ *			that hold
  *	then per frame, innermost first, inlined ones too:
  *	period		1 byte, 0 when the frame does not end a repetition; repeats are left out
  *	frame		8 bytes little-endian: FNV-1a over

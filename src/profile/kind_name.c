@@ -43,6 +43,13 @@ const char *seep_profile_mode_name(uint32_t mode)
 	}
 }
 
+const char *seep_profile_tier_name(uint32_t tiers)
+{
+	static const char *const names[] = { "exact", "counts", "sampled", "mixed" };
+
+	return names[tiers / LEDGER_MODE_COUNTS % 4];
+}
+
 static const char *const ended_names[] = {
 	[SEEP_ENDED_UNKNOWN] = "unknown",   [SEEP_ENDED_RUNNING] = "running",
 	[SEEP_ENDED_EXIT] = "exit",	    [SEEP_ENDED_SIGNAL] = "signal",

@@ -13,6 +13,9 @@ const char *seep_profile_kind_name(uint8_t kind);
 /* "all", "off" or "unknown". */
 const char *seep_profile_mode_name(uint32_t mode);
 
+/* "exact", "counts", "sampled"; "mixed": the last two, one after the other. */
+const char *seep_profile_tier_name(uint32_t tiers);
+
 /* "exit", "killed", ...; "unknown" for a number out of range. */
 const char *seep_profile_ended_name(enum seep_profile_ended ended);
 

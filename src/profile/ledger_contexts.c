@@ -133,6 +133,8 @@ static uint32_t describe(struct seep_ledger_load *load, const struct ledger_cont
 	to->first_ns = from->first_ns;
 	to->thread = seep_ledger_text(load, from->thread, THREAD_NAME_BYTES_MAX);
 	to->scope = seep_ledger_scope(load, from->scope);
+	to->site = (flags & LEDGER_CONTEXT_SITE) != 0;
+	load->has_sites |= to->site;
 	to->damaged = from->leaf && (!leaf.piece || leaf.damaged);
 	to->truncated = to->damaged || (flags & LEDGER_CONTEXT_TRUNCATED);
 	return leaf.piece;
@@ -141,7 +143,7 @@ static uint32_t describe(struct seep_ledger_load *load, const struct ledger_cont
 static bool is_same(const struct seep_profile_context *a, const struct seep_profile_context *b)
 {
 	return a->kind == b->kind && a->align_log2 == b->align_log2 && a->no_stack == b->no_stack &&
-	       a->other == b->other && a->cut == b->cut &&
+	       a->other == b->other && a->cut == b->cut && a->site == b->site &&
 	       a->by_frame_pointer == b->by_frame_pointer && a->truncated == b->truncated &&
 	       a->damaged == b->damaged && a->scope == b->scope &&
 	       seep_text_equal(a->thread, b->thread);
@@ -178,6 +180,8 @@ static uint32_t add_context(struct seep_ledger_load *load, uint64_t hash,
 						  profile->context_count * UINT64_C(3) / 2,
 						  sizeof(*load->contexts));
 	load->contexts[profile->context_count - 1].piece = piece;
+	if (context->stack_count)
+		load->contexts[profile->context_count - 1].frame = context->stack[0].frame + 1;
 	seep_idtable_add(&load->context_ids, hash, profile->context_count - 1);
 	return profile->context_count;
 }
@@ -271,7 +275,8 @@ static struct seep_row_sum difference(const struct seep_row_sum *now,
 	return more;
 }
 
-static void add_row(struct seep_ledger_load *load, uint32_t place, const struct seep_row_sum *more)
+void seep_ledger_add_row(struct seep_ledger_load *load, uint32_t place,
+			 const struct seep_row_sum *more)
 {
 	struct seep_profile_context *context = &load->profile->contexts[place - 1];
 	struct seep_ledger_context *sums = &load->contexts[place - 1];
@@ -313,16 +318,18 @@ static void move_row(struct seep_ledger_load *load, const struct seep_row_change
 	place = now->allocs | now->alloc_bytes | now->frees | now->freed_bytes | now->temporaries
 			? owner_of(load, change->row)
 			: 0;
-	profile->rows[change->row] = (struct seep_profile_row){ place, now->epoch };
+	profile->rows[change->row] = (struct seep_profile_row){
+		place, now->epoch, now->is_weighted || now->is_site ? 0 : now->sample
+	};
 	if (old && (old != place || now->epoch != before->epoch)) {
 		more = difference(&nothing, before);
 		more.epoch = before->epoch;
-		add_row(load, old, &more);
+		seep_ledger_add_row(load, old, &more);
 		before = &nothing;
 	}
 	if (place) {
 		more = difference(now, before);
-		add_row(load, place, &more);
+		seep_ledger_add_row(load, place, &more);
 	}
 }
 
@@ -384,8 +391,10 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 	for (uint32_t i = 0; i < profile->context_count && load->any_in_doubt; i++)
 		profile->contexts[i].in_doubt = profile->contexts[i].damaged;
 	load->any_in_doubt = false;
+	seep_ledger_take_back(load);
 	for (uint64_t i = 0; i < rows->change_count; i++)
 		move_row(load, &rows->changes[i]);
+	seep_ledger_estimate(load);
 	for (uint64_t i = 0; i < rows->change_count; i++) {
 		const uint32_t place = profile->rows[rows->changes[i].row].context;
 

@@ -128,6 +128,7 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 	free(load->contexts);
 	free(load->findings);
 	free(load->scopes);
+	free(load->gifts);
 	seep_idtable_done(&load->module_ids);
 	seep_idtable_done(&load->context_ids);
 	seep_idtable_done(&load->scope_ids);

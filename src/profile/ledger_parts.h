@@ -15,7 +15,7 @@
  * are applied first.
  */
 
-/* One row with its slots. Sums wrap as the ledger's counters do; see seep_ledger_mend_rows(). */
+/* One row with its slots, in what its counts stand for. Sums wrap as the ledger's counters do; see seep_ledger_mend_rows(). */
 struct seep_row_sum {
 	union {
 		struct {
@@ -29,6 +29,10 @@ struct seep_row_sum {
 	uint64_t direct_freed_bytes;
 	uint32_t epoch;
 	uint32_t context; /* index + 1; 0: not published */
+	/* Of its context: docs/internals/tiers.md. */
+	uint8_t sample;
+	bool is_site;
+	bool is_weighted; /* then sums are of what it stands for */
 };
 
 /* A row that was read anew, and what it was before. */
@@ -84,6 +88,12 @@ void seep_rows_done(struct seep_rows *rows);
 
 struct seep_ledger;
 
+/* What a site's context gave to one of its stacks, or, negative, has given. */
+struct seep_ledger_gift {
+	uint32_t place; /* index + 1 */
+	struct seep_row_sum sum;
+};
+
 struct seep_ledger_load {
 	struct ledger_view view;
 	bool live;
@@ -98,11 +108,15 @@ struct seep_ledger_load {
 	uint64_t row_allocs;
 	uint64_t row_alloc_bytes;
 	uint64_t direct_bytes;
+	bool has_sites;
+	struct seep_ledger_gift *gifts; /* by the last reading */
+	size_t gift_count;
 	struct seep_ledger_context {  /* by context of the profile */
 		uint64_t peak_blocks; /* these wrap, too */
 		uint64_t peak_bytes;
 		uint32_t epoch_room; /* for so many */
 		uint32_t piece;	     /* of its stack */
+		uint32_t frame; /* the innermost, without calls that were inlined, + 1; 0: none */
 		bool changed;
 	} * contexts;
 	uint64_t context_count;
@@ -181,6 +195,17 @@ void seep_ledger_load_entries(struct seep_ledger_load *load);
 
 /* Rows by context, with stacks and epochs; needs rows and nodes. */
 void seep_ledger_load_contexts(struct seep_ledger_load *load);
+
+/* Add to the figures of the context at @place, an index + 1. Figures wrap. */
+void seep_ledger_add_row(struct seep_ledger_load *load, uint32_t place,
+			 const struct seep_row_sum *more);
+
+/*
+ * docs/internals/tiers.md: give each site's rest to its stacks, and say how large the errors of
+ * figures are. Before rows are added anew, what was given is taken back.
+ */
+void seep_ledger_take_back(struct seep_ledger_load *load);
+void seep_ledger_estimate(struct seep_ledger_load *load);
 
 /* The place in the profile of the context with this index, made if it is new; 0: there is none. */
 uint32_t seep_ledger_place(struct seep_ledger_load *load, uint32_t index);

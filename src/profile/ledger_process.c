@@ -3,6 +3,8 @@
 #include "profile/ledger_parts.h"
 
 #include "base/clock.h"
+#include "core/bits.h"
+#include "ledger/ledger_tier.h"
 #include "profile/process_life.h"
 
 #include <inttypes.h>
@@ -70,6 +72,12 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 	struct seep_profile_process *process = &load->profile->process;
 
 	process->mode = LEDGER_GET(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
+	process->tiers = LEDGER_GET(state->tiers) & LEDGER_MODE_TIERS;
+	process->sample_bytes = process->tiers
+					? UINT64_C(1) << core_smaller(load->view.header.sample_log2,
+								      LEDGER_SAMPLE_LOG2_MAX)
+					: 0;
+	process->estimates_since_ns = LEDGER_GET(state->tiers_since_ns);
 	process->end_ns = LEDGER_GET(state->ended_ns);
 	process->has_status = false;
 	switch (LEDGER_GET(state->ended)) {

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
+#include "ledger/ledger_tier.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +232,36 @@ static void each_cache(const struct reader *r,
 	}
 }
 
+/* What its context says of how it was recorded, once. */
+static void find_tier(const struct reader *r, struct seep_row_sum *sum)
+{
+	const struct ledger_context *context = NULL;
+	uint32_t flags;
+
+	if (sum->context > LEDGER_CONTEXT_FIRST)
+		context = ledger_view_context(r->view, sum->context - 1);
+	flags = context ? LEDGER_GET(context->flags) : 0;
+	sum->is_site = (flags & LEDGER_CONTEXT_SITE) != 0;
+	sum->is_weighted = (flags & LEDGER_CONTEXT_WEIGHTED) != 0;
+	if (flags & LEDGER_CONTEXT_READY)
+		sum->sample = (uint8_t)core_smaller(context->sample, LEDGER_SAMPLE_LOG2_MAX);
+}
+
+/* What cannot be is kept as what no program reaches. Of the cut, what wraps comes back. */
+static void weigh(const struct reader *r, uint64_t index)
+{
+	struct seep_row_sum *sum = &r->rows->sums[index];
+	const uint64_t most = INT64_MAX >> sum->sample;
+
+	if (!sum->is_weighted || sum->sample == 0)
+		return;
+	for (size_t i = 0; i < sizeof(sum->sums) / sizeof(sum->sums[0]); i++)
+		sum->sums[i] = &sum->sums[i] >= &sum->peak_blocks || sum->sums[i] <= most
+				       ? sum->sums[i] << sum->sample
+				       : UINT64_MAX;
+	sum->direct_bytes = core_smaller(sum->direct_bytes, most) << sum->sample;
+}
+
 static void begin_row(const struct reader *r, uint64_t index)
 {
 	const struct ledger_row *row = ledger_view_row(r->view, index);
@@ -242,6 +274,7 @@ static void begin_row(const struct reader *r, uint64_t index)
 		return;
 	sum->epoch = LEDGER_GET(row->epoch);
 	sum->context = LEDGER_GET(row->context_ready);
+	find_tier(r, sum);
 	r->rows->sequences[index] = LEDGER_GET(row->sequence);
 	/* Before the slots: of these blocks the allocations are counted, and are read later. */
 	sum->frees = sum->direct_frees = LEDGER_GET(row->direct_frees);
@@ -298,6 +331,7 @@ static void read_wanted_rows(struct reader *r)
 			r->rows->in_doubt[index] = DONE;
 		else
 			r->rows->wanted[r->wanted_count++] = index;
+		weigh(r, index);
 	}
 }
 
@@ -401,6 +435,9 @@ static void add_cache(const struct reader *r, const struct ledger_cache *cache,
 	totals->inherited_frees += LEDGER_GET(cache->inherited_frees);
 	totals->inherited_freed_bytes += LEDGER_GET(cache->inherited_freed_bytes);
 	totals->walks_truncated += LEDGER_GET(cache->walks_truncated);
+	totals->counted_allocs += LEDGER_GET(cache->passed_allocs);
+	totals->counted_alloc_bytes += LEDGER_GET(cache->passed_alloc_bytes);
+	totals->counted_frees += LEDGER_GET(cache->passed_frees);
 	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++) {
 		uint64_t allocs = LEDGER_GET(cache->histogram[i]);
 

@@ -216,6 +216,36 @@ static void load_filters(struct seep_ledger_load *load)
 		mode & LEDGER_MODE_MODULES ? "module" : "", options ? options : "see the options");
 }
 
+/* " from 3.2 s on", or nothing where that was so from the start. */
+static void add_since(struct seep_strbuf *text, const struct seep_profile_process *process)
+{
+	enum { FROM_START_NS = 100 * 1000 * 1000 };
+
+	if (process->estimates_since_ns > process->start_ns + FROM_START_NS)
+		seep_strbuf_addf(
+			text, "from %s on ",
+			seep_duration_text(process->estimates_since_ns - process->start_ns).text);
+}
+
+static void load_tiers(struct seep_ledger_load *load)
+{
+	const struct seep_profile_process *process = &load->profile->process;
+	SEEP_STRBUF(since, 64);
+
+	add_since(&since, process);
+	if (process->tiers & LEDGER_MODE_SAMPLED)
+		seep_profile_add_unseen(load->profile, SEEP_UNSEEN_SAMPLED,
+					"%sone sample was taken in about %s allocated: figures are "
+					"estimates, off by more than ± in 5 of 100 cases",
+					since.text, seep_bytes_text(process->sample_bytes).text);
+	if (process->tiers & LEDGER_MODE_COUNTS)
+		seep_profile_add_unseen(
+			load->profile, "counts",
+			"%sonly a sample of stacks was walked: what each caller of "
+			"malloc has is exact, its split over stacks an estimate (±)",
+			since.text);
+}
+
 /* Row 0: whoever counts there had no room, or no state of its own, for a walk. */
 static void load_stackless(struct seep_ledger_load *load)
 {
@@ -342,6 +372,7 @@ void seep_ledger_load_unseen(struct seep_ledger_load *load)
 {
 	load_cut(load);
 	load_contradiction(load);
+	load_tiers(load);
 	load_filters(load);
 	load_counts(load);
 	load_bits(load);

@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include "base/arena.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "ledger/ledger.h"
 
@@ -154,6 +155,9 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 		{ "usable_bytes", SEEP_UNSEEN_IMPORTED },
 		{ "threads", SEEP_UNSEEN_IMPORTED },
 		{ "temporary_bytes", SEEP_UNSEEN_IMPORTED },
+		{ "counted_allocs", SEEP_UNSEEN_IMPORTED },
+		{ "counted_alloc_bytes", SEEP_UNSEEN_IMPORTED },
+		{ "counted_frees", SEEP_UNSEEN_IMPORTED },
 		{ "peak_blocks", SEEP_UNSEEN_ONE_MOMENT },
 		{ "peak_bytes", SEEP_UNSEEN_ONE_MOMENT },
 		{ "temporary", SEEP_UNSEEN_ONE_MOMENT },
@@ -167,6 +171,8 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 		{ "freed_bytes", SEEP_UNSEEN_NO_LIVE },
 	};
 
+	if (!(profile->process.tiers & LEDGER_MODE_SAMPLED) && seep_begins_with(total, "counted_"))
+		return false;
 	/* Of some call stacks their sums are, and the moment of the process's peak. */
 	if (profile->within && strcmp(total, "peak_at_ns") != 0) {
 		int figure = 0;

@@ -51,18 +51,28 @@ static bool write_mark(struct seep_ledger *ledger, uint64_t index, const struct 
 	return pwrite(ledger->fd, &ready, sizeof(ready), at) == (ssize_t)sizeof(ready);
 }
 
-void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode)
+static void set_bits(struct ledger_control *control, uint32_t mask, uint32_t bits)
 {
 	uint32_t before = atomic_load_explicit(&control->mode, memory_order_relaxed);
 
+	while (!atomic_compare_exchange_weak_explicit(&control->mode, &before,
+						      (before & ~mask) | bits, memory_order_release,
+						      memory_order_relaxed))
+		;
+}
+
+void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode)
+{
 	/* First: from then on a free may be of what was not recorded. */
 	if (mode != LEDGER_MODE_ALL)
 		atomic_store_explicit(&control->filtered_once, LEDGER_FILTERED_ALL,
 				      memory_order_seq_cst);
-	while (!atomic_compare_exchange_weak_explicit(&control->mode, &before,
-						      (before & ~(uint32_t)LEDGER_MODE_MASK) | mode,
-						      memory_order_release, memory_order_relaxed))
-		;
+	set_bits(control, LEDGER_MODE_MASK, mode);
+}
+
+void seep_ledger_set_tier(struct ledger_control *control, enum ledger_mode tier)
+{
+	set_bits(control, LEDGER_MODE_TIERS, tier);
 }
 
 int seep_ledger_mark(struct seep_ledger *ledger, const char *name, uint64_t now_ns,

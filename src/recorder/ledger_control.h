@@ -28,6 +28,9 @@ SEEP_NODISCARD int seep_mark_name_check(const char *name, struct seep_error *err
 /* What the process records from now on, of what its filters let pass. */
 void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode);
 
+/* The same of a tier, COUNTS or SAMPLED; 0: exact. */
+void seep_ledger_set_tier(struct ledger_control *control, enum ledger_mode tier);
+
 /*
  * No small child adds to the sums of a ledger, opened for writing, any more: those that end from
  * now on keep ledgers of their own. False: one was stopped or killed as it added.

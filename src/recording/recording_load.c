@@ -259,6 +259,21 @@ static int load_growth(struct seep_loading *l, void *row)
 	return 0;
 }
 
+static int load_estimate(struct seep_loading *l, void *row)
+{
+	const struct seep_estimate_row *from = row;
+	struct seep_profile_context *context = context_of(l, from->context);
+	uint64_t *errors = l->profile->totals.errors;
+
+	if (from->context && !context)
+		return damaged(l, "an estimate names a context that is not there");
+	if (context)
+		errors = context->errors = seep_profile_calloc(l->profile, SEEP_FIGURE_COUNT,
+							       sizeof(*errors));
+	memcpy(errors, from->figures, sizeof(from->figures));
+	return 0;
+}
+
 /* Blocks and links came in the order of the leaks. */
 static void place_lists(struct seep_profile *profile)
 {
@@ -318,6 +333,7 @@ static int (*const each_row[SEEP_TABLE_COUNT])(struct seep_loading *l, void *row
 	[SEEP_TABLE_LEAK] = load_leak,		 [SEEP_TABLE_LEAK_BLOCK] = load_leak_block,
 	[SEEP_TABLE_LEAK_LINK] = load_leak_link, [SEEP_TABLE_GROWTH] = load_growth,
 	[SEEP_TABLE_FINDING] = load_finding,	 [SEEP_TABLE_SCOPE_DURATION] = load_duration,
+	[SEEP_TABLE_ESTIMATE] = load_estimate,
 };
 
 static int load_all(struct seep_loading *l)

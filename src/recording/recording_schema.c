@@ -42,6 +42,12 @@ static const struct seep_sql_column process[] = {
 	  .comment = "start, fork, attach: how its recording began; empty: not known"),
 	P(NUMBER, ran_before_ns, .since = 4, .fallback = "0",
 	  .comment = "it had run for so long when it was attached to; 0 = unknown"),
+	P(U32, tiers, .since = 4, .fallback = "0",
+	  .comment = "below exact that were in force: 1024 counts, 2048 sampled; 0: none"),
+	P(COUNT, sample_bytes, .since = 4, .fallback = "0",
+	  .comment = "of these: one in about so many was taken"),
+	P(NUMBER, estimates_since_ns, .since = 4, .fallback = "0",
+	  .comment = "monotonic: when the first of them was in force"),
 };
 
 static const struct seep_sql_column argv[] = {
@@ -108,6 +114,8 @@ static const struct seep_sql_column context[] = {
 	C(TEXT, thread),
 	C(NUMBER, first_ns),
 	C(ID, scope, .since = 4, .comment = "the innermost that was open; NULL: none"),
+	C(FLAG, site, .since = 4, .fallback = "0",
+	  .comment = "by calls from its one frame whose stacks were not walked"),
 #define C2(field, since_, comment_) \
 	C(COUNT, field, .comment = comment_, .since = since_, .fallback = "0"),
 	SEEP_FIGURES(C2)
@@ -119,6 +127,13 @@ static const struct seep_sql_column epoch[] = {
 	COLUMN(U32, seep_epoch_row, epoch.epoch, "epoch"),
 	COLUMN(COUNT, seep_epoch_row, epoch.blocks, "blocks"),
 	COLUMN(COUNT, seep_epoch_row, epoch.bytes, "bytes"),
+};
+
+static const struct seep_sql_column estimate[] = {
+	COLUMN(U32, seep_estimate_row, context, "context", .comment = "0: of all together"),
+#define E(field, since_, comment_) COLUMN(COUNT, seep_estimate_row, field, #field, .since = since_),
+	SEEP_FIGURES(E)
+#undef E
 };
 
 #define M2(type, field, ...) COLUMN(type, seep_profile_mark, field, #field, __VA_ARGS__)
@@ -239,6 +254,8 @@ static const struct seep_sql_column leak[] = {
 	L(COUNT, bytes),
 	L(COUNT, with_blocks, .comment = "of leaks whose root this is"),
 	L(COUNT, with_bytes),
+	L(COUNT, blocks_error, .since = 4, .fallback = "0", .comment = "as in estimate"),
+	L(COUNT, bytes_error, .since = 4, .fallback = "0"),
 	L(TEXT, rule, .comment = "how a pointer points to them"),
 	L(TEXT, evidence),
 	L(TEXT, suppressed_by),

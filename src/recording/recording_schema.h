@@ -80,6 +80,8 @@ struct seep_sql_table {
 	      0, "all allocations by one call stack") \
 	TABLE(EPOCH, epoch, 2, 1u << 28, struct seep_epoch_row, OWN, \
 	      0, "live blocks by when they were allocated") \
+	TABLE(ESTIMATE, estimate, 1, 1u << 26, struct seep_estimate_row, OWN, \
+	      4, "how far figures may be off, in 95 of 100 cases; 0: not at all") \
 	TABLE(MARK, mark, 1, SEEP_ROWS_MAX, struct seep_profile_mark, ITEMS(MARKS), \
 	      0, "begins an epoch") \
 	TABLE(SAMPLE, sample, 1, SEEP_ROWS_MAX, struct seep_profile_sample, ITEMS(SAMPLES), \
@@ -154,6 +156,11 @@ struct seep_duration_row {
 struct seep_epoch_row {
 	uint32_t context;
 	struct seep_profile_epoch epoch;
+};
+
+struct seep_estimate_row {
+	uint32_t context; /* id; 0: of the totals */
+	SEEP_FIGURE_MEMBERS(uint64_t, SEEP_FIGURE_OF_CONTEXT);
 };
 
 struct seep_total_row {

@@ -357,6 +357,17 @@ static void write_segments(struct seep_row_writer *rows, const struct seep_profi
 	free(tree.text);
 }
 
+static void write_estimate(struct seep_row_writer *rows, uint32_t context, const uint64_t *errors)
+{
+	struct seep_estimate_row row = { .context = context };
+	uint64_t any = 0;
+
+	for (int i = 0; i < SEEP_FIGURE_COUNT && errors; i++)
+		any |= row.figures[i] = errors[i];
+	if (any)
+		(void)seep_row_put(rows, SEEP_TABLE_ESTIMATE, &row);
+}
+
 /* With its innermost segment; 0 = none. */
 static void write_context(struct seep_row_writer *rows, const struct seep_profile_context *context,
 			  uint32_t leaf)
@@ -371,6 +382,7 @@ static void write_context(struct seep_row_writer *rows, const struct seep_profil
 	for (uint32_t e = 0; e < context->epoch_count; e++)
 		(void)seep_row_put(rows, SEEP_TABLE_EPOCH,
 				   &(struct seep_epoch_row){ context->id, context->epochs[e] });
+	write_estimate(rows, context->id, context->errors);
 	if (context->growth)
 		(void)seep_row_put(rows, SEEP_TABLE_GROWTH,
 				   &(struct seep_growth_row){ context->id, *context->growth });
@@ -399,6 +411,7 @@ static int write_rows(struct writer *w)
 		write_durations(&rows, i + 1, &profile->scopes[i]);
 	for (uint32_t i = 0; i < profile->finding_count; i++)
 		write_finding(&rows, profile, &profile->findings[i]);
+	write_estimate(&rows, 0, profile->totals.errors);
 	write_contexts(&rows, profile);
 	return seep_row_writer_done(&rows, w->err);
 }

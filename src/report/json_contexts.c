@@ -23,6 +23,7 @@ static void write_flags(struct seep_json *json, const struct seep_profile_contex
 		{ context->by_frame_pointer, "by-frame-pointer" },
 		{ context->no_stack, "no-stack" },
 		{ context->other, "other" },
+		{ context->site, "site" },
 		{ context->in_doubt, "in-doubt" },
 	};
 	const char *names[sizeof(flags) / sizeof(flags[0])];
@@ -50,6 +51,7 @@ static void write_state(struct seep_json *json, const struct seep_profile_contex
 	if (context->truncated)
 		seep_json_bool(json, "truncated", true);
 	write_flags(json, context);
+	seep_json_estimate(json, context->errors);
 	if (context->epoch_count > 0)
 		write_epochs(json, context);
 	if (context->growth)
@@ -200,7 +202,8 @@ static bool has_others(const struct seep_profile_context *context)
 {
 	return context->align_log2 || context->thread || context->scope || context->truncated ||
 	       context->cut || context->by_frame_pointer || context->no_stack || context->other ||
-	       context->in_doubt || context->epoch_count > 0 || context->growth;
+	       context->site || context->errors || context->in_doubt || context->epoch_count > 0 ||
+	       context->growth;
 }
 
 static void write_others(struct seep_json *json, const struct seep_json_shown *shown)

@@ -26,10 +26,15 @@ static void write_profile(struct seep_json *json, const char *key, const char *n
 static void write_counts(struct seep_json *json, const char *key, const struct seep_counts *counts,
 			 bool live_only)
 {
+	uint64_t errors[SEEP_FIGURE_COUNT];
+
 	seep_json_open_object(json, key);
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
 		if (!live_only || i == SEEP_FIGURE_live_blocks || i == SEEP_FIGURE_live_bytes)
 			seep_json_u64(json, seep_figure_names[i], (uint64_t)counts->figures[i]);
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		errors[i] = seep_counts_figure_error(counts, i);
+	seep_json_estimate(json, errors);
 	seep_json_close(json);
 }
 

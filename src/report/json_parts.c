@@ -369,6 +369,21 @@ void seep_json_process_id(struct seep_json *json, const char *key,
 		seep_json_int(json, key, id);
 }
 
+void seep_json_estimate(struct seep_json *json, const uint64_t *errors)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; errors && i < SEEP_FIGURE_COUNT; i++)
+		any |= errors[i];
+	if (!any)
+		return;
+	seep_json_open_object(json, "estimate");
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		if (errors[i])
+			seep_json_u64(json, seep_figure_names[i], errors[i]);
+	seep_json_close(json);
+}
+
 void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,
 		      const struct seep_profile_growth *growth, const char *evidence)
 {

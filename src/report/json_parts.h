@@ -86,6 +86,9 @@ struct seep_json_fold {
 struct seep_json_fold seep_json_fold_at(const struct seep_profile *profile,
 					const struct seep_profile_context *context, uint32_t at);
 
+/* Member "estimate": by figure how far it may be off; NULL or zeroes: it is not there. */
+void seep_json_estimate(struct seep_json *json, const uint64_t *errors);
+
 /* Member "growth" of @context. */
 void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,
 		      const struct seep_profile_growth *growth, const char *evidence);

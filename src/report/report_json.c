@@ -59,6 +59,9 @@ static void write_process(struct seep_json *json, const struct seep_profile *pro
 	seep_json_text(json, "allocator", process->allocator);
 	seep_json_text(json, "options", process->options);
 	seep_json_text(json, "mode", imported ? "unknown" : seep_profile_mode_name(process->mode));
+	seep_json_text(json, "tier", seep_profile_tier_name(process->tiers));
+	seep_json_known(json, "sample_bytes", process->sample_bytes);
+	seep_json_known(json, "estimates_since_ns", process->estimates_since_ns);
 	seep_json_text(json, "origin", seep_profile_origin_name(process->origin));
 	seep_json_known(json, "ran_before_ns", process->ran_before_ns);
 	seep_json_u64(json, "start_ns", process->start_ns);
@@ -120,6 +123,7 @@ static void write_totals(struct seep_json *json, const struct seep_profile *prof
 		else
 			seep_json_u64(json, field->name, value);
 	}
+	seep_json_estimate(json, totals->errors);
 	write_histogram(json, totals);
 	write_verify(json, &totals->verify);
 	seep_json_close(json);
@@ -237,6 +241,16 @@ static void write_origin(struct seep_json *json, const struct seep_json_shown *s
 		seep_json_null(json, "root");
 }
 
+static void write_leak_estimate(struct seep_json *json, const struct seep_profile_leak *leak)
+{
+	if (!leak->blocks_error && !leak->bytes_error)
+		return;
+	seep_json_open_object(json, "estimate");
+	seep_json_u64(json, "blocks", leak->blocks_error);
+	seep_json_u64(json, "bytes", leak->bytes_error);
+	seep_json_close(json);
+}
+
 static void write_leak(struct seep_json *json, const struct seep_json_shown *shown,
 		       const struct seep_profile_leak *leak)
 {
@@ -250,6 +264,7 @@ static void write_leak(struct seep_json *json, const struct seep_json_shown *sho
 	seep_json_u64(json, "bytes", leak->bytes);
 	seep_json_u64(json, "with_blocks", leak->with_blocks);
 	seep_json_u64(json, "with_bytes", leak->with_bytes);
+	write_leak_estimate(json, leak);
 	seep_json_text(json, "rule", leak->rule);
 	seep_json_text(json, "evidence", leak->evidence);
 	seep_json_text(json, "suppressed_by", leak->suppressed_by);

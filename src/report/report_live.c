@@ -36,10 +36,12 @@ static char *headline_of(const struct seep_live *live)
 	if (!first)
 		return seep_xstrdup("no process");
 	exe = first->profile->process.exe;
-	seep_strbuf_addf(&text, "%.200s (pid %u%s)%s%s: %s live", exe ? seep_path_base(exe) : "?",
-			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
-			 within ? ", " : "", within ? within->text : "",
-			 seep_bytes_text(sum.live_bytes).text);
+	seep_strbuf_addf(
+		&text, "%.200s (pid %u%s)%s%s: %s live", exe ? seep_path_base(exe) : "?",
+		first->profile->process.pid, sum.processes > 1 ? " and children" : "",
+		within ? ", " : "", within ? within->text : "",
+		seep_estimate_text(seep_bytes_text(sum.live_bytes), sum.live_error, seep_bytes_text)
+			.text);
 	if (first->span_ns)
 		seep_strbuf_addf(&text, ", %s in %s",
 				 seep_change_text(sum.change_bytes, seep_bytes_text).text,

@@ -117,10 +117,10 @@ static void add_thread(struct seep_table *table, const struct seep_view *view, c
 		       const struct seep_counts *counts)
 {
 	seep_table_add(table, name);
-	seep_table_add(table, seep_bytes_text((uint64_t)counts->live_bytes).text);
-	seep_table_add(table, seep_count_text((uint64_t)counts->live_blocks).text);
-	seep_table_add(table, seep_bytes_text((uint64_t)counts->peak_bytes).text);
-	seep_table_add(table, seep_count_text((uint64_t)counts->allocs).text);
+	seep_table_add(table, seep_figure_text(counts, SEEP_FIGURE_live_bytes).text);
+	seep_table_add(table, seep_figure_text(counts, SEEP_FIGURE_live_blocks).text);
+	seep_table_add(table, seep_figure_text(counts, SEEP_FIGURE_peak_bytes).text);
+	seep_table_add(table, seep_figure_text(counts, SEEP_FIGURE_allocs).text);
 	seep_table_add(table, seep_view_share(view, seep_counts_value(counts, view->measure)).text);
 }
 
@@ -264,7 +264,9 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 		const int64_t value = seep_counts_value(&stacks.items[i].group->counts,
 							view->measure);
 
-		seep_table_add(table, seep_measure_text(value, view->measure).text);
+		seep_table_add(
+			table,
+			seep_counts_text(&stacks.items[i].group->counts, view->measure).text);
 		seep_table_add(table, seep_view_share(view, value).text);
 		add_row(table, &rows[i]);
 	}

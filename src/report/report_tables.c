@@ -42,7 +42,9 @@ static void print_tree(const struct seep_printer *printer, const struct seep_vie
 		const int64_t value = node->value;
 
 		seep_table_add(table,
-			       row->figures ? seep_measure_text(value, view->measure).text : NULL);
+			       row->figures
+				       ? seep_value_text(value, node->square, view->measure).text
+				       : NULL);
 		seep_table_add(table, row->figures ? seep_view_share(view, value).text : NULL);
 		add_node(table, view, node, row->prefix);
 	}
@@ -74,9 +76,11 @@ static void add_figures(struct seep_table *table, const struct seep_view *view,
 {
 	const int64_t own = row->self;
 
-	seep_table_add(table, own != 0 ? seep_measure_text(own, view->measure).text : NULL);
+	seep_table_add(table, own != 0 ? seep_value_text(own, row->self_square, view->measure).text
+				       : NULL);
 	seep_table_add(table, own != 0 ? seep_view_share(view, own).text : NULL);
-	seep_table_add(table, seep_measure_text(row->inclusive, view->measure).text);
+	seep_table_add(table,
+		       seep_value_text(row->inclusive, row->inclusive_square, view->measure).text);
 	seep_table_add(table, seep_view_share(view, row->inclusive).text);
 	seep_table_add(table, seep_count_text((uint64_t)row->blocks).text);
 }

@@ -34,18 +34,19 @@ static void add_figures(struct seep_lines *page, const struct seep_live_line *li
 {
 	const struct seep_profile *profile = line->process->profile;
 	const struct seep_profile_context *context = &line->sum;
+	const struct seep_counts counts = seep_counts_of(context);
 
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  live     %s in %s, %s of all",
-			     seep_bytes_text(context->live_bytes).text,
-			     seep_things_text(context->live_blocks, "block").text,
+			     seep_figure_text(&counts, SEEP_FIGURE_live_bytes).text,
+			     seep_counted_text(&counts, SEEP_FIGURE_live_blocks, "block").text,
 			     seep_percent_text(context->live_bytes, total).text);
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  change   %s, %s allocs/s, %s frees/s",
 			     seep_change_text(line->change_bytes, seep_bytes_text).text,
 			     seep_count_text(line->allocs_per_s).text,
 			     seep_count_text(line->frees_per_s).text);
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  ever     %s of %s, %s freed",
-			     seep_things_text(context->allocs, "allocation").text,
-			     seep_bytes_text(context->alloc_bytes).text,
+			     seep_counted_text(&counts, SEEP_FIGURE_allocs, "allocation").text,
+			     seep_figure_text(&counts, SEEP_FIGURE_alloc_bytes).text,
 			     seep_percent_text(context->frees, context->allocs).text);
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  by       %s in process %u%s%s",
 			     seep_profile_kind_name(context->kind), profile->process.pid,

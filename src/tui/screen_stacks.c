@@ -25,7 +25,7 @@ static const struct column {
 	{ "AGE", 11, 130, offsetof(struct seep_live_texts, age), SEEP_LIVE_BY_AGE },
 };
 
-enum { TREND_NARROW = 8, VERDICT = 7, NAME_LEAST = 12, WIDE = 120 };
+enum { ERROR = 10, TREND_NARROW = 8, VERDICT = 7, NAME_LEAST = 12, WIDE = 120 };
 
 static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_texts *texts,
 			enum seep_look look)
@@ -36,12 +36,14 @@ static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_te
 		const struct column *column = &columns[i];
 		const char *text = texts ? (const char *)texts + column->text : column->heading;
 		const bool sorted = !texts && column->sort == tui->sort;
+		int width;
 
 		if (tui->columns < column->needs)
 			continue;
-		seep_tui_put(tui, row, at, -column->width, sorted ? SEEP_LOOK_BAR : look, false,
-			     text);
-		at += column->width + 1;
+		width = column->width +
+			(i == 0 && seep_live_total(tui->live).live_error ? ERROR : 0);
+		seep_tui_put(tui, row, at, -width, sorted ? SEEP_LOOK_BAR : look, false, text);
+		at += width + 1;
 	}
 	return at;
 }

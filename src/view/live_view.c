@@ -101,7 +101,10 @@ static struct seep_live_texts texts_of(const struct seep_live *live,
 	const struct seep_profile_frame *frame = seep_sites_blamed(line->process->sites,
 								   &line->sum);
 	struct seep_live_texts texts = {
-		.live = seep_bytes_text(context->live_bytes),
+		.live = seep_estimate_text(seep_bytes_text(context->live_bytes),
+					   context->errors ? context->errors[SEEP_FIGURE_live_bytes]
+							   : 0,
+					   seep_bytes_text),
 		.share = seep_percent_text(context->live_bytes, total),
 		.change = seep_change_text(line->change_bytes, seep_bytes_text),
 		.allocs = seep_count_text(line->allocs_per_s),

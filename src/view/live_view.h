@@ -11,7 +11,8 @@
 enum { SEEP_SPARK_BYTES = SEEP_GROWTH_RECENT * 3 + 1 };
 
 struct seep_live_texts {
-	struct seep_unit_text live, share, change, allocs, frees, blocks, age;
+	struct seep_estimate_text live;
+	struct seep_unit_text share, change, allocs, frees, blocks, age;
 	char spark[SEEP_SPARK_BYTES]; /* live bytes of the last readings */
 	const char *verdict;	      /* "GROWING", "STALE" or "" */
 	char *name;		      /* of the function to blame; not escaped, nor is the place */

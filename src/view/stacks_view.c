@@ -27,7 +27,7 @@ static void add_allocs_figures(struct seep_strbuf *line, const struct seep_view 
 {
 	if (view->measure == SEEP_BY_TEMPORARY)
 		seep_strbuf_addf(line, " of its %s",
-				 seep_things_text((uint64_t)counts->allocs, "allocation").text);
+				 seep_counted_text(counts, SEEP_FIGURE_allocs, "allocation").text);
 	else if (counts->temporary > 0)
 		seep_strbuf_addf(
 			line, ", %s temporary",
@@ -46,7 +46,9 @@ static void add_bytes_figures(struct seep_strbuf *line, const struct seep_view *
 	const int64_t blocks = seep_counts_blocks(counts, view->measure);
 	const int64_t value = seep_counts_value(counts, view->measure);
 
-	seep_strbuf_addf(line, " in %s", seep_things_text((uint64_t)blocks, "block").text);
+	seep_strbuf_addf(
+		line, " in %s",
+		seep_counted_text(counts, seep_measure_blocks(view->measure), "block").text);
 	if (blocks > 1)
 		seep_strbuf_addf(line, ", avg %s",
 				 seep_bytes_text((uint64_t)(value / blocks)).text);
@@ -54,6 +56,10 @@ static void add_bytes_figures(struct seep_strbuf *line, const struct seep_view *
 		return;
 	if (counts->frees == 0)
 		seep_strbuf_adds(line, counts->allocs == 1 ? ", not freed" : ", none ever freed");
+	else if (seep_counts_figure_error(counts, SEEP_FIGURE_frees))
+		seep_strbuf_addf(
+			line, ", about %s freed",
+			seep_percent_text((uint64_t)counts->frees, (uint64_t)counts->allocs).text);
 	else
 		seep_strbuf_addf(line, ", %s of %s freed",
 				 seep_digits_text((uint64_t)counts->frees).text,
@@ -66,10 +72,13 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 	const struct seep_profile_context *context = &view->profile->contexts[group->context];
 	const int64_t value = seep_counts_value(&group->counts, view->measure);
 	const bool bytes = seep_measure_is_bytes(view->measure);
+	struct seep_unit_text (*const text)(uint64_t) = bytes ? seep_bytes_text : seep_digits_text;
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
 
 	seep_strbuf_addf(&line, "%s (%s)",
-			 (bytes ? seep_bytes_text : seep_digits_text)((uint64_t)value).text,
+			 seep_estimate_text(text((uint64_t)value),
+					    seep_counts_error(&group->counts, view->measure), text)
+				 .text,
 			 seep_view_share(view, value).text);
 	(bytes ? add_bytes_figures : add_allocs_figures)(&line, view, &group->counts);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
@@ -166,6 +175,8 @@ void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_vie
 	if (stack_count == 0)
 		note = context->other ? "stacks met after the ledger was full, together"
 				      : "no stack: allocated where no walk was possible";
+	else if (context->site)
+		note = "… callers unknown: these stacks were not walked (tier counts)";
 	else if (context->truncated)
 		note = "… callers unknown: too deep, or no unwind information";
 	else if (context->cut)

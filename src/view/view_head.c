@@ -121,6 +121,9 @@ void seep_view_add_process(struct seep_view *view, const char *prefix)
 	if (process->allocator != NULL && strcmp(process->allocator, "glibc") != 0)
 		seep_strbuf_addf(&line, ", allocator" SEEP_NO_BREAK "%s",
 				 seep_path_base(process->allocator));
+	if (process->tiers && !imported)
+		seep_strbuf_addf(&line, ", tier" SEEP_NO_BREAK "%s",
+				 seep_profile_tier_name(process->tiers));
 	if (process->mode != 0)
 		seep_strbuf_addf(&line, ", mode" SEEP_NO_BREAK "%s",
 				 seep_profile_mode_name(process->mode));
@@ -140,12 +143,19 @@ char *seep_view_command(const struct seep_profile *profile)
 	return seep_strbuf_take(&words);
 }
 
+/* "1.2 MB ±30 KB": a total. */
+static struct seep_estimate_text total_text(uint64_t bytes, uint64_t error)
+{
+	return seep_estimate_text(seep_bytes_text(bytes), error, seep_bytes_text);
+}
+
 static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 
-	seep_strbuf_addf(buf, profile->within ? "; %s at the peak of the process" : "; peak %s",
-			 seep_bytes_text(totals->peak_bytes).text);
+	seep_strbuf_addf(
+		buf, profile->within ? "; %s at the peak of the process" : "; peak %s",
+		total_text(totals->peak_bytes, totals->errors[SEEP_FIGURE_peak_bytes]).text);
 	if (totals->peak_error_bytes > 0)
 		seep_strbuf_addf(buf, " (±%s)", seep_bytes_text(totals->peak_error_bytes).text);
 	if (totals->peak_at_ns > profile->process.start_ns)
@@ -158,23 +168,38 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 	const uint64_t ns = run_ns(profile);
+	/* Where samples are taken the rest is counted, too. */
+	const bool counted = seep_profile_knows(profile, "counted_allocs");
+	const uint64_t allocs = counted ? totals->counted_allocs : totals->allocs;
+	const uint64_t bytes = counted ? totals->counted_alloc_bytes : totals->alloc_bytes;
 
-	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(totals->allocs).text,
-			 totals->allocs == 1 ? "" : "s");
-	if (totals->allocs > 0)
-		seep_strbuf_addf(buf, " of %s in all", seep_bytes_text(totals->alloc_bytes).text);
+	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(allocs).text,
+			 allocs == 1 ? "" : "s");
+	if (allocs > 0)
+		seep_strbuf_addf(
+			buf, " of %s in all",
+			total_text(bytes, counted ? 0 : totals->errors[SEEP_FIGURE_alloc_bytes])
+				.text);
 	if (profile->within)
 		seep_strbuf_addf(buf, ", %s freed inside or outside",
 				 seep_count_text(totals->frees).text);
-	if (ns >= RATE_FROM_NS && totals->allocs > 0) {
-		const unsigned __int128 rate = (unsigned __int128)totals->allocs * SEEP_NS_PER_S /
-					       ns;
+	if (ns >= RATE_FROM_NS && allocs > 0) {
+		const unsigned __int128 rate = (unsigned __int128)allocs * SEEP_NS_PER_S / ns;
 
 		seep_strbuf_addf(buf, ", %s/s", seep_count_text((uint64_t)rate).text);
 	}
 	if (totals->temporary > 0)
 		seep_strbuf_addf(buf, ", %s temporary",
 				 seep_percent_text(totals->temporary, totals->allocs).text);
+}
+
+static struct seep_things_text blocks_text(const struct seep_profile_totals *totals)
+{
+	const double error = (double)totals->errors[SEEP_FIGURE_live_blocks];
+	struct seep_counts counts = { .live_blocks = (int64_t)totals->live_blocks };
+
+	counts.squares[SEEP_FIGURE_live_blocks] = error * error;
+	return seep_counted_text(&counts, SEEP_FIGURE_live_blocks, "block");
 }
 
 static void add_totals(struct seep_view *view)
@@ -189,10 +214,11 @@ static void add_totals(struct seep_view *view)
 		seep_strbuf_addf(&line, "Only %s: ", profile->within->text);
 	/* "bytes live at exit": the bytes come next anyway. */
 	if (seep_measure_is_known(profile, SEEP_BY_LIVE))
-		seep_strbuf_addf(&line, "%c%s %s in %s", profile->within ? 'l' : 'L',
-				 seep_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"),
-				 seep_bytes_text(totals->live_bytes).text,
-				 seep_things_text(totals->live_blocks, "block").text);
+		seep_strbuf_addf(
+			&line, "%c%s %s in %s", profile->within ? 'l' : 'L',
+			seep_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"),
+			total_text(totals->live_bytes, totals->errors[SEEP_FIGURE_live_bytes]).text,
+			blocks_text(totals).text);
 	else
 		seep_strbuf_adds(&line, "What is live is not known");
 	if (seep_measure_is_known(profile, SEEP_BY_PEAK))

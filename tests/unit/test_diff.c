@@ -344,7 +344,7 @@ TEST(blocks_are_listed_by_their_rows)
 		{ .address = 0x80, .size = 1, .row = 15 }, /* no such row */
 	};
 	static struct seep_profile_row rows[] = {
-		{ 1, 0 }, { 1, 1 }, { 1, 2 }, { 2, 2 }, { 0, 2 }
+		{ 1, 0, 0 }, { 1, 1, 0 }, { 1, 2, 0 }, { 2, 2, 0 }, { 0, 2, 0 }
 	};
 	static const struct seep_epochs between = { 1, 3 };
 	struct seep_profile *profile = profile_with_epochs();
