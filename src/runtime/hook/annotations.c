@@ -14,6 +14,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/tier.h"
 #include "runtime/track/thread.h"
 
 #include <string.h>
@@ -37,8 +38,10 @@ static unsigned silence(uint16_t *word, unsigned off)
 	if (off && !(rt_load(&rt_unusual) & RT_SILENCE_MET))
 		(void)atomic_fetch_or_explicit(&rt_unusual, RT_SILENCE_MET, memory_order_relaxed);
 	/* The common case does not look at it: off until the next walk. */
-	if (rt_tls.thread)
+	if (rt_tls.thread) {
 		rt_last_row_void(rt_tls.thread);
+		rt_tier_void(rt_tls.thread);
+	}
 	return before;
 }
 

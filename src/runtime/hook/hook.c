@@ -2,7 +2,7 @@
 #include "runtime/hook/hook.h"
 
 #include "runtime/track/resize.h"
-#include "runtime/track/tier.h"
+#include "runtime/track/tier_quick.h"
 
 /* Found without a control line: is there one now, or will there be? Then what happens is counted. */
 static RT_COLD bool is_counted(void)
@@ -29,22 +29,42 @@ void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const voi
 	return rt_record_ready(block, size, alloc, frame);
 }
 
-/* Apart, so that what is common in tier "exact" saves no registers for it. */
-static RT_APART void *record_in_tier(void *block, size_t size, struct rt_alloc alloc,
+/* Apart, as those below, so that what is common elsewhere saves no registers for it. */
+static RT_APART void *record_at_site(void *block, size_t size, struct rt_alloc alloc,
 				     const void *frame)
 {
-	if (RT_LIKELY(rt_tier_record(rt_tls.thread, block, size, alloc, frame)))
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (RT_LIKELY(
+		    rt_tier_count(RT_QUICK_GLIBC, thread, thread->tier, block, size, alloc, frame)))
+		return block;
+	return rt_record_whole(block, size, alloc, frame);
+}
+
+static RT_APART void *record_classed_at_site(void *block, size_t size, struct rt_alloc alloc,
+					     const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (RT_LIKELY(rt_tier_count(RT_QUICK_CLASSED, thread, thread->tier, block, size, alloc,
+				    frame)))
 		return block;
 	return rt_record_whole(block, size, alloc, frame);
 }
 
 void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
-	const struct rt_thread *thread = rt_tls.thread;
+	struct rt_thread *thread = rt_tls.thread;
 
-	if (RT_UNLIKELY(thread != NULL) && RT_UNLIKELY(thread->tier != NULL))
-		return record_in_tier(block, size, alloc, frame);
-	return rt_record_whole(block, size, alloc, frame);
+	if (RT_UNLIKELY(!thread) || !thread->is_tiered)
+		return rt_record_whole(block, size, alloc, frame);
+	if (thread->passes)
+		return RT_LIKELY(rt_tier_pass(thread, block, size, frame))
+			       ? block
+			       : rt_record_whole(block, size, alloc, frame);
+	if (rt_load(&rt_global.quick) == RT_QUICK_GLIBC)
+		return record_at_site(block, size, alloc, frame);
+	return record_classed_at_site(block, size, alloc, frame);
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
@@ -94,8 +114,8 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
 
-	if (thread && RT_UNLIKELY(thread->tier != NULL) && RT_LIKELY(rt_tls.freeing != block) &&
-	    rt_tier_free(thread, block, frame))
+	if (RT_LIKELY(thread != NULL) && thread->passes && RT_LIKELY(rt_tls.freeing != block) &&
+	    RT_LIKELY(rt_tier_pass_free(thread, block, frame)))
 		rt_next.free(block);
 	else
 		free_whole(block, how, frame);

@@ -21,7 +21,7 @@
  */
 RT_HOT void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame);
 /* The same whatever the tier, which is asked for later. */
-RT_HOT void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame);
+RT_APART void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame);
 RT_HOT void rt_forget_slow(void *block, struct rt_free how, const void *frame);
 RT_HOT void rt_free_slow(void *block, struct rt_free how, const void *frame);
 

@@ -94,7 +94,7 @@ static inline uint32_t rt_marks_of_thread(void)
 RT_INLINE uint32_t rt_row_of(struct rt_thread *thread, uint64_t now, struct rt_alloc *alloc,
 			     size_t size, const void *frame)
 {
-	if (RT_LIKELY(!(now & LEDGER_MODE_TIERS)) && RT_LIKELY(!thread->tier))
+	if (RT_LIKELY(!(now & LEDGER_MODE_TIERS)) && RT_LIKELY(!thread->is_tiered))
 		return rt_place_row(thread, alloc->key, (uint32_t)(now >> 32), frame);
 	return rt_tier_row(thread, now, alloc->key, size, &alloc->flags, frame);
 }

@@ -25,10 +25,11 @@ static RT_COLD uint64_t ask_usable(uintptr_t address, const void *frame)
 
 void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize)
 {
-	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
-
 	const struct rt_free how = rt_free_by(LEDGER_FREEING_REALLOC);
+	struct rt_block at = { 0 };
 
+	if (!rt_has_passed(rt_tls.thread, (uintptr_t)block))
+		at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
 	if (!rt_free_is_right(&at, how) && !rt_may_have_passed(&at))
 		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);

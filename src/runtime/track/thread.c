@@ -134,7 +134,7 @@ static struct rt_thread *cache_get(uint32_t tid, bool again, struct rt_thread *s
 void rt_thread_set_frees(struct rt_thread *thread)
 {
 	thread->frees_quickly = !thread->entries && rt_load(&rt_global.quick) == RT_QUICK_GLIBC &&
-				!(thread->tier && thread->tier->passes);
+				!thread->passes;
 }
 
 /* As if it had been no other thread's before. */

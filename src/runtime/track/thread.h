@@ -12,16 +12,25 @@
 #include "runtime/unwind/walk.h"
 
 struct rt_thread {
-	_Atomic uint64_t busy;	/* frame address of the hook in its bookkeeping, else 0 */
+	/* One cache line: what most operations read. */
+	_Atomic uint64_t busy; /* frame address of the hook in its bookkeeping, else 0 */
+	struct ledger_cache *cache;
+	struct ledger_slot *slots;
+	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
+	struct rt_tier *tier; /* once it was below "exact": track/tier.h */
+	/* Mode and epoch of the control line where its quick ways may be taken; else UINT64_MAX. */
+	_Atomic uint64_t tier_quick;
+	int64_t tier_left; /* until an allocation is taken, in units of rt_tier_steps */
+	uint32_t slot_mask;
+	bool frees_quickly; /* frees of glibc's blocks need nothing but quick.h */
+	bool is_tiered;	    /* the tier is below "exact" */
+	bool passes;	    /* it is "sampled" */
+
+	uint32_t life;		/* rt_global.life when it began; another: it is void */
 	_Atomic uint32_t owner; /* kernel thread id, of a thread that may have ended meanwhile */
 	uint32_t cache_index;
-	uint32_t life; /* rt_global.life when it began; another: it is void */
-	struct ledger_cache *cache;
+	uint32_t conflicts;	   /* since the slots last grew */
 	_Atomic uint64_t slots_at; /* as ledger_cache.slots */
-	struct ledger_slot *slots;
-	uint32_t slot_mask;
-	uint32_t conflicts;   /* since the slots last grew */
-	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	/*
 	 * The row of the walk that was kept last, and where it is counted. Most often the next
 	 * allocation's are the same.
@@ -47,7 +56,6 @@ struct rt_thread {
 	uint64_t tag;
 	_Atomic uint32_t
 		name_generation; /* of the name in it; with by_thread, 0: to be asked for */
-	bool frees_quickly;	 /* frees of glibc's blocks need nothing but quick.h */
 	/* Of the innermost scope (scope.h); NULL, 0: none is open. */
 	uint16_t open_tag;
 	struct ledger_entries *entries;
@@ -55,11 +63,11 @@ struct rt_thread {
 	/* How far out a handler has jumped by longjmp() that interrupted bookkeeping; 0: none has. */
 	_Atomic uintptr_t jumped_to;
 	struct rt_walk walk;
-	struct rt_peek peek;	   /* the present one: a stack may be tiny */
-	struct rt_proof *proof;	   /* with verify only */
-	struct rt_tier *tier;	   /* below "exact" only: track/tier.h */
-	struct rt_tier *tier_page; /* where it is, once there was one */
+	struct rt_peek peek;	/* the present one: a stack may be tiny */
+	struct rt_proof *proof; /* with verify only */
 };
+
+_Static_assert(offsetof(struct rt_thread, life) == 64, "one cache line");
 
 /* For glibc's blocks it is the key itself: a small constant in the hooks. */
 RT_INLINE uint64_t rt_quick_key(enum rt_quick quick, struct rt_key key)

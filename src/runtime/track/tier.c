@@ -3,9 +3,9 @@
 
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
+#include "runtime/track/counters.h"
 #include "runtime/track/nodes.h"
 #include "runtime/track/place.h"
-#include "runtime/track/quick.h"
 #include "runtime/track/sampled.h"
 
 #include <string.h>
@@ -124,18 +124,17 @@ static void note_tier(uint32_t mode)
 /* NULL: there is no memory for it, and so it is recorded exactly. */
 static struct rt_tier *tier_of(struct rt_thread *thread)
 {
-	struct rt_tier *tier = thread->tier_page;
+	struct rt_tier *tier = thread->tier;
 
 	if (RT_LIKELY(tier != NULL))
-		return thread->tier = tier;
+		return tier;
 	tier = rt_mmap(sizeof(*tier));
 	if (!tier)
 		return NULL;
-	thread->tier_page = tier;
 	tier->random = core_hash_step(core_hash_step(rt_global.seed, rt_now_ns()),
 				      atomic_fetch_add_explicit(&draws, 1, memory_order_relaxed)) |
 		       1;
-	tier->left = draw(tier);
+	thread->tier_left = draw(tier);
 	tier->begun = UINT64_MAX;
 	return thread->tier = tier;
 }
@@ -146,24 +145,26 @@ static void begin(struct rt_thread *thread, struct rt_tier *tier, uint64_t now)
 	const uint32_t mode = (uint32_t)now, plain = mode & ~(uint32_t)LEDGER_MODE_TIERS;
 
 	note_tier(mode & LEDGER_MODE_TIERS);
-	tier->passes = mode & LEDGER_MODE_SAMPLED;
+	thread->passes = mode & LEDGER_MODE_SAMPLED;
 	tier->generation = rt_load(&rt_generation);
+	thread->is_tiered = true;
 	memset(tier->sites, 0, sizeof(tier->sites));
 	rt_thread_set_frees(thread);
 	tier->begun = now;
-	rt_store(&tier->quick,
-		 plain == LEDGER_MODE_ALL && rt_load(&rt_global.quick) && !rt_region_bytes
-			 ? now
-			 : UINT64_MAX);
+	rt_store(&thread->tier_quick, plain == LEDGER_MODE_ALL && rt_load(&rt_global.quick) &&
+						      !rt_region_bytes && !rt_tls.ignoring &&
+						      !rt_tls.unrecorded
+					      ? now
+					      : UINT64_MAX);
 }
 
 /* Lower what is left by an allocation of @size. Is it taken? */
-static bool takes(struct rt_tier *tier, uint64_t size)
+static bool takes(struct rt_thread *thread, uint64_t size)
 {
-	tier->left -= rt_tier_steps[core_bit_width(size)];
-	if (RT_LIKELY(tier->left >= 0))
+	thread->tier_left -= rt_tier_steps[core_bit_width(size)];
+	if (RT_LIKELY(thread->tier_left >= 0))
 		return false;
-	tier->left = draw(tier);
+	thread->tier_left = draw(thread->tier);
 	return true;
 }
 
@@ -197,11 +198,6 @@ static bool is_first_of_site(uintptr_t ra, struct rt_key key)
 	return met < CENSUS;
 }
 
-static struct rt_site *site_of(struct rt_tier *tier, uintptr_t ra, uint64_t key)
-{
-	return &tier->sites[(ra ^ ra >> 6 ^ key) % RT_SITES];
-}
-
 static uint32_t site_row(struct rt_thread *thread, struct rt_key key, uint32_t epoch, uintptr_t ra)
 {
 	const struct rt_key tagged = { key.word | thread->tag };
@@ -212,7 +208,7 @@ static uint32_t site_row(struct rt_thread *thread, struct rt_key key, uint32_t e
 	if (RT_UNLIKELY(!row))
 		row = rt_context_make_site(ra, rt_context_hash(hash, whole), whole, epoch);
 	if (rt_row_is_context(row) && rt_slot(thread, row))
-		*site_of(thread->tier, ra, tagged.word) =
+		*rt_site_place(thread->tier, ra, tagged.word) =
 			(struct rt_site){ ra, tagged.word, rt_slot(thread, row), row };
 	return row;
 }
@@ -225,7 +221,7 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 	struct rt_tier *tier = now & LEDGER_MODE_TIERS ? tier_of(thread) : NULL;
 
 	if (RT_UNLIKELY(!tier)) {
-		thread->tier = NULL;
+		thread->is_tiered = thread->passes = false;
 		rt_thread_set_frees(thread);
 		return rt_place_row(thread, key, epoch, frame);
 	}
@@ -234,105 +230,18 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 		begin(thread, tier, now);
 	if (RT_UNLIKELY(rt_load(&rt_names_generation) != rt_load(&thread->name_generation)))
 		rt_name_ask(thread);
-	if (tier->passes && rt_key_kind(key) != LEDGER_KIND_POOL) {
-		if (!takes(tier, size)) {
+	if (thread->passes && rt_key_kind(key) != LEDGER_KIND_POOL) {
+		if (!takes(thread, size)) {
 			rt_bump(&thread->cache->passed_allocs, 1);
 			rt_bump(&thread->cache->passed_alloc_bytes, size);
 			return RT_ROW_PASSED;
 		}
 		*flags = rt_flags_foreign(*flags) | RT_CELL_TAKEN;
 		set_sample(&key, size, RT_KEY_WEIGHTED);
-	} else if (!tier->passes && !is_first_of_site(ra, key)) {
-		if (!takes(tier, size))
+	} else if (!thread->passes && !is_first_of_site(ra, key)) {
+		if (!takes(thread, size))
 			return site_row(thread, key, epoch, ra);
 		set_sample(&key, size, 0);
 	}
 	return walked_row(thread, key, epoch, frame);
-}
-
-/* Nothing has changed that the quick ways do not look at. */
-RT_INLINE bool is_as_before(const struct rt_thread *thread, const struct rt_tier *tier,
-			    const struct ledger_control *control)
-{
-	return RT_LIKELY(rt_mode_and_epoch(control) == rt_load(&tier->quick)) &&
-	       RT_LIKELY(tier->generation == rt_load(&rt_generation)) &&
-	       RT_LIKELY(rt_load(&rt_names_generation) == rt_load(&thread->name_generation));
-}
-
-RT_INLINE bool count_at_site(enum rt_quick quick, struct rt_thread *thread, struct rt_tier *tier,
-			     struct ledger_control *control, void *block, size_t size,
-			     struct rt_alloc alloc, const void *frame)
-{
-	const uintptr_t ra = ((const uintptr_t *)frame)[1];
-	const uint64_t key = alloc.key.word | thread->tag;
-	const struct rt_site *site = site_of(tier, ra, key);
-	const int64_t left = tier->left;
-
-	if (RT_UNLIKELY(site->ra != ra) || RT_UNLIKELY(site->key != key))
-		return false;
-	tier->left = left - rt_tier_steps[core_bit_width_below(size)];
-	if (RT_LIKELY(tier->left >= 0) &&
-	    RT_LIKELY(rt_quick_count(quick, thread, control, site->slot, site->row, block, size,
-				     alloc)))
-		return true;
-	tier->left = left;
-	return false;
-}
-
-RT_INLINE bool let_pass(struct rt_thread *thread, struct rt_tier *tier, void *block, size_t size)
-{
-	const int64_t left = tier->left - rt_tier_steps[core_bit_width_below(size)];
-
-	if (RT_UNLIKELY(left < 0))
-		return false;
-	tier->left = left;
-	rt_bump(&thread->cache->passed_allocs, 1);
-	rt_bump(&thread->cache->passed_alloc_bytes, size);
-	thread->last_block = (uintptr_t)block;
-	rt_leave(thread);
-	return true;
-}
-
-bool rt_tier_record(struct rt_thread *thread, void *block, size_t size, struct rt_alloc alloc,
-		    const void *frame)
-{
-	struct rt_tier *tier = thread->tier;
-	struct ledger_control *control;
-
-	if (RT_UNLIKELY(!block) || RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK) ||
-	    RT_UNLIKELY(size >> LEDGER_ADDRESS_BITS) || RT_UNLIKELY(rt_load(&rt_unusual)))
-		return false;
-	control = rt_quick_enter(thread, frame);
-	if (RT_UNLIKELY(!control))
-		return false;
-	if (RT_LIKELY(is_as_before(thread, tier, control))) {
-		if (tier->passes) {
-			if (let_pass(thread, tier, block, size))
-				return true;
-		} else if (rt_load(&rt_global.quick) == RT_QUICK_GLIBC) {
-			if (count_at_site(RT_QUICK_GLIBC, thread, tier, control, block, size, alloc,
-					  frame))
-				return true;
-		} else if (count_at_site(RT_QUICK_CLASSED, thread, tier, control, block, size,
-					 alloc, frame)) {
-			return true;
-		}
-	}
-	return rt_quick_give_up(thread);
-}
-
-bool rt_tier_free(struct rt_thread *thread, const void *block, const void *frame)
-{
-	const struct ledger_control *control;
-
-	if (!thread->tier->passes || rt_load(rt_taken_at((uintptr_t)block)))
-		return false;
-	control = rt_quick_enter(thread, frame);
-	if (RT_UNLIKELY(!control))
-		return false;
-	if (RT_UNLIKELY(!is_as_before(thread, thread->tier, control)))
-		return rt_quick_give_up(thread);
-	rt_bump(&thread->cache->passed_frees, 1);
-	rt_leave(thread);
-	return true;
 }

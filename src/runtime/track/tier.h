@@ -20,8 +20,9 @@
 enum {
 	RT_SITES = 64,
 	RT_TAKEN_BYTES = 1 << 16,
+	RT_TAKEN_SHIFT =
+		8, /* log2 of the address space that has one count: lines of cache stand for 16 KB */
 	RT_TAKEN_MANY = 255, /* so many or more: nobody knows, and it stays */
-	RT_ALWAYS_TAKEN = 64,
 };
 
 /* The row of one site, for as long as the rest of its thread's tier stays what it is. */
@@ -35,14 +36,15 @@ struct rt_site {
 /* A thread's, in a page of its own. */
 struct rt_tier {
 	uint64_t begun; /* mode and epoch of the control line that the rest is for */
-	/* The same where the quick ways may be taken; else UINT64_MAX. */
-	_Atomic uint64_t quick;
-	int64_t left; /* until an allocation is taken, in units of rt_tier_steps */
 	uint64_t random;
 	uint32_t generation; /* of modules */
-	bool passes;	     /* the tier is "sampled" */
 	struct rt_site sites[RT_SITES];
 };
+
+RT_INLINE struct rt_site *rt_site_place(struct rt_tier *tier, uintptr_t ra, uint64_t key)
+{
+	return &tier->sites[(ra ^ ra >> 6 ^ key) % RT_SITES];
+}
 
 /* By which an allocation lowers what is left, by the bits of its size. */
 extern RT_HIDDEN int64_t rt_tier_steps[65];
@@ -65,7 +67,16 @@ RT_INLINE unsigned rt_weight_log2(uint32_t flags, uint64_t size)
 
 RT_INLINE _Atomic uint8_t *rt_taken_at(uintptr_t address)
 {
-	return &rt_taken[address >> LEDGER_BLOCK_ALIGN_SHIFT & (RT_TAKEN_BYTES - 1)];
+	return &rt_taken[address >> RT_TAKEN_SHIFT & (RT_TAKEN_BYTES - 1)];
+}
+
+/* Surely the block at @address has no cell: nobody need look for it, where nothing else is near. */
+RT_INLINE bool rt_has_passed(const struct rt_thread *thread, uintptr_t address)
+{
+	const struct ledger_control *control = rt_mine.control;
+
+	return thread && thread->passes && control && !rt_load(rt_taken_at(address)) &&
+	       rt_mode_and_epoch(control) == rt_load(&thread->tier_quick);
 }
 
 /* A block with these @flags begins at @address, or does so no more. */
@@ -78,7 +89,7 @@ static inline void rt_tier_void(struct rt_thread *thread)
 	if (!thread->tier)
 		return;
 	thread->tier->begun = UINT64_MAX;
-	rt_store(&thread->tier->quick, UINT64_MAX);
+	rt_store(&thread->tier_quick, UINT64_MAX);
 }
 
 /* The row of one that passes: it is counted, and there is nothing more to be done. */
@@ -93,13 +104,5 @@ static inline void rt_tier_void(struct rt_thread *thread)
  */
 RT_APART uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key,
 			      size_t size, uint32_t *flags, const void *frame);
-
-/*
- * The quick ways of a thread that has a tier. Record @block, or let it pass; count the free of one that
- * passed. False: nothing was done.
- */
-RT_HOT bool rt_tier_record(struct rt_thread *thread, void *block, size_t size,
-			   struct rt_alloc alloc, const void *frame);
-RT_HOT bool rt_tier_free(struct rt_thread *thread, const void *block, const void *frame);
 
 #endif
