@@ -420,7 +420,9 @@ static int find(char **operands, struct seep_ledger_operand *found, bool *ret_at
 {
 	int r = seep_ledger_operand_find(operands[0], found, err);
 
-	if (r != -SEEP_ENOTFOUND && (r < 0 || !found->entry || !found->entry->is_detached))
+	/* Its ledger may be that of another which had this number. */
+	if (r != -SEEP_ENOTFOUND &&
+	    (r < 0 || !found->entry || found->runs || found->entry->state == SEEP_CENSUS_ELSEWHERE))
 		return r;
 	if (!is_to_be_attached(operands[0]))
 		return r;
