@@ -2,6 +2,7 @@
 """The screens of `seep top` in a terminal: keys go in, and what matters of a screen is compared, not
 figures that move. Names and verdicts are those of the program's own source."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import signal
 
 import pytest
 
-from attach_target import detach, is_recorded, target
+from attach_target import Target, detach, is_recorded
 from harness import SEEP, program
 from running import wait_until, watched
 from screens import Screen
@@ -295,8 +296,21 @@ def test_growth_runs_its_command_without_disturbing_the_screen(seep, show, tmp_p
 ASKED = "attach_targets (pid {}) is not recorded. Attach? [y/N]"
 
 
+@contextlib.contextmanager
+def unrecorded(seep, mode):
+    """A target; nor did another process of its number leave a ledger."""
+    known = {p["pid"] for p in json.loads(seep.command("ps", "--json").stdout)["processes"]}
+    while (made := Target(program("attach_targets"), mode)).pid in known:
+        made.end()
+    try:
+        yield made
+        made.end()
+    finally:
+        made.close()
+
+
 def test_a_process_that_is_not_recorded_is_attached_to_if_that_is_wanted(seep, show):
-    with target(program("attach_targets"), "truth") as process:
+    with unrecorded(seep, "truth") as process:
         screen = show(100, 24, str(process.pid))
         screen.wait(ASKED.format(process.pid))
         screen.keys("y", "Enter")
@@ -320,7 +334,7 @@ def test_a_process_that_is_not_recorded_is_attached_to_if_that_is_wanted(seep, s
 
 @pytest.mark.parametrize("keys", [["Enter"], ["n", "Enter"], ["x", "Enter"], ["C-d"], ["C-c"]])
 def test_a_process_is_left_alone_without_a_yes(seep, show, keys):
-    with target(program("attach_targets"), "idle") as process:
+    with unrecorded(seep, "idle") as process:
         screen = show(100, 24, str(process.pid))
         screen.wait(ASKED.format(process.pid))
         screen.keys(*keys)
@@ -330,7 +344,7 @@ def test_a_process_is_left_alone_without_a_yes(seep, show, keys):
 
 
 def test_an_attach_that_is_refused_says_why(seep, show):
-    with target(program("attach_targets"), "sealed-kill") as process:
+    with unrecorded(seep, "sealed-kill") as process:
         screen = show(100, 24, str(process.pid))
         screen.wait(ASKED.format(process.pid))
         screen.keys("y", "Enter")
@@ -340,7 +354,7 @@ def test_an_attach_that_is_refused_says_why(seep, show):
 
 @pytest.mark.parametrize("words", [[], ["--once"], ["--csv"]])
 def test_nobody_is_asked_who_sits_at_no_terminal(seep, words):
-    with target(program("attach_targets"), "idle") as process:
+    with unrecorded(seep, "idle") as process:
         done = seep.command("top", *words, str(process.pid))
         assert done.status == 2 and done.stdout == b""
         assert f'"seep attach {process.pid}" records it from now on' in done.stderr.decode()
