@@ -30,8 +30,8 @@ command -v npm >/dev/null 2>&1 || page_packages="$page_packages nodejs npm"
 # What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
 deb_packages="$build_packages build-essential debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.
-bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
-	llvm-19 redis-server redis-tools valgrind"
+bench_packages="$build_packages gawk git heaptrack libgoogle-perftools-dev libjemalloc2 liblsan0
+	llvm-19 perl python3 redis-server redis-tools valgrind"
 # What tests/fuzz/run needs: libFuzzer, and clang's own tools for coverage.
 fuzz_packages="$build_packages binutils clang golang-go heaptrack libclang-rt-14-dev libgoogle-perftools4
 	libjemalloc2 llvm-14 python3 rustc xz-utils zstd"

@@ -25,6 +25,7 @@ SHM = pathlib.Path("/dev/shm")
 ORACLE = "llvm-symbolizer-19"
 REDIS_KINDS = "set,get,lpush,sadd,hset"
 BEFORE = "seep before"
+TIERS = ("counts", "sampled")  # beside exact, which is "seep"
 LEAST_ROUNDS = 3
 
 
@@ -35,6 +36,7 @@ class Variant:
     small: bool = False
     peer: Peer | None = None
     library: pathlib.Path | None = None  # seep's, of one build or another
+    options: str = ""  # SEEP_OPTIONS, beside those of all
 
     @property
     def is_peer(self):
@@ -120,10 +122,12 @@ class Bench:
         full.update(more)
         if variant.is_seep:
             full["SEEP_DIR"] = str(directory)
-            if self.options.seep_options:
-                full["SEEP_OPTIONS"] = self.options.seep_options
+            asked = [o for o in (self.options.seep_options, variant.options) if o]
+            if asked:
+                full["SEEP_OPTIONS"] = ",".join(asked)
             if whole:
-                tool = [self.build / "seep", "run", "-o", directory / "out.seep", "--"]
+                tier = [f"--{variant.options}"] if variant.options else []
+                tool = [self.build / "seep", "run", *tier, "-o", directory / "out.seep", "--"]
                 return [*tool, *command], full
             return preloaded(variant.library, command), full
         if variant.is_peer:
@@ -299,6 +303,9 @@ def variants_of(row, bench, chosen):
     found = [Variant("plain", small=quick)]
     if not options.no_seep:
         found.append(Variant("seep", small=quick, library=bench.runtime))
+        if options.tiers:
+            found += [Variant(tier, small=quick, library=bench.runtime, options=f"tier={tier}")
+                      for tier in TIERS]  # fmt: skip
         if options.before and row.kind != "end":
             found.append(Variant(BEFORE, small=quick, library=bench.before))
     for name in chosen:
@@ -307,6 +314,10 @@ def variants_of(row, bench, chosen):
             continue
         scaled = bool(peer.small and row.small)
         base = "plain-small" if scaled and not quick else "plain"
+        if peer.bare:
+            base = f"{name}, off"
+            off = dataclasses.replace(peer, wrap=peer.bare, whole=peer.bare, proof=lambda _: True)
+            found.append(Variant(base, base, scaled or quick, off))
         found.append(Variant(name, base, scaled or quick, peer))
     if any(v.base == "plain-small" for v in found):
         found.insert(1, Variant("plain-small", "plain-small", True))

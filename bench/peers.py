@@ -10,6 +10,7 @@ import subprocess
 from typing import Callable
 
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+SAMPLE_BYTES = "524288"  # of the samplers, as of seep's tiers
 
 
 def preloaded(library, command):
@@ -36,6 +37,27 @@ def wrap_gperftools(command, directory, _work):
 def wrap_jemalloc(command, directory, _work):
     options = f"prof:true,lg_prof_sample:0,prof_final:true,prof_prefix:{directory}/profile"
     return preloaded(LIBRARIES / "libjemalloc.so.2", command), {"MALLOC_CONF": options}
+
+
+def wrap_allocator(library):
+    def wrap(command, _directory, _work):
+        return preloaded(LIBRARIES / library, command), {}
+
+    return wrap
+
+
+def wrap_gperftools_sampled(command, directory, work):
+    library = LIBRARIES / "libtcmalloc.so.4"
+    more = {"TCMALLOC_SAMPLE_PARAMETER": SAMPLE_BYTES, "HEAP_SAMPLE": f"{directory}/sample"}
+    # In this order, or malloc stays glibc's.
+    return preloaded(f"{library} {work.preload('heap_sample.cc', library)}", command), more
+
+
+def wrap_jemalloc_sampled(command, directory, _work):
+    rate = int(SAMPLE_BYTES).bit_length() - 1
+    options = f"prof:true,prof_accum:true,lg_prof_sample:{rate},prof_final:true"
+    more = {"MALLOC_CONF": f"{options},prof_prefix:{directory}/profile"}
+    return preloaded(LIBRARIES / "libjemalloc.so.2", command), more
 
 
 def wrap_lsan(command, directory, work):
@@ -81,6 +103,13 @@ def has_command(name):
     return why_not
 
 
+def gperftools_why_not():
+    header = pathlib.Path("/usr/include/gperftools/malloc_extension.h")
+    return has_library("libtcmalloc.so.4")() or (
+        None if header.exists() else "libgoogle-perftools-dev is not installed"
+    )
+
+
 def jemalloc_why_not():
     """Debian builds it with --enable-prof; another distribution may not."""
     missing = has_library("libjemalloc.so.2")()
@@ -122,6 +151,7 @@ class Peer:
     does: str  # what is compared, as the legend says it
     small: bool = False  # always on the small input, beside a plain run of the small input
     leak: bool = False  # our own programs are built for it
+    bare: Callable | None = None  # the same allocator that records nothing: what it is compared with
     whole: Callable | None = None  # the tool from start to prompt, if that is more than wrap
 
 
@@ -147,6 +177,18 @@ PEERS = {
         library_version("libjemalloc2"), "libjemalloc2",
         "`prof:true,lg_prof_sample:0`: exact, another allocator, a page or more for every block",
         small=True,
+    ),
+    "gperftools_sampled": Peer(
+        "gperftools sampled", wrap_gperftools_sampled, left("sample", b"heap_v2"),
+        gperftools_why_not, library_version("libgoogle-perftools4"), "libgoogle-perftools4",
+        "libtcmalloc with `TCMALLOC_SAMPLE_PARAMETER=524288`: a sample, beside the same allocator without",
+        bare=wrap_allocator("libtcmalloc.so.4"),
+    ),
+    "jemalloc_sampled": Peer(
+        "jemalloc sampled", wrap_jemalloc_sampled, left("profile*.heap"), jemalloc_why_not,
+        library_version("libjemalloc2"), "libjemalloc2",
+        "`prof:true,lg_prof_sample:19`: a sample, beside the same allocator without",
+        bare=wrap_allocator("libjemalloc.so.2"),
     ),
     "lsan": Peer(
         "LeakSanitizer", wrap_lsan, left("log*", b"root region"), has_library("liblsan.so.0"),

@@ -50,6 +50,8 @@ def parse(arguments):
     parser.add_argument("--no-seep", action="store_true")
     parser.add_argument("--before", help="build directory of another seep, measured in turns with "
                                          "this one")  # fmt: skip
+    parser.add_argument("--tiers", action="store_true",
+                        help="measure the tiers counts and sampled in turns with exact")
     parser.add_argument("--no-install", action="store_true",
                         help="measure with the peers that are there")  # fmt: skip
     parser.add_argument("--perf", action="store_true", help="also profile a recorded run of each")

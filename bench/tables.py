@@ -4,7 +4,7 @@
 import os
 import statistics
 
-from measuring import BEFORE
+from measuring import BEFORE, TIERS
 from peers import PEERS
 from workloads import ROWS
 
@@ -26,7 +26,7 @@ def derive(samples, base):
         if plain and "rss_bytes" in sample and sample is not plain:
             own = sample["rss_bytes"] - plain["rss_bytes"]
             sample["own_bytes"] = own
-            if "heap_bytes" in plain:
+            if plain.get("heap_bytes"):  # glibc's own figure
                 sample["own_share"] = own / plain["heap_bytes"]
             if "threads" in sample:
                 sample["own_per_thread"] = own / sample["threads"]
@@ -152,6 +152,23 @@ def before_table(result):
             rows.append([show_title(ROWS[name]), show_ratio(before), show_ratio(seep),
                          show_cpu(before), show_cpu(seep)])  # fmt: skip
     head = ["ratio to plain", "before", "seep", "before, of CPU time", "seep, of CPU time"]
+    return table(head, rows) if rows else []
+
+
+def tiers_table(result):
+    """By CPU time, or by the rate that a row is measured by, with goals."""
+    rows = []
+    for name, entry in time_rows(result).items():
+        row, s = ROWS[name], entry["summary"]
+        of = "ratio" if row.goal_of == "rate" or row.figure else "cpu_ratio"
+        cells = [show_ratio(s.get("seep"), of=of)]
+        for tier, goal in zip(TIERS, row.tier_goals):
+            cells.append(show_ratio(s.get(tier), of=of) + (f"; goal {goal:.2f}" if goal else ""))
+        cells += [show_ratio(s.get(peer), False, of) for peer in result["peers"]]
+        if any(tier in s for tier in TIERS):
+            rows.append([show_title(row), *cells])
+    head = ["of CPU time; redis: of the rate", "exact", *TIERS,
+            *(peer_head(result, peer) for peer in result["peers"])]  # fmt: skip
     return table(head, rows) if rows else []
 
 
@@ -289,6 +306,8 @@ def page(result):
         lines += commands_legend(result)
     if before := before_table(result):
         lines += ["## Beside the build before", "", *before]
+    if tiers := tiers_table(result):
+        lines += ["## Tiers", "", *tiers]
     if peers:
         lines += ["## Beside others", "", *peers, *LEGEND.splitlines()[1:], ""]
         lines += small_legend(result)
