@@ -118,3 +118,31 @@ def test_a_killed_program_leaves_what_it_had_done(seep, tier):
     taken, threads = 20000, THREADS * 100 * 64
     assert counted(report, "allocs") == 2 * taken + threads + THREADS
     assert counted(report, "frees") == taken + threads
+
+
+@pytest.mark.parametrize("tier", ("counts", "sampled"))
+def test_a_process_is_attached_to_in_a_tier(seep, tier):
+    """Twice: the second ledger knows nothing of what the first had taken."""
+    env = {"SEEP_DIR": str(seep.ledger_dir)}
+    target = Target(program("tier_steps"), env=env)
+    pid = str(target.pid)
+    try:
+        for number in range(2):
+            target.ask("take")
+            done = seep.command("attach", pid, f"--tier={tier}", "--sample-rate=16K")
+            assert done.status == 0, done.stderr
+            for word in ("take", "resize", "give"):
+                target.ask(word)
+            path = seep.directory / f"{number}.seep"
+            done = seep.command("detach", pid, "-o", path)
+            assert done.status == 0, done.stderr
+            report = seep.load(path)
+            # The blocks from before are resized, and so are new ones.
+            assert counted(report, "allocs") == 20000 + 2 * 20000
+            for name in NAMES:
+                have = site(report, name)
+                assert have["allocs"] == have["frees"] > 0, (name, have)
+                assert have["bytes"] == have["freed_bytes"] > 0, (name, have)
+        target.end()
+    finally:
+        target.close()

@@ -241,7 +241,10 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 			rt_bump(&thread->cache->passed_alloc_bytes, size);
 			return RT_ROW_PASSED;
 		}
-		*flags = rt_flags_foreign(*flags) | RT_CELL_TAKEN;
+		/* So that no quick way of another tier takes it for one that stands for itself. */
+		if (!ledger_flags_are_guarded(*flags))
+			*flags = rt_flags_foreign(*flags);
+		*flags |= RT_CELL_TAKEN;
 		set_sample(&key, size, RT_KEY_WEIGHTED);
 	} else if (!thread->passes && !is_first_of_site(ra, key)) {
 		if (!takes(thread, size))
