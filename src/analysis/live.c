@@ -122,6 +122,7 @@ int seep_live_add(struct seep_live *live, const char *path, struct seep_error *e
 static void remember(struct seep_live_process *process)
 {
 	const struct seep_profile *profile = process->profile;
+	const struct seep_profile_counted counted = seep_profile_counted(profile);
 	const struct seep_profile_totals *totals = &profile->totals;
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
@@ -130,8 +131,8 @@ static void remember(struct seep_live_process *process)
 		process->before[i] = (struct seep_live_figures){ now->live_bytes, now->allocs,
 								 now->frees };
 	}
-	process->total_before = (struct seep_live_figures){ totals->live_bytes, totals->allocs,
-							    totals->frees };
+	process->total_before = (struct seep_live_figures){ totals->live_bytes, counted.allocs,
+							    counted.frees };
 }
 
 static char *fate_of(const struct seep_profile_process *process)
@@ -374,6 +375,7 @@ static int64_t difference(uint64_t now, uint64_t before)
 struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 						const struct seep_live_process *process)
 {
+	const struct seep_profile_counted counted = seep_profile_counted(process->profile);
 	const struct seep_profile_totals *totals = &process->profile->totals;
 	const struct seep_live_figures *before = &process->total_before;
 
@@ -383,12 +385,12 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 		.live_error = totals->errors[SEEP_FIGURE_live_bytes],
 		.live_blocks = totals->live_blocks,
 		.peak_bytes = totals->peak_bytes,
-		.allocs = totals->allocs,
-		.frees = totals->frees,
+		.allocs = counted.allocs,
+		.frees = counted.frees,
 		.change_bytes = difference(totals->live_bytes, live->since_ns ? process->total_since
 									      : before->live_bytes),
-		.allocs_per_s = per_second(totals->allocs, before->allocs, process->span_ns),
-		.frees_per_s = per_second(totals->frees, before->frees, process->span_ns),
+		.allocs_per_s = per_second(counted.allocs, before->allocs, process->span_ns),
+		.frees_per_s = per_second(counted.frees, before->frees, process->span_ns),
 		.threads = process->threads,
 		.findings = process->profile->finding_count,
 		.grown = process->grown,

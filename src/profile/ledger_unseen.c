@@ -140,7 +140,7 @@ static void add_limit(struct seep_profile *profile, const struct ledger_view *vi
 static void load_bits(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
-	const bool is_empty = load->profile->totals.allocs == 0;
+	const bool is_empty = seep_profile_counted(load->profile).allocs == 0;
 	uint32_t unseen = LEDGER_GET(state->unseen);
 
 	if ((unseen & LEDGER_UNSEEN_FULL) && !is_empty)

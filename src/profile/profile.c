@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "ledger/ledger.h"
 
 #include <inttypes.h>
@@ -84,8 +85,22 @@ void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array
 	return memset(grown, 0, count * bytes);
 }
 
+struct seep_profile_counted seep_profile_counted(const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	if (seep_profile_knows(profile, "counted_allocs"))
+		return (struct seep_profile_counted){ totals->counted_allocs,
+						      totals->counted_alloc_bytes,
+						      totals->counted_frees };
+	return (struct seep_profile_counted){ totals->allocs, totals->alloc_bytes, totals->frees };
+}
+
 struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 {
+	const struct seep_profile_counted counted = seep_profile_counted(profile);
+	/* Of an estimate: what is alive and what was freed make what was allocated. */
+	const uint64_t live = core_smaller(profile->totals.live_bytes, counted.alloc_bytes);
 	const struct seep_profile_process *process = &profile->process;
 	const struct seep_profile_totals *totals = &profile->totals;
 
@@ -94,11 +109,11 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 		.ppid = process->ppid,
 		.start_ns = process->start_ns,
 		.end_ns = process->end_ns,
-		.allocs = totals->allocs,
-		.alloc_bytes = totals->alloc_bytes,
-		.frees = totals->frees,
-		.freed_bytes = totals->freed_bytes,
-		.live_bytes = totals->live_bytes,
+		.allocs = counted.allocs,
+		.alloc_bytes = counted.alloc_bytes,
+		.frees = counted.frees,
+		.freed_bytes = counted.alloc_bytes - live,
+		.live_bytes = live,
 		.peak_bytes = totals->peak_bytes,
 	};
 }
@@ -191,7 +206,7 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 
 bool seep_profile_is_void(const struct seep_profile *profile)
 {
-	return profile->totals.allocs == 0 && !profile->within &&
+	return seep_profile_counted(profile).allocs == 0 && !profile->within &&
 	       (seep_profile_says(profile, "no-memory") || seep_profile_says(profile, "no-space") ||
 		seep_profile_says(profile, "ledger-full") ||
 		seep_profile_says(profile, "ledger-refused"));

@@ -206,13 +206,14 @@ static void say_where(struct seep_finish_job *job)
 /* The timeline goes up to the moment of the figures. */
 static void add_present(struct seep_profile *profile)
 {
+	const struct seep_profile_counted counted = seep_profile_counted(profile);
 	const uint32_t count = profile->sample_count;
 	const struct seep_profile_sample now = {
 		.at_ns = seep_monotonic_ns(),
 		.live_bytes = profile->totals.live_bytes,
 		.rss_bytes = count ? profile->timeline[count - 1].rss_bytes : 0,
-		.allocs = profile->totals.allocs,
-		.frees = profile->totals.frees,
+		.allocs = counted.allocs,
+		.frees = counted.frees,
 	};
 
 	add_sample(profile, &now);
@@ -225,7 +226,7 @@ static bool is_worth_a_recording(const struct seep_finish_job *job,
 	if (job->is_summed || (job->ring && profile->process.ended != SEEP_ENDED_RUNNING))
 		return false;
 	return job->keep_small || profile->finding_count > 0 ||
-	       profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
+	       seep_profile_counted(profile).allocs >= LEDGER_FORK_ALLOCS ||
 	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || seep_profile_is_void(profile);
 }
 

@@ -211,7 +211,7 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 	excess = is_whole(profile) && explain_excess(outside, profile);
 	if (!seep_profile_says(profile, "own-allocator") &&
 	    !seep_profile_says(profile, SEEP_UNSEEN_PRIVATE) && !explain_names(profile) &&
-	    !excess && profile->totals.allocs == 0 && is_whole(profile) &&
+	    !excess && seep_profile_counted(profile).allocs == 0 && is_whole(profile) &&
 	    !seep_profile_is_void(profile))
 		seep_profile_add_unseen(
 			profile, "no-allocations",

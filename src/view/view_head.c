@@ -168,18 +168,17 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 	const uint64_t ns = run_ns(profile);
-	/* Where samples are taken the rest is counted, too. */
-	const bool counted = seep_profile_knows(profile, "counted_allocs");
-	const uint64_t allocs = counted ? totals->counted_allocs : totals->allocs;
-	const uint64_t bytes = counted ? totals->counted_alloc_bytes : totals->alloc_bytes;
+	const struct seep_profile_counted counted = seep_profile_counted(profile);
+	const bool is_exact = seep_profile_knows(profile, "counted_allocs");
+	const uint64_t allocs = counted.allocs;
 
 	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(allocs).text,
 			 allocs == 1 ? "" : "s");
 	if (allocs > 0)
-		seep_strbuf_addf(
-			buf, " of %s in all",
-			total_text(bytes, counted ? 0 : totals->errors[SEEP_FIGURE_alloc_bytes])
-				.text);
+		seep_strbuf_addf(buf, " of %s in all",
+				 total_text(counted.alloc_bytes,
+					    is_exact ? 0 : totals->errors[SEEP_FIGURE_alloc_bytes])
+					 .text);
 	if (profile->within)
 		seep_strbuf_addf(buf, ", %s freed inside or outside",
 				 seep_count_text(totals->frees).text);

@@ -146,3 +146,14 @@ def test_a_process_is_attached_to_in_a_tier(seep, tier):
         target.end()
     finally:
         target.close()
+
+
+@pytest.mark.parametrize("tier", ("counts", "sampled"))
+def test_a_run_has_all_that_its_children_did(seep, tier):
+    """Whether they exec, end small or are followed: as many allocations as in tier exact."""
+    command = ["bash", "-c", "for i in 1 2 3 4 5; do x=$(echo $i | tr 1-9 a-i); done; echo $x"]
+    exact, other = (
+        seep.record(command, [f"--tier={name}"]).main() for name in ("exact", tier))
+    for part in ("forked", "run"):
+        for key in ("processes", "allocs"):
+            assert exact[part][key] == other[part][key], (part, key)

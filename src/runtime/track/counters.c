@@ -269,7 +269,13 @@ bool rt_sum_all(struct rt_sum *ret_sum)
 	}
 	ret_sum->allocs += rt_load(&thread->cache->passed_allocs);
 	ret_sum->alloc_bytes += rt_load(&thread->cache->passed_alloc_bytes);
-	ret_sum->frees += rt_load(&thread->cache->passed_frees);
+	/* Of these nobody knows how large they were: as others on average. */
+	if (ret_sum->allocs && rt_load(&thread->cache->passed_frees)) {
+		ret_sum->frees += rt_load(&thread->cache->passed_frees);
+		ret_sum->freed_bytes =
+			core_smaller(ret_sum->alloc_bytes,
+				     ret_sum->alloc_bytes / ret_sum->allocs * ret_sum->frees);
+	}
 	ret_sum->inherited_frees = rt_load(&thread->cache->inherited_frees);
 	ret_sum->inherited_freed_bytes = rt_load(&thread->cache->inherited_freed_bytes);
 	return true;
