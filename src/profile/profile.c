@@ -111,7 +111,8 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 		.end_ns = process->end_ns,
 		.allocs = counted.allocs,
 		.alloc_bytes = counted.alloc_bytes,
-		.frees = counted.frees,
+		/* Some may have been an ancestor's, or from before. */
+		.frees = core_smaller(counted.frees, counted.allocs),
 		.freed_bytes = counted.alloc_bytes - live,
 		.live_bytes = live,
 		.peak_bytes = totals->peak_bytes,

@@ -245,6 +245,7 @@ bool rt_sum_all(struct rt_sum *ret_sum)
 {
 	const uint64_t rows = rt_load(&rt_tables[LEDGER_TABLE_ROWS].reserved);
 	const struct rt_thread *thread = rt_tls.thread;
+	uint64_t passed;
 
 	*ret_sum = (struct rt_sum){ 0 };
 	if (!thread || rt_load(&rt_threads) != 1 || rt_load(&thread->flush.active) ||
@@ -269,14 +270,17 @@ bool rt_sum_all(struct rt_sum *ret_sum)
 	}
 	ret_sum->allocs += rt_load(&thread->cache->passed_allocs);
 	ret_sum->alloc_bytes += rt_load(&thread->cache->passed_alloc_bytes);
-	/* Of these nobody knows how large they were: as others on average. */
-	if (ret_sum->allocs && rt_load(&thread->cache->passed_frees)) {
-		ret_sum->frees += rt_load(&thread->cache->passed_frees);
+	/* Of these nobody knows how large they were: as others on average. More than there were are an ancestor's. */
+	passed = core_smaller(rt_load(&thread->cache->passed_frees),
+			      ret_sum->allocs - core_smaller(ret_sum->frees, ret_sum->allocs));
+	if (passed) {
+		ret_sum->frees += passed;
 		ret_sum->freed_bytes =
 			core_smaller(ret_sum->alloc_bytes,
 				     ret_sum->alloc_bytes / ret_sum->allocs * ret_sum->frees);
 	}
-	ret_sum->inherited_frees = rt_load(&thread->cache->inherited_frees);
+	ret_sum->inherited_frees = rt_load(&thread->cache->inherited_frees) +
+				   rt_load(&thread->cache->passed_frees) - passed;
 	ret_sum->inherited_freed_bytes = rt_load(&thread->cache->inherited_freed_bytes);
 	return true;
 }
