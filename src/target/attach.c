@@ -13,6 +13,7 @@
 #include "target/attach_facts.h"
 #include "target/attach_filters.h"
 #include "target/attach_parts.h"
+#include "target/tracee.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -29,7 +30,6 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,14 +55,6 @@ struct scratch {
 };
 
 #define SCRATCH_AT(a, member) ((a)->scratch + offsetof(struct scratch, member))
-
-static bool write_memory(pid_t pid, uint64_t at, const void *from, size_t bytes)
-{
-	const struct iovec here = { (void *)(uintptr_t)from, bytes };
-	const struct iovec there = { (void *)(uintptr_t)at, bytes };
-
-	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
-}
 
 /*
  * Room for the scratch in the middle between two mappings, where the kernel does not put the next one. Not
@@ -201,9 +193,9 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	memcpy(how->dir, a->plan->dir, strlen(a->plan->dir));
 	copy_arguments(a, how);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
-	if (!write_memory(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
-	    !write_memory(a->pid, SCRATCH_AT(a, all_signals), &signals, sizeof(signals)) ||
-	    !write_memory(a->pid, SCRATCH_AT(a, path), path, sizeof(path)))
+	if (!seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
+	    !seep_tracee_write(a->pid, SCRATCH_AT(a, all_signals), &signals, sizeof(signals)) ||
+	    !seep_tracee_write(a->pid, SCRATCH_AT(a, path), path, sizeof(path)))
 		return seep_fail_errno(err, errno, "cannot write to its memory");
 	return 0;
 }
@@ -330,7 +322,7 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 	int rc;
 
 	do {
-		rc = write_memory(a->pid, SCRATCH_AT(a, called), &none, sizeof(none))
+		rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), &none, sizeof(none))
 			     ? call(a, name, err)
 			     : seep_fail_errno(err, errno, "cannot write to its memory");
 		if (rc < 0)

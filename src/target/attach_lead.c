@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -127,18 +126,9 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 /* In a section that begins again when it is interrupted nobody may be led on from the middle. */
 static bool is_in_sequence(const struct halt *halt)
 {
-	enum { GET_RSEQ = 0x420f, SECTION_AT = 8 };
-	struct {
-		uint64_t address;
-		uint32_t bytes, signature, flags, spare;
-	} area = { 0 };
+	uint64_t at;
 
-	if (ptrace((enum __ptrace_request)GET_RSEQ, halt->tid, (void *)sizeof(area), &area) < 0 ||
-	    !area.address)
-		return false;
-	errno = 0;
-	return ptrace(PTRACE_PEEKDATA, halt->tid, (void *)(area.address + SECTION_AT), NULL) != 0 ||
-	       errno;
+	return seep_tracee_sequence(halt->tid, &at) != 0;
 }
 
 /* Go waits for work on a thread's own stack, which has room. */
@@ -241,12 +231,9 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 static bool note(const struct attach *a, pid_t tid, uint64_t slot)
 {
 	struct attach_pending pending = { .tid = (uint64_t)tid, .slot = slot };
-	const struct iovec here = { &pending, sizeof(pending) };
-	const struct iovec there = { (void *)(uintptr_t)a->pending, sizeof(pending) };
 
 	return seep_diversion_set_mark(tid, a->code, a->mark) &&
-	       (!a->pending ||
-		process_vm_writev(a->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(pending));
+	       (!a->pending || seep_tracee_write(tid, a->pending, &pending, sizeof(pending)));
 }
 
 bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint64_t scratch,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/divert.h"
 
+#include "target/tracee.h"
+
 #include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
@@ -8,15 +10,9 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 enum {
 	RED_ZONE_BYTES = 128,
-	/* How a system call that was interrupted ends inside the kernel; programs never see it. */
-	ERESTARTSYS = 512,
-	ERESTARTNOINTR = 513,
-	ERESTARTNOHAND = 514,
-	ERESTART_RESTARTBLOCK = 516,
 	CALL_BYTES = 2, /* of the instruction that makes a system call */
 	FLAG_TRAP = 1 << 8,
 	FLAG_DIRECTION = 1 << 10,
@@ -328,13 +324,13 @@ static void restart_call(struct user_regs_struct *registers)
 	if ((int64_t)registers->orig_rax < 0)
 		return;
 	switch (-(int64_t)registers->rax) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
+	case SEEP_ERESTARTSYS:
+	case SEEP_ERESTARTNOINTR:
+	case SEEP_ERESTARTNOHAND:
 		registers->rax = registers->orig_rax;
 		registers->rip -= CALL_BYTES;
 		break;
-	case ERESTART_RESTARTBLOCK:
+	case SEEP_ERESTART_RESTARTBLOCK:
 		registers->rax = SYS_restart_syscall;
 		registers->rip -= CALL_BYTES;
 		break;
@@ -379,14 +375,6 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 								    offsetof(struct block, text);
 }
 
-static bool write_block(pid_t tid, uint64_t at, struct block *block)
-{
-	const struct iovec here = { block, sizeof(*block) };
-	const struct iovec there = { (void *)(uintptr_t)at, sizeof(*block) };
-
-	return process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(*block);
-}
-
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers)
 {
@@ -396,7 +384,7 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 
 	restart_call(&back);
 	fill(&block, at, diversion, &back);
-	if (!write_block(tid, at, &block))
+	if (!seep_tracee_write(tid, at, &block, sizeof(block)))
 		return false;
 	astray.rip = code;
 	astray.rsp = astray.rbx = at;
@@ -432,7 +420,8 @@ bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uin
 		return false;
 	fill(&block, diversion->room, diversion, &unknown);
 	block.saved_at = 0; /* until it has returned */
-	return write_block(tid, diversion->room, &block) && poke(tid, code + words_at(), back) &&
+	return seep_tracee_write(tid, diversion->room, &block, sizeof(block)) &&
+	       poke(tid, code + words_at(), back) &&
 	       poke(tid, code + words_at() + sizeof(back), diversion->room) &&
 	       poke(tid, slot, caught_at(code));
 }

@@ -14,11 +14,6 @@
 enum {
 	PAGE_BYTES = 4096,
 	SITE_PAGES_MAX = 4096, /* of one mapping that are searched */
-	RSEQ_CS_OFFSET = 8,    /* in struct rseq */
-	/* How a system call that was interrupted ends inside the kernel; programs never see it. */
-	RESTART_FIRST = -516,
-	RESTART_LAST = -512,
-	GET_RSEQ = 0x420f, /* PTRACE_GET_RSEQ_CONFIGURATION, since Linux 5.13 */
 };
 
 #define CALL_NS 60000000000ull
@@ -75,20 +70,9 @@ bool seep_injection_is_site(pid_t tid, uint64_t address)
  */
 static void save_sequence(struct seep_injection *injection)
 {
-	struct {
-		uint64_t address;
-		uint32_t bytes, signature, flags, spare;
-	} area = { 0 };
-
-	if (ptrace((enum __ptrace_request)GET_RSEQ, injection->tid, (void *)sizeof(area), &area) <
-		    0 ||
-	    !area.address)
-		return;
-	errno = 0;
-	injection->rseq = (uint64_t)ptrace(PTRACE_PEEKDATA, injection->tid,
-					   (void *)(area.address + RSEQ_CS_OFFSET), NULL);
-	if (!errno && injection->rseq)
-		injection->rseq_at = area.address + RSEQ_CS_OFFSET;
+	injection->rseq = seep_tracee_sequence(injection->tid, &injection->rseq_at);
+	if (!injection->rseq || injection->rseq == UINT64_MAX)
+		injection->rseq_at = 0;
 }
 
 int seep_injection_begin(struct seep_injection *injection, pid_t tid, uint64_t site,
@@ -161,7 +145,7 @@ static bool has_result(const struct seep_injection *injection, int64_t *ret_valu
 	if (ptrace(PTRACE_GETREGS, injection->tid, NULL, &registers) < 0)
 		return false;
 	*ret_value = (int64_t)registers.rax;
-	return *ret_value < RESTART_FIRST || *ret_value > RESTART_LAST;
+	return *ret_value < -SEEP_ERESTART_RESTARTBLOCK || *ret_value > -SEEP_ERESTARTSYS;
 }
 
 int seep_injection_call(struct seep_injection *injection, long number, const uint64_t arguments[6],

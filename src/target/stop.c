@@ -25,8 +25,6 @@ enum {
 	VECTORS_MAX_BYTES = 16 * 1024, /* with AMX 11 KB */
 	ZOMBIE_TURNS = 50,	       /* of waiting, before /proc is asked for a zombie */
 	TURNS_MAX = 10000,
-	ERESTARTNOHAND = 514, /* the kernel's own */
-	ERESTART_RESTARTBLOCK = 516,
 };
 
 #define ANSWER_NS 1000000000ull
@@ -246,7 +244,7 @@ static bool is_restart_filtered(const struct seep_thread *thread)
 {
 	struct seep_procfs_status status;
 
-	return (long long)thread->registers.rax == -ERESTART_RESTARTBLOCK &&
+	return (long long)thread->registers.rax == -SEEP_ERESTART_RESTARTBLOCK &&
 	       seep_procfs_status((uint32_t)thread->tid, &status) && status.seccomp;
 }
 
@@ -265,7 +263,7 @@ static void hide_interruption(struct seep_thread *thread)
 {
 	if (!says_interrupted(thread) && !is_restart_filtered(thread))
 		return;
-	thread->registers.rax = (unsigned long long)-ERESTARTNOHAND;
+	thread->registers.rax = (unsigned long long)-SEEP_ERESTARTNOHAND;
 	(void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
 }
 

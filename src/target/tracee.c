@@ -4,9 +4,11 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -71,6 +73,33 @@ char seep_tracee_state(pid_t tid)
 	struct seep_procfs_stat stat;
 
 	return seep_procfs_stat((uint32_t)tid, &stat) ? stat.state : 0;
+}
+
+bool seep_tracee_write(pid_t tid, uint64_t at, const void *from, size_t bytes)
+{
+	const struct iovec here = { (void *)(uintptr_t)from, bytes };
+	const struct iovec there = { (void *)(uintptr_t)at, bytes };
+
+	return process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+uint64_t seep_tracee_sequence(pid_t tid, uint64_t *ret_at)
+{
+	enum { GET_RSEQ = 0x420f /* since Linux 5.13 */, SECTION_AT = 8 };
+	struct {
+		uint64_t address;
+		uint32_t bytes, signature, flags, spare;
+	} area = { 0 };
+	uint64_t section;
+
+	*ret_at = 0;
+	if (ptrace((enum __ptrace_request)GET_RSEQ, tid, (void *)sizeof(area), &area) < 0 ||
+	    !area.address)
+		return 0;
+	*ret_at = area.address + SECTION_AT;
+	errno = 0;
+	section = (uint64_t)ptrace(PTRACE_PEEKDATA, tid, (void *)*ret_at, NULL);
+	return errno ? UINT64_MAX : section;
 }
 
 void seep_tracee_pause(unsigned turns)

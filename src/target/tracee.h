@@ -8,8 +8,18 @@
 #ifndef SEEP_TARGET_TRACEE_H
 #define SEEP_TARGET_TRACEE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* How a system call that was interrupted ends inside the kernel; programs never see it. */
+enum {
+	SEEP_ERESTARTSYS = 512,
+	SEEP_ERESTARTNOINTR = 513,
+	SEEP_ERESTARTNOHAND = 514,
+	SEEP_ERESTART_RESTARTBLOCK = 516,
+};
 
 enum seep_tracee {
 	SEEP_TRACEE_RUNS = 0,
@@ -34,6 +44,15 @@ void seep_tracee_go(int request, pid_t tid, int signal);
 
 /* Its state as /proc has it: 'R', 'S', 'Z', ...; 0: there is none. */
 char seep_tracee_state(pid_t tid);
+
+/* Into its memory, where it may write itself. False: not all of it. */
+bool seep_tracee_write(pid_t tid, uint64_t at, const void *from, size_t bytes);
+
+/*
+ * The restartable sequence that a stopped thread may be in, as the word at *@ret_at says: it begins again when
+ * it is interrupted. 0 with *@ret_at 0: none can be; UINT64_MAX: it cannot be read.
+ */
+uint64_t seep_tracee_sequence(pid_t tid, uint64_t *ret_at);
 
 /* Leave the processor for a moment, longer if that was done @turns times already. */
 void seep_tracee_pause(unsigned turns);

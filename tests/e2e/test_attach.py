@@ -329,7 +329,7 @@ def test_calls_are_counted_however_they_were_linked(seep, link):
                       source / "attach_pointers.c", "-o", built, "-ldl"])
     assert done.status == 0, done.stderr.decode()
     with target(built) as process:
-        for _ in range(5):
+        for _ in range(2):
             process.ask("begin")
             must_attach(seep, process.pid)
             for _ in range(3):
