@@ -11,6 +11,7 @@
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/estimate.h"
 #include "profile/verdict.h"
 
 /* A known leak grew if it has more than a tenth more, and more than this. */
@@ -210,6 +211,47 @@ static void count_contexts(struct checker *c)
 	}
 }
 
+/* The figure behind what is measured; -1: none, that is counted one by one. */
+static int figure_behind(const struct checker *c)
+{
+	static const int figures[SEEP_MEASURE_COUNT] = {
+		[SEEP_BY_LIVE] = SEEP_FIGURE_live_bytes,
+		[SEEP_BY_PEAK] = SEEP_FIGURE_peak_bytes,
+		[SEEP_BY_ALLOCS] = SEEP_FIGURE_allocs,
+		[SEEP_BY_TEMPORARY] = SEEP_FIGURE_temporary,
+	};
+
+	if (c->budget->measure == SEEP_BY_GROWTH)
+		return SEEP_FIGURE_live_bytes;
+	return c->budget->measure < SEEP_MEASURE_COUNT ? figures[c->budget->measure] : -1;
+}
+
+/* How far off it may be. Of all together more is exact than of its parts. */
+static void measure_error(struct checker *c)
+{
+	const struct seep_profile_totals *totals = &c->profile->totals;
+	const bool is_all = !c->in_place && !c->in_tag;
+	const int figure = figure_behind(c);
+	struct seep_counts sums = { 0 };
+
+	if (c->budget->measure == SEEP_BY_LOST && !is_all)
+		for (uint32_t i = 0; i < c->outcome->stack_count; i++)
+			c->outcome->error = seep_error_join(
+				c->outcome->error, c->outcome->stacks[i].leak->bytes_error);
+	if (figure < 0)
+		return;
+	for (uint32_t i = 0; i < c->profile->context_count; i++)
+		if (is_in_place(c, &c->profile->contexts[i]) == SEEP_YES)
+			seep_counts_add_context(&sums, &c->profile->contexts[i]);
+	c->outcome->error = is_all ? totals->errors[figure]
+				   : seep_counts_figure_error(&sums, figure);
+	if (is_all && figure == SEEP_FIGURE_allocs && c->profile->process.tiers &&
+	    seep_profile_knows(c->profile, "counted_allocs")) {
+		c->outcome->value = totals->counted_allocs;
+		c->outcome->error = 0;
+	}
+}
+
 static uint64_t hash_of(const struct seep_budget_stack *stack)
 {
 	return stack->context ? stack->context->hash : 0;
@@ -241,6 +283,7 @@ static void measure(struct checker *c)
 	if (c->outcome->stack_count > 1)
 		qsort(c->outcome->stacks, c->outcome->stack_count, sizeof(*c->outcome->stacks),
 		      by_value);
+	measure_error(c);
 	free(c->in_place);
 	free(c->in_tag);
 }
@@ -341,21 +384,23 @@ const char *seep_budget_program(const struct seep_profile *profile)
 	return profile->process.exe ? seep_path_base(profile->process.exe) : "";
 }
 
-static uint64_t figure_of(const struct checker *before, struct seep_baseline_item *item)
+static struct seep_baseline_figure figure_of(const struct checker *before,
+					     struct seep_baseline_item *item)
 {
 	SEEP_RELEASED(seep_budget_outcome_done) struct seep_budget_outcome outcome = { 0 };
 	struct checker c = *before;
 
 	for (size_t i = 0; i < item->figure_count; i++)
 		if (strcmp(item->figures[i].budget, before->budget->text) == 0)
-			return item->figures[i].value;
+			return item->figures[i];
 	c.outcome = &outcome;
 	measure(&c);
 	*SEEP_APPEND(item->figures, item->figure_count) = (struct seep_baseline_figure){
 		.budget = seep_xstrdup(before->budget->text),
 		.value = outcome.value,
+		.error = outcome.error,
 	};
-	return outcome.value;
+	return item->figures[item->figure_count - 1];
 }
 
 /* The largest figure of the same program: 0, or why that is not known. */
@@ -370,7 +415,7 @@ static int look_at_baseline(const struct checker *c, const struct seep_budget_pl
 		const struct checker before = { .budget = c->budget,
 						.profile = item->side.profile,
 						.sites = item->side.sites };
-		uint64_t value;
+		struct seep_baseline_figure figure;
 
 		if (strcmp(seep_budget_program(before.profile), program) != 0)
 			continue;
@@ -379,9 +424,10 @@ static int look_at_baseline(const struct checker *c, const struct seep_budget_pl
 			seep_error_prefix(why, "of the baseline");
 			return -SEEP_ENOTFOUND;
 		}
-		value = figure_of(&before, item);
-		if (value > c->outcome->base)
-			c->outcome->base = value;
+		figure = figure_of(&before, item);
+		c->outcome->error = seep_error_join(c->outcome->error, figure.error);
+		if (figure.value > c->outcome->base)
+			c->outcome->base = figure.value;
 	}
 	return found ? 0
 		     : seep_fail(why, SEEP_ENOTFOUND,
@@ -402,7 +448,7 @@ static uint64_t limit_of(const struct seep_budget *budget, uint64_t base)
 /* What may be of the place as well, or passes for the peak's error, could break the budget. */
 static int find_unsure(const struct checker *c, struct seep_error *why)
 {
-	uint64_t most = c->outcome->value;
+	uint64_t most = c->outcome->value - core_smaller(c->outcome->error, c->outcome->value);
 
 	core_add(&most, c->unsure);
 	if (most <= c->outcome->limit)
@@ -412,6 +458,21 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 			 c->budget->within ? "call stacks that are not whole, or have functions "
 					     "without names"
 					   : "the peak is not exact");
+}
+
+static int find_estimate(const struct checker *c, struct seep_error *why)
+{
+	/* Of what no sample was taken of, nothing is known. */
+	const bool is_none = c->outcome->value == 0 && figure_behind(c) >= 0 &&
+			     seep_profile_says(c->profile, SEEP_UNSEEN_SAMPLED) &&
+			     (c->budget->within || c->budget->tag);
+
+	if (c->outcome->error == 0 && !is_none)
+		return 0;
+	return seep_fail(why, SEEP_ENOTFOUND,
+			 "it is an estimate, %s ±%s; --estimates widen judges it with its error",
+			 seep_budget_text(c->budget->measure, c->outcome->value).text,
+			 seep_budget_text(c->budget->measure, c->outcome->error).text);
 }
 
 struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
@@ -434,7 +495,10 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 	if (rc == 0 && budget->is_relative)
 		rc = look_at_baseline(&c, plan, &outcome.why);
 	outcome.limit = limit_of(budget, outcome.base);
-	if (rc == 0 && outcome.value > outcome.limit) {
+	if (rc == 0 && !plan->widens)
+		rc = find_estimate(&c, &outcome.why);
+	if (rc == 0 && outcome.value > outcome.limit &&
+	    outcome.value - outcome.limit > outcome.error) {
 		outcome.result = SEEP_BUDGET_BROKEN;
 		return outcome;
 	}

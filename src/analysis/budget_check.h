@@ -28,6 +28,7 @@ struct seep_budget_side {
 struct seep_baseline_figure {
 	char *budget; /* as it was written */
 	uint64_t value;
+	uint64_t error;
 };
 
 struct seep_baseline_item {
@@ -49,6 +50,7 @@ struct seep_budget_plan {
 	struct seep_baseline *baseline; /* remembers what it was asked for */
 	bool is_child;			/* it is one of the other processes of a run */
 	bool is_alone;			/* those do not matter, recorded or not */
+	bool widens; /* an estimate breaks a budget if it does so less its error; else it is not known */
 };
 
 /* A call stack with a part of what counts. */
@@ -69,6 +71,7 @@ struct seep_budget_outcome {
 	bool has_place;			  /* some call stack is of the place */
 	uint64_t value;			  /* at least that */
 	uint32_t grown_count;		  /* known leaks in it, which grew */
+	uint64_t error;			  /* of value, and of base; 0: they are exact */
 	uint64_t base;			  /* of the baseline */
 	uint64_t limit;			  /* with the baseline's */
 	struct seep_error why;		  /* of NOT_KNOWN */

@@ -8,6 +8,7 @@
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/estimate.h"
 
 enum { BEFORE, AFTER };
 
@@ -20,6 +21,23 @@ int64_t seep_diff_change(const struct seep_diff *diff, const struct seep_counts 
 {
 	return seep_counts_value(&counts[AFTER], diff->measure) -
 	       seep_counts_value(&counts[BEFORE], diff->measure);
+}
+
+static uint64_t size_of(int64_t change)
+{
+	return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
+}
+
+uint64_t seep_diff_error(const struct seep_diff *diff, const struct seep_counts counts[2])
+{
+	return seep_error_join(seep_counts_error(&counts[BEFORE], diff->measure),
+			       seep_counts_error(&counts[AFTER], diff->measure));
+}
+
+bool seep_diff_is_within_error(const struct seep_diff *diff, const struct seep_counts counts[2])
+{
+	return size_of(seep_diff_change(diff, counts)) <= seep_diff_error(diff, counts) &&
+	       seep_diff_error(diff, counts) > 0;
 }
 
 /* The same of the blocks that belong to it. */
@@ -75,11 +93,6 @@ static enum seep_diff_verdict judge(const struct seep_diff *diff, const struct s
 	return change == 0 ? SEEP_DIFF_SAME : change > 0 ? SEEP_DIFF_GROWN : SEEP_DIFF_SHRUNK;
 }
 
-static uint64_t size_of(int64_t change)
-{
-	return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
-}
-
 /* Keys last, so that two runs list the same. */
 static int by_change(const void *left, const void *right, void *user)
 {
@@ -125,6 +138,9 @@ static void add_leaks(struct seep_diff *diff, const struct seep_leak_sums sums[2
 		row.context[side] = sum->leak ? sum->leak->context : 0;
 		row.counts[side].live_blocks = (int64_t)core_smaller(sum->blocks, INT64_MAX);
 		row.counts[side].live_bytes = (int64_t)core_smaller(sum->bytes, INT64_MAX);
+		if (sum->leak)
+			row.counts[side].squares[SEEP_FIGURE_live_bytes] =
+				(double)sum->leak->bytes_error * (double)sum->leak->bytes_error;
 		seep_counts_add(&diff->counts[side], &row.counts[side]);
 	}
 	*SEEP_APPEND(diff->rows, diff->count) = row;

@@ -94,6 +94,12 @@ void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *bloc
 /* After less before, in the measure. */
 int64_t seep_diff_change(const struct seep_diff *diff, const struct seep_counts counts[2]);
 
+/* How far that may be off; 0: not at all. */
+uint64_t seep_diff_error(const struct seep_diff *diff, const struct seep_counts counts[2]);
+
+/* Is it an estimate, and no more than that? */
+bool seep_diff_is_within_error(const struct seep_diff *diff, const struct seep_counts counts[2]);
+
 /* NULL is a no-op. */
 void seep_diff_free(struct seep_diff *diff);
 SEEP_FREE_AT(struct seep_diff, seep_diff_free)

@@ -397,11 +397,9 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 
 struct seep_live_totals seep_live_total(const struct seep_live *live)
 {
-	struct seep_live_totals sum = { 0 };
+	struct seep_live_totals sum = { 0 }, one;
 
 	for (uint32_t i = 0; i < live->count; i++) {
-		struct seep_live_totals one;
-
 		if (!seep_live_is_current(live, live->processes[i]))
 			continue;
 		one = seep_live_process_total(live, live->processes[i]);

@@ -5,12 +5,13 @@
  */
 #include "analysis/verdicts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/leak_evidence.h"
+#include "analysis/verdict_parts.h"
 #include "base/arena.h"
-#include "base/idtable.h"
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
@@ -19,49 +20,6 @@
 
 /* Suppressing a root makes roots of what it led to, which may be suppressed in turn. */
 enum { ROUNDS = 8 };
-
-/* What the blocks of one leak have in common. */
-struct fate {
-	uint32_t context; /* index + 1 */
-	uint32_t leader;  /* leak of the root, + 1 */
-	uint32_t rule;	  /* suppression's number + 1 */
-	uint8_t verdict;
-	uint8_t is_reported;
-	uint8_t scan_rule;
-	uint8_t root;
-};
-
-_Static_assert(sizeof(struct fate) == 16, "compared and hashed as bytes");
-
-struct draft {
-	struct fate fate;
-	uint64_t first;	 /* block of the result with the lowest address */
-	uint64_t hinted; /* the first one with a hint */
-	struct seep_profile_leak leak;
-};
-
-#define NO_BLOCK UINT64_MAX
-
-struct judge {
-	struct seep_profile *profile;
-	struct scan_result *result;
-	struct seep_suppressions *suppressions;
-	const struct seep_verdict_options *options;
-	struct seep_arena *arena; /* of the components */
-	uint8_t *roles;
-	uint32_t *leaders;
-	/* By block of the result. */
-	uint8_t *verdicts;
-	uint32_t *rules; /* suppression's number + 1 */
-	uint32_t *leaks; /* draft's index */
-	/* By context and verdict: 0 not asked, 1 no suppression, else its number * 2 + effect. */
-	uint32_t *effects;
-	bool roots_changed; /* something lost was suppressed since roots were looked for */
-	struct seep_idtable by_fate;
-	struct draft *drafts;
-	size_t draft_count;
-	uint32_t *places; /* by draft: its index among the profile's leaks */
-};
 
 /*
  * A forked child has the blocks of all its parent's threads and only one of these threads, so what
@@ -201,7 +159,7 @@ static bool suppress(struct judge *j)
 	return j->roots_changed;
 }
 
-static struct draft *draft_of(struct judge *j, const struct fate *fate)
+struct draft *seep_judge_draft(struct judge *j, const struct fate *fate)
 {
 	uint64_t words[2];
 	uint64_t hash;
@@ -268,6 +226,20 @@ static bool goes_with(const struct judge *j, uint64_t i)
 	       (j->verdicts[i] == SEEP_VERDICT_MAYBE_LOST && j->leaders[i] != i);
 }
 
+static void count_block(const struct judge *j, struct draft *draft, const struct scan_block *block)
+{
+	const uint32_t row = block->row - j->profile->first_row;
+	const double others = seep_profile_row_context(j->profile, block->row)
+				      ? ldexp(1, j->profile->rows[row].sample) - 1
+				      : 0;
+
+	draft->leak.blocks++;
+	draft->leak.bytes += block->size;
+	draft->others += others;
+	draft->other_bytes += others * (double)block->size;
+	draft->squares += others * others;
+}
+
 /* With those that go with a root last, so that the roots' leaks are there. */
 static void draft_blocks(struct judge *j, bool with)
 {
@@ -288,10 +260,9 @@ static void draft_blocks(struct judge *j, bool with)
 			fate.leader = j->leaks[j->leaders[i]] + 1;
 		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST)
 			fate.scan_rule = block->rule;
-		draft = draft_of(j, &fate);
+		draft = seep_judge_draft(j, &fate);
 		j->leaks[i] = (uint32_t)(draft - j->drafts);
-		draft->leak.blocks++;
-		draft->leak.bytes += block->size;
+		count_block(j, draft, block);
 		if (draft->first == NO_BLOCK)
 			draft->first = i;
 		if (draft->hinted == NO_BLOCK && block->rule >= SCAN_RULE_HINTS)
@@ -315,7 +286,7 @@ static struct draft *draft_of_reachable(struct judge *j, uint32_t context,
 		fate.scan_rule = block->rule;
 		fate.root = block->root;
 	}
-	return draft_of(j, &fate);
+	return seep_judge_draft(j, &fate);
 }
 
 static void draft_reachable(struct judge *j)
@@ -339,8 +310,7 @@ static void draft_reachable(struct judge *j)
 			known->draft = (size_t)(draft_of_reachable(j, context, block) - j->drafts);
 		known->block = block;
 		draft = &j->drafts[known->draft];
-		draft->leak.blocks++;
-		draft->leak.bytes += block->size;
+		count_block(j, draft, block);
 	}
 }
 
@@ -415,11 +385,15 @@ static void publish(struct judge *j)
 	struct seep_profile *profile = j->profile;
 	SEEP_FREED uint32_t *order = seep_xcalloc(j->draft_count, sizeof(*order));
 
+	uint32_t count = 0;
+
 	for (size_t i = 0; i < j->draft_count; i++) {
 		struct draft *draft = &j->drafts[i];
 		const struct seep_profile_context *context;
 
-		order[i] = (uint32_t)i;
+		if (draft->leak.blocks == 0) /* its stacks have all of it */
+			continue;
+		order[count++] = (uint32_t)i;
 		draft->leak.verdict = draft->fate.verdict;
 		draft->leak.flags = draft->fate.is_reported ? SEEP_LEAK_REPORTED : 0;
 		draft->leak.context = draft->fate.context;
@@ -430,13 +404,14 @@ static void publish(struct judge *j)
 			draft->leak.flags |= SEEP_LEAK_STARTUP;
 		explain(j, draft);
 	}
-	qsort_r(order, j->draft_count, sizeof(*order), compare_drafts, j->drafts);
+	if (count > 1)
+		qsort_r(order, count, sizeof(*order), compare_drafts, j->drafts);
 	j->places = seep_xcalloc(j->draft_count, sizeof(*j->places));
-	for (size_t i = 0; i < j->draft_count; i++)
+	for (size_t i = 0; i < count; i++)
 		j->places[order[i]] = (uint32_t)i;
-	profile->leaks = seep_profile_calloc(profile, j->draft_count, sizeof(*profile->leaks));
-	profile->leak_count = (uint32_t)j->draft_count;
-	for (size_t i = 0; i < j->draft_count; i++) {
+	profile->leaks = seep_profile_calloc(profile, count, sizeof(*profile->leaks));
+	profile->leak_count = count;
+	for (size_t i = 0; i < count; i++) {
 		const struct draft *draft = &j->drafts[order[i]];
 
 		profile->leaks[i] = draft->leak;
@@ -474,6 +449,8 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 					sizeof(*j.effects)),
 	};
 
+	size_t count;
+
 	seep_profile_hash_contexts(profile);
 	seep_suppressions_begin(suppressions, profile);
 	seep_idtable_init(&j.by_fate, profile->context_count);
@@ -484,8 +461,11 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	lead_maybe(&j);
 	j.leaks = seep_xcalloc(blocks, sizeof(*j.leaks));
 	draft_blocks(&j, false);
+	seep_judge_split_sites(&j, 0);
+	count = j.draft_count;
 	draft_blocks(&j, true);
 	draft_reachable(&j);
+	seep_judge_split_sites(&j, count);
 	publish(&j);
 	seep_suppressions_find(suppressions, profile);
 	seep_suppressions_tell(suppressions, profile);

@@ -151,7 +151,7 @@ struct seep_counts seep_within(struct seep_profile *profile, const struct seep_s
 				   used ? used + within->within_count : NULL);
 	/* By index + 1; [0]: what has no context here. */
 	SEEP_FREED bool *wanted = seep_xcalloc((size_t)count + 1, sizeof(*wanted));
-	struct seep_counts unsure = { 0 };
+	struct seep_counts unsure = { 0 }, sums = { 0 };
 
 	wanted[0] = within->within_count == 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -176,6 +176,10 @@ struct seep_counts seep_within(struct seep_profile *profile, const struct seep_s
 	seep_keep_contexts(profile, wanted + 1);
 	profile->totals = (struct seep_profile_totals){ .peak_at_ns = profile->totals.peak_at_ns };
 	(void)seep_profile_sum(profile, &profile->totals); /* parts of what was summed before */
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		seep_counts_add_context(&sums, &profile->contexts[i]);
+	for (int f = 0; f < SEEP_FIGURE_COUNT; f++)
+		profile->totals.errors[f] = seep_counts_figure_error(&sums, f);
 	profile->forked = (struct seep_profile_forked){ 0 };
 	profile->run = (struct seep_profile_run){ 0 };
 	profile->other_count = profile->sample_count = 0;

@@ -25,6 +25,7 @@ static struct {
 	struct seep_option_list suppressions;
 	bool allow_unknown;
 	bool no_children;
+	int widens;
 	const char *junit;
 	const char *sarif;
 	bool github;
@@ -44,6 +45,10 @@ static const struct seep_option options[] = {
 		    "Pass what could not be checked"),
 	SEEP_OPTION("no-children", 0, FLAG, NULL, asked.no_children,
 		    "Check FILE alone, not the other processes of its run"),
+	SEEP_OPTION("estimates", 0, CHOICE, "refuse|widen", asked.widens,
+		    "Where a figure is an estimate: do not judge it, or break a budget only if the "
+		    "figure less its error does (default: refuse)",
+		    .choices = (const char *const[]){ "refuse", "widen", NULL }),
 	SEEP_OPTION("junit", 0, TEXT, "XML", asked.junit,
 		    "Write the result as JUnit's XML to the file XML too"),
 	SEEP_OPTION(
@@ -109,7 +114,8 @@ struct job {
 /* Read the recording at @path and those of the other processes of its run. */
 static int read_run(struct job *job, const char *path, bool is_child, struct seep_error *err)
 {
-	const struct seep_budget_plan plan = { &job->baseline, is_child, asked.no_children };
+	const struct seep_budget_plan plan = { &job->baseline, is_child, asked.no_children,
+					       asked.widens };
 	struct seep_budget_side side = { 0 };
 	SEEP_FREED char *folder = seep_outname_folder(path);
 	int rc;

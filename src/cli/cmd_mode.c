@@ -53,8 +53,10 @@ int cmd_mode(char **operands, struct seep_error *err)
 		rc = seep_ledger_operand_open(&operand, &ledger, err);
 	if (rc < 0)
 		return rc;
-	(i < TIERS_FROM ? seep_ledger_set_mode : seep_ledger_set_tier)(ledger.control,
-								       modes[i].mode);
+	if (i < TIERS_FROM)
+		seep_ledger_set_mode(ledger.control, modes[i].mode);
+	else
+		seep_ledger_set_tier(&ledger, modes[i].mode, modes[i].name);
 	seep_print_escaped(stdout, "%s (pid %u) records %s", seep_path_base(operand.entry->exe),
 			   operand.entry->pid, modes[i].records);
 	return 0;

@@ -2,6 +2,7 @@
 /* "seep top": watch running processes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 
 #include "analysis/live.h"
 #include "base/clock.h"
+#include "base/path.h"
+#include "base/procfs.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "base/work.h"
 #include "base/xalloc.h"
@@ -86,7 +90,8 @@ const struct seep_option_table cmd_top_options = {
 	.max_operands = 1,
 	.details =
 		"Without an operand: the only process that is recorded. Its children are watched\n"
-		"with it. The process is not stopped or slowed: seep reads its ledger.\n"
+		"with it. The process is not stopped or slowed: seep reads its ledger. If PID is\n"
+		"not recorded, seep asks whether to attach to it, as \"seep attach PID\" does.\n"
 		"\n"
 		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE,\n"
 		"SEEP_FUNCTION, SEEP_FILE, SEEP_LINE, SEEP_CALLERS, SEEP_GROWN_BYTES,\n"
@@ -388,6 +393,47 @@ static int wait_for(const char *name, struct seep_ledger_operand *ret, struct se
 	return r;
 }
 
+/* It runs, is not recorded, and whoever sits at the terminal says that it shall be. */
+static bool is_to_be_attached(const char *operand)
+{
+	SEEP_FREED char *exe = NULL, *name = NULL;
+	char answer[16] = "";
+	uint64_t pid;
+
+	if (asked.once || asked.csv || !operand ||
+	    seep_parse_count(operand, INT32_MAX, &pid, NULL) < 0)
+		return false;
+	exe = seep_procfs_exe((uint32_t)pid);
+	if (!exe)
+		return false;
+	name = seep_escape_dup(seep_path_base(exe));
+	(void)printf("%s (pid %" PRIu64 ") is not recorded. Attach? [y/N] ", name, pid);
+	(void)fflush(stdout);
+	if (!fgets(answer, sizeof(answer), stdin))
+		(void)putchar('\n');
+	return *answer == 'y' || *answer == 'Y';
+}
+
+/* Returns the status of an attach that did not succeed, too. */
+static int find(char **operands, struct seep_ledger_operand *found, bool *ret_attached,
+		struct seep_error *err)
+{
+	int r = seep_ledger_operand_find(operands[0], found, err);
+
+	/* Its ledger may be that of another which had this number. */
+	if (r != -SEEP_ENOTFOUND &&
+	    (r < 0 || !found->entry || found->runs || found->entry->state == SEEP_CENSUS_ELSEWHERE))
+		return r;
+	if (!is_to_be_attached(operands[0]))
+		return r;
+	r = cmd_attach(operands, err);
+	if (r != 0)
+		return r;
+	*ret_attached = true;
+	seep_ledger_operand_done(found);
+	return seep_ledger_operand_find(operands[0], found, err);
+}
+
 /* What was interrupted has not passed. */
 static int end(int status)
 {
@@ -402,13 +448,14 @@ int cmd_top(char **operands, struct seep_error *err)
 {
 	struct watching watching = { 0 };
 	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand found = { 0 };
+	bool attached = false;
 	int r = check_options(operands, err);
 
 	watch_signals();
 	raise_descriptors();
 	if (r == 0)
 		r = asked.wait ? wait_for(asked.wait, &found, err)
-			       : seep_ledger_operand_find(operands[0], &found, err);
+			       : find(operands, &found, &attached, err);
 	if (r == 0 && asked.wait && !found.runs)
 		return end(SEEP_EXIT_OK);
 	if (r == 0)
@@ -421,6 +468,9 @@ int cmd_top(char **operands, struct seep_error *err)
 		print(&watching);
 	if (r == 0 && asked.growth_exitcode && seep_live_has_grown(watching.live))
 		r = (int)asked.growth_exitcode;
+	if (attached && (!watching.live || seep_live_runs(watching.live)))
+		seep_complainf("top", "%s is still recorded; \"seep detach %s\" ends that",
+			       operands[0], operands[0]);
 	done(&watching);
 	return end(r);
 }

@@ -259,6 +259,10 @@ void seep_ledger_hint(const char *operand, const struct seep_error *err)
 		;
 	else if (pid && seep_procfs_status((uint32_t)pid, &status) && status.uid != geteuid())
 		seep_hint("it runs as user %u: run seep as that user", status.uid);
+	else if (!found.entry && pid && seep_procfs_alive((uint32_t)pid, 0))
+		seep_hint("\"seep attach %s\" records it from now on; a forked child that has "
+			  "allocated nothing yet, or ended small, has no ledger",
+			  operand);
 	else if (!found.entry)
 		seep_hint(
 			"\"seep ps\" lists the processes that are recorded, \"seep run PROGRAM\" "

@@ -5,9 +5,9 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "core/bits.h"
-#include "ledger/ledger.h"
 #include "profile/builder.h"
 #include "profile/estimate.h"
+#include "profile/kind_name.h"
 #include "profile/profile_check.h"
 
 #include <math.h>
@@ -148,7 +148,7 @@ void seep_import_tell(struct seep_profile *profile, struct seep_import_knowledge
 	if (known.period_bytes > 1) {
 		for (uint32_t i = 0; i < profile->context_count; i++)
 			set_errors(profile, &profile->contexts[i], (double)known.period_bytes);
-		profile->process.tiers = LEDGER_MODE_SAMPLED;
+		profile->process.tiers = seep_profile_tiers_value("sampled");
 		profile->process.sample_bytes = core_smaller(known.period_bytes, INT64_MAX);
 		seep_profile_add_unseen(profile, SEEP_UNSEEN_SAMPLED,
 					"only samples were taken, one in about %s allocated: all "

@@ -231,6 +231,7 @@ struct ledger_control {
 	_Atomic uint64_t recorder_start_ticks;
 	_Atomic uint32_t exit_ack;	/* futex: enum ledger_exit_ack */
 	_Atomic uint32_t recorder_done; /* a recording of this ledger is complete */
+	_Atomic uint32_t tier_changes;	/* advanced with the epoch, before the mode, for each */
 
 	/* The answer to state.scan_request. */
 	_Alignas(64) _Atomic uint32_t scan_ready; /* 1: the recorder answers requests */

@@ -43,11 +43,21 @@ const char *seep_profile_mode_name(uint32_t mode)
 	}
 }
 
+static const char *const tier_names[] = { "exact", "counts", "sampled", "mixed" };
+enum { TIER_COUNT = sizeof(tier_names) / sizeof(tier_names[0]) };
+
 const char *seep_profile_tier_name(uint32_t tiers)
 {
-	static const char *const names[] = { "exact", "counts", "sampled", "mixed" };
+	return tier_names[tiers / LEDGER_MODE_COUNTS % TIER_COUNT];
+}
 
-	return names[tiers / LEDGER_MODE_COUNTS % 4];
+uint32_t seep_profile_tiers_value(const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < TIER_COUNT && strcmp(name, tier_names[i]) != 0)
+		i++;
+	return i % TIER_COUNT * LEDGER_MODE_COUNTS;
 }
 
 static const char *const ended_names[] = {

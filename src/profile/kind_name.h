@@ -15,6 +15,7 @@ const char *seep_profile_mode_name(uint32_t mode);
 
 /* "exact", "counts", "sampled"; "mixed": the last two, one after the other. */
 const char *seep_profile_tier_name(uint32_t tiers);
+uint32_t seep_profile_tiers_value(const char *name);
 
 /* "exit", "killed", ...; "unknown" for a number out of range. */
 const char *seep_profile_ended_name(enum seep_profile_ended ended);

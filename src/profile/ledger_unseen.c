@@ -2,11 +2,13 @@
 /* What a ledger cannot know, each as a stable code and one sentence with its numbers. */
 #include "profile/ledger_parts.h"
 
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MODULES_NAMED = 3, LIST_BYTES_MAX = 512 };
 
@@ -216,12 +218,13 @@ static void load_filters(struct seep_ledger_load *load)
 		mode & LEDGER_MODE_MODULES ? "module" : "", options ? options : "see the options");
 }
 
-/* " from 3.2 s on", or nothing where that was so from the start. */
+/* "from 3.2 s on ", or nothing where it was asked for from the start. */
 static void add_since(struct seep_strbuf *text, const struct seep_profile_process *process)
 {
-	enum { FROM_START_NS = 100 * 1000 * 1000 };
+	const char *tier = process->options ? strstr(process->options, "tier=") : NULL;
 
-	if (process->estimates_since_ns > process->start_ns + FROM_START_NS)
+	if (process->estimates_since_ns > process->start_ns &&
+	    (!tier || seep_begins_with(tier, "tier=exact")))
 		seep_strbuf_addf(
 			text, "from %s on ",
 			seep_duration_text(process->estimates_since_ns - process->start_ns).text);

@@ -119,8 +119,7 @@ struct seep_profile_context {
 	uint64_t first_ns;
 	SEEP_FIGURE_MEMBERS(uint64_t,
 			    SEEP_FIGURE_OF_CONTEXT); /* peaks: of the process, not its own */
-	/* By figure, so that in 95 of 100 cases it is within; 0: it is exact. NULL: all are. */
-	uint64_t *errors;
+	uint64_t *errors; /* by figure, see profile/estimate.h; NULL: all are exact */
 	struct seep_profile_stack_entry *stack; /* innermost first */
 	uint32_t stack_count;
 	struct seep_profile_epoch *epochs; /* those with live blocks, ascending */
@@ -203,8 +202,7 @@ struct seep_profile_leak {
 	uint64_t bytes;
 	uint64_t with_blocks; /* that are lost with them, in the leaks that name this as root */
 	uint64_t with_bytes;
-	uint64_t blocks_error; /* as those of contexts */
-	uint64_t bytes_error;
+	uint64_t blocks_error, bytes_error; /* as those of contexts */
 	char *rule;	/* how a pointer points to them: "interior", "low-tag" ...; NULL none */
 	char *evidence; /* one sentence; NULL none */
 	char *suppressed_by;		 /* the suppression; NULL none */
@@ -346,8 +344,7 @@ struct seep_profile_totals {
 	uint64_t dropped, in_doubt, abandoned, unrecorded_children;
 	uint64_t own_bytes; /* ledger pages + private memory of the runtime */
 	uint64_t walks, walks_landed, walks_truncated;
-	/* Where allocs, alloc_bytes and frees are estimates: the exact numbers. Else 0. */
-	uint64_t counted_allocs, counted_alloc_bytes, counted_frees;
+	uint64_t counted_allocs, counted_alloc_bytes, counted_frees; /* exact; of tier "sampled" */
 	uint64_t errors[SEEP_FIGURE_COUNT]; /* of the sums of contexts' figures, as theirs */
 	uint64_t histogram[SEEP_PROFILE_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 	struct seep_profile_verify verify;
@@ -562,8 +559,7 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 #define SEEP_UNSEEN_ONE_MOMENT "one-moment"
 #define SEEP_UNSEEN_NO_FREES "no-frees"
 #define SEEP_UNSEEN_NO_LIVE "no-live"
-/* Of these and of ours: only samples were taken. */
-#define SEEP_UNSEEN_SAMPLED "sampled"
+#define SEEP_UNSEEN_SAMPLED "sampled" /* of ours, too */
 
 /* Some calls of malloc and its relatives do not come to the hooks: by where they lead, by their name. */
 #define SEEP_UNSEEN_ELSEWHERE "bound-elsewhere"

@@ -46,6 +46,10 @@ int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
 		.ledger_fd = ledger->fd,
 	};
 
+	if (LEDGER_GET(ledger->state->tiers) & LEDGER_MODE_SAMPLED)
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "only a sample of its blocks is known (tier sampled), and the "
+				 "others may hold what leads to them; tiers exact and counts tell");
 	return seep_leak_scan((pid_t)pid, &ledger->view.header, &options, ret_scan, err);
 }
 

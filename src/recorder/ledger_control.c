@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/ledger_control.h"
 
+#include "base/clock.h"
 #include "base/procfs.h"
 #include "base/terminal.h"
 #include "profile/process_life.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,11 +72,6 @@ void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode)
 	set_bits(control, LEDGER_MODE_MASK, mode);
 }
 
-void seep_ledger_set_tier(struct ledger_control *control, enum ledger_mode tier)
-{
-	set_bits(control, LEDGER_MODE_TIERS, tier);
-}
-
 int seep_ledger_mark(struct seep_ledger *ledger, const char *name, uint64_t now_ns,
 		     uint32_t *ret_epoch, struct seep_error *err)
 {
@@ -100,6 +97,23 @@ int seep_ledger_mark(struct seep_ledger *ledger, const char *name, uint64_t now_
 	if (ret_epoch)
 		*ret_epoch = mark.epoch;
 	return 0;
+}
+
+void seep_ledger_set_tier(struct seep_ledger *ledger, enum ledger_mode tier, const char *name)
+{
+	struct ledger_control *control = ledger->control;
+	struct seep_error ignored;
+	char mark[LEDGER_MARK_NAME_BYTES];
+
+	if ((atomic_load_explicit(&control->mode, memory_order_relaxed) & LEDGER_MODE_TIERS) ==
+	    tier)
+		return;
+	(void)snprintf(mark, sizeof(mark), "tier %s", name);
+	/* Another epoch in any case: threads look at the number of changes where that is another one. */
+	if (seep_ledger_mark(ledger, mark, seep_monotonic_ns(), NULL, &ignored) < 0)
+		atomic_fetch_add_explicit(&control->epoch, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&control->tier_changes, 1, memory_order_acq_rel);
+	set_bits(control, LEDGER_MODE_TIERS, tier);
 }
 
 int seep_mark_name_check(const char *name, struct seep_error *err)

@@ -28,8 +28,8 @@ SEEP_NODISCARD int seep_mark_name_check(const char *name, struct seep_error *err
 /* What the process records from now on, of what its filters let pass. */
 void seep_ledger_set_mode(struct ledger_control *control, enum ledger_mode mode);
 
-/* The same of a tier, COUNTS or SAMPLED; 0: exact. */
-void seep_ledger_set_tier(struct ledger_control *control, enum ledger_mode tier);
+/* The same of a tier, COUNTS or SAMPLED; 0: exact. The change is a mark, "tier @name". */
+void seep_ledger_set_tier(struct seep_ledger *ledger, enum ledger_mode tier, const char *name);
 
 /*
  * No small child adds to the sums of a ledger, opened for writing, any more: those that end from

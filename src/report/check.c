@@ -136,6 +136,9 @@ static char *outcome_text(const struct seep_budget *budget, const struct seep_bu
 	seep_strbuf_adds(&text, found->result == SEEP_BUDGET_NOT_KNOWN
 					? found->why.text
 					: seep_budget_text(budget->measure, found->value).text);
+	if (found->result != SEEP_BUDGET_NOT_KNOWN && found->error > 0)
+		seep_strbuf_addf(&text, " ±%s",
+				 seep_budget_text(budget->measure, found->error).text);
 	if (found->result == SEEP_BUDGET_BROKEN && found->limit > 0)
 		seep_strbuf_addf(
 			&text, ", %s more than the budget",

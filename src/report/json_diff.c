@@ -77,6 +77,8 @@ static void write_row(struct seep_json *json, const struct seep_diff_view *view,
 	seep_json_text(json, "verdict", seep_diff_verdict_names[row->verdict]);
 	seep_json_context_name(json, &shown[at],
 			       &diff->profiles[at]->contexts[row->context[at] - 1]);
+	if (seep_diff_is_within_error(diff, row->counts))
+		seep_json_bool(json, "within_error", true);
 	write_sides(json, row->counts, row->verdict == SEEP_DIFF_HELD, diff != view->diff);
 	if (row->verdict == SEEP_DIFF_HELD)
 		write_held(json, view->diff, row, view->listed);

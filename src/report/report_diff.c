@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "profile/estimate.h"
 #include "profile/kind_name.h"
 #include "report/report_parts.h"
 #include "view/view_head.h"
@@ -75,8 +76,11 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 	if (!seep_measure_is_bytes(diff->measure))
 		seep_strbuf_addf(line, "%sallocations ",
 				 diff->measure == SEEP_BY_TEMPORARY ? "temporary " : "");
-	seep_strbuf_addf(line, "%s (%s → %s",
-			 seep_change_text(values[AFTER] - values[BEFORE], text).text,
+	seep_strbuf_addf(line, "%s%s (%s → %s",
+			 seep_estimate_text(seep_change_text(values[AFTER] - values[BEFORE], text),
+					    seep_diff_error(diff, row->counts), text)
+				 .text,
+			 seep_diff_is_within_error(diff, row->counts) ? ", within the error" : "",
 			 text((uint64_t)values[BEFORE]).text, text((uint64_t)values[AFTER]).text);
 	add_factor(line, (uint64_t)values[BEFORE], (uint64_t)values[AFTER]);
 	seep_strbuf_addc(line, ')');
@@ -107,6 +111,25 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 			row->blocks[b].address, row->blocks[b].size);
 }
 
+/* Sums are exact where their parts need not be. */
+static uint64_t total_error(const struct seep_diff *diff, int figure)
+{
+	return seep_error_join(diff->profiles[BEFORE]->totals.errors[figure],
+			       diff->profiles[AFTER]->totals.errors[figure]);
+}
+
+static struct seep_things_text change_text(int64_t change, uint64_t error,
+					   struct seep_unit_text (*text)(uint64_t))
+{
+	const uint64_t size = change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
+	struct seep_things_text both;
+
+	(void)snprintf(both.text, sizeof(both.text), "%s%s",
+		       seep_estimate_text(seep_change_text(change, text), error, text).text,
+		       error && size <= error ? ", within the error" : "");
+	return both;
+}
+
 static void print_totals(const struct seep_printer *printer, const struct seep_diff *diff)
 {
 	static const struct seep_column columns[] = {
@@ -119,10 +142,16 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 		const char *name;
 		struct seep_unit_text (*text)(uint64_t);
 		enum seep_measure measure; /* that it is known with */
+		int figure;
 		int64_t before, after;
 	} lines[] = {
 #define LINE(words, text, measure, field) \
-	{ words, text, measure, diff->counts[BEFORE].field, diff->counts[AFTER].field }
+	{ words,                          \
+	  text,                           \
+	  measure,                        \
+	  SEEP_FIGURE_##field,            \
+	  diff->counts[BEFORE].field,     \
+	  diff->counts[AFTER].field }
 		LINE("live bytes", seep_bytes_text, SEEP_BY_LIVE, live_bytes),
 		LINE("live blocks", seep_digits_text, SEEP_BY_LIVE, live_blocks),
 		LINE("peak bytes", seep_bytes_text, SEEP_BY_PEAK, peak_bytes),
@@ -138,9 +167,9 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 		seep_table_add(table, lines[i].name);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].before).text);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].after).text);
-		seep_table_add(
-			table,
-			seep_change_text(lines[i].after - lines[i].before, lines[i].text).text);
+		seep_table_add(table, change_text(lines[i].after - lines[i].before,
+						  total_error(diff, lines[i].figure), lines[i].text)
+					      .text);
 	}
 	seep_table_print(table, printer, 0);
 }

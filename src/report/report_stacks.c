@@ -71,7 +71,10 @@ static void print_few_leaks(const struct seep_printer *printer, struct seep_view
 	for (uint32_t i = 0; i < leaks->count; i++) {
 		const struct seep_profile_leak *leak = leaks->items[i].leak;
 
-		seep_table_add(table, seep_bytes_text(leak->bytes + leak->with_bytes).text);
+		seep_table_add(table,
+			       seep_estimate_text(seep_bytes_text(leak->bytes + leak->with_bytes),
+						  leak->bytes_error, seep_bytes_text)
+				       .text);
 		seep_table_add(table, seep_verdict_name(leak->verdict));
 		add_row(table, &rows[i]);
 	}

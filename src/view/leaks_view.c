@@ -40,9 +40,19 @@ void seep_leaks_sum(const struct seep_profile *profile,
 static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *sum,
 		       const char *before, const char *after)
 {
+	struct seep_counts counts = { 0 };
+
+	counts.live_blocks = (int64_t)sum->blocks;
+	counts.live_bytes = (int64_t)sum->bytes;
+	counts.squares[SEEP_FIGURE_live_blocks] = (double)sum->blocks_error *
+						  (double)sum->blocks_error;
+	counts.squares[SEEP_FIGURE_live_bytes] = (double)sum->bytes_error *
+						 (double)sum->bytes_error;
 	if (sum->blocks > 0)
-		seep_strbuf_addf(line, "%s%s in %s%s", before, seep_bytes_text(sum->bytes).text,
-				 seep_things_text(sum->blocks, "block").text, after);
+		seep_strbuf_addf(line, "%s%s in %s%s", before,
+				 seep_figure_text(&counts, SEEP_FIGURE_live_bytes).text,
+				 seep_counted_text(&counts, SEEP_FIGURE_live_blocks, "block").text,
+				 after);
 }
 
 /* Nothing is lost for certain where not all could be read that may hold pointers. */
@@ -133,7 +143,10 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 {
 	const struct seep_profile_context *context = seep_profile_context_at(view->profile,
 									     leak->context);
-	const struct seep_verdict_sum own = { .blocks = leak->blocks, .bytes = leak->bytes };
+	const struct seep_verdict_sum own = { .blocks = leak->blocks,
+					      .bytes = leak->bytes,
+					      .blocks_error = leak->blocks_error,
+					      .bytes_error = leak->bytes_error };
 	const struct seep_verdict_sum with = { .blocks = leak->with_blocks,
 					       .bytes = leak->with_bytes };
 	SEEP_STRBUF(line, SEEP_LINE_BYTES_MAX);
@@ -205,9 +218,9 @@ static void add_with(struct builder *b, struct seep_leak_view *item, uint32_t in
 				     seep_things_text(leaks[at - 1].blocks, "block").text, site);
 	}
 	for (; at > 0; at = b->next_with[at - 1])
-		rest = (struct seep_verdict_sum){ rest.leaks + 1,
-						  rest.blocks + leaks[at - 1].blocks,
-						  rest.bytes + leaks[at - 1].bytes };
+		rest = (struct seep_verdict_sum){ .leaks = rest.leaks + 1,
+						  .blocks = rest.blocks + leaks[at - 1].blocks,
+						  .bytes = rest.bytes + leaks[at - 1].bytes };
 	if (rest.leaks > 0)
 		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "and %s in %s from %s",
 				     seep_bytes_text(rest.bytes).text,

@@ -50,6 +50,7 @@ struct seep_verdict_sum {
 	uint64_t leaks;
 	uint64_t blocks;
 	uint64_t bytes;
+	uint64_t blocks_error, bytes_error; /* of one leak; sums are exact */
 };
 
 /* By verdict. Those of newer seeps are left out. */

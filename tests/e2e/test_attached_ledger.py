@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is said of a ledger that was made when its process had run for a while, and left while it goes on.
 
-The runtime's part is played here: two words are written into the ledger of a running process.
+The runtime's part is played here, but for scopes: two words are written into the ledger of a running process.
 """
 
 import os
@@ -11,7 +11,8 @@ import struct
 
 import pytest
 
-from harness import LIMIT_S
+from attach_target import attach, detach, target
+from harness import LIMIT_S, RUNTIME, by_path, program
 from running import PYTHON, launch, watched
 
 ORIGIN = (116, 2)  # offset in the file, LEDGER_ORIGIN_ATTACH
@@ -104,3 +105,69 @@ def test_of_several_ledgers_of_a_process_the_one_that_is_written_is_meant(seep, 
     assert done.status == 0, done.stderr.decode()
     assert seep.command("ps", "--reap").status == 0
     assert [e["ledger"] for e in watched(seep)] == [ledger]
+
+
+# What attach_scopes does, and by path of tags: entries, active, allocations, blocks held, frees of its
+# own and of others' blocks. "keep" allocates twice and frees once. Of scopes that are open when it is
+# attached to nothing is known, as nobody has seen it.
+SINCE = {
+    "nested": ("ATTACH request keep parse keep leave drop leave keep",
+               {"request": (1, 0, 2, 1, 1, 1), "request/parse": (1, 0, 2, 0, 1, 0)}),
+    "open": ("ATTACH request keep parse", {"request": (1, 1, 2, 1, 1, 0), "request/parse": (1, 1, 0, 0, 0, 0)}),
+    "held": ("ATTACH job keep suspend keep resume keep finish keep", {"job": (1, 0, 4, 2, 2, 0)}),
+    "held within": ("ATTACH request job keep leave keep finish keep",
+                    {"request": (1, 0, 0, 0, 0, 0), "request/job": (1, 0, 4, 2, 2, 0)}),
+    "thread": ("ATTACH thread thread", {"thread": (2, 0, 4, 2, 2, 0)}),
+}  # fmt: skip
+BEFORE = {
+    "open before": ("request keep ATTACH keep parse keep leave leave request keep leave",
+                    {"parse": (1, 0, 2, 1, 1, 0), "request": (1, 0, 2, 1, 1, 0)}),
+    "held before": ("job ATTACH keep suspend resume keep finish request keep leave",
+                    {"request": (1, 0, 2, 1, 1, 0)}),
+    "again": ("ATTACH request keep leave DETACH request keep leave ATTACH request keep leave",
+              {"request": (1, 0, 2, 1, 1, 0)}),
+    "open all the time": ("ATTACH request keep DETACH ATTACH keep parse keep leave leave request keep leave",
+                          {"parse": (1, 0, 2, 1, 1, 0), "request": (1, 0, 2, 1, 1, 0)}),
+    "left meanwhile": ("ATTACH request parse keep DETACH leave leave ATTACH keep parse keep leave keep",
+                       {"parse": (1, 0, 2, 1, 1, 0)}),
+    "entered meanwhile": ("ATTACH DETACH request keep ATTACH keep parse keep leave leave keep",
+                          {"parse": (1, 0, 2, 1, 1, 0)}),
+    "held all the time": ("ATTACH job keep DETACH ATTACH keep finish keep request keep leave",
+                          {"request": (1, 0, 2, 1, 1, 0)}),
+    "suspended meanwhile": ("ATTACH job keep DETACH suspend ATTACH keep resume keep finish keep", {}),
+    "suspended all the time": ("ATTACH job keep suspend DETACH ATTACH resume keep finish request keep leave",
+                               {"request": (1, 0, 2, 1, 1, 0)}),
+    "held anew": ("ATTACH job keep suspend DETACH ATTACH job keep finish keep", {"job": (1, 0, 2, 1, 1, 0)}),
+    "thread again": ("ATTACH thread DETACH thread ATTACH thread", {"thread": (1, 0, 2, 1, 1, 0)}),
+}  # fmt: skip
+FIGURES = ("entries", "active", "allocs", "held_blocks", "own_frees", "foreign_frees")
+
+
+def scopes_after(seep, words, **how):
+    with target(program("attach_scopes"), **how) as process:
+        for word in words:
+            if word == "ATTACH":
+                assert attach(seep, process.pid).attached
+            elif word == "DETACH":
+                detach(seep, process.pid)
+            else:
+                process.ask(word)
+        scopes = by_path(seep.load(str(process.pid)))
+        found = {"/".join(path): tuple(scope[f] for f in FIGURES) for path, scope in scopes.items()}
+        # Those of a ledger that was left stand in the next one with nothing in them.
+        return {path: figures for path, figures in found.items() if any(figures)}
+
+
+@pytest.mark.parametrize("case", SINCE)
+def test_scopes_since_an_attach_are_counted_as_in_a_launched_process(seep, case):
+    words, expected = SINCE[case]
+    words = words.split()
+    launched = scopes_after(seep, words[1:], env={**seep.environment(), "LD_PRELOAD": str(RUNTIME)})
+    assert launched == expected
+    assert scopes_after(seep, words) == expected
+
+
+@pytest.mark.parametrize("case", BEFORE)
+def test_scopes_that_were_entered_before_an_attach_are_nobodys(seep, case):
+    words, expected = BEFORE[case]
+    assert scopes_after(seep, words.split()) == expected

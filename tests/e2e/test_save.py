@@ -180,7 +180,7 @@ def test_commands_that_read_files_say_what_reads_processes(seep, alone, command)
 
     pid = str(alone.pid)
     assert f'"seep save {pid}" makes a recording of that process; "seep top {pid}"' in hint(pid)
-    assert '"seep ps" lists the processes that are recorded' in hint(str(os.getpid()))
+    assert f'"seep attach {os.getpid()}" records it from now on' in hint(str(os.getpid()))
     assert '"seep run PROGRAM" makes a recording' in hint("none.seep")
     alone.send_signal(signal.SIGKILL)
     alone.wait(timeout=LIMIT_S)

@@ -2,6 +2,7 @@
 """The screens of `seep top` in a terminal: keys go in, and what matters of a screen is compared, not
 figures that move. Names and verdicts are those of the program's own source."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,7 +11,8 @@ import signal
 
 import pytest
 
-from harness import SEEP
+from attach_target import Target, detach, is_recorded
+from harness import SEEP, program
 from running import wait_until, watched
 from screens import Screen
 from test_top import is_open
@@ -289,3 +291,71 @@ def test_growth_runs_its_command_without_disturbing_the_screen(seep, show, tmp_p
                            "both commands")
         assert sorted(names.split()) == ["produce", "remember"]
         assert "noise" not in screen.text()
+
+
+ASKED = "attach_targets (pid {}) is not recorded. Attach? [y/N]"
+
+
+@contextlib.contextmanager
+def unrecorded(seep, mode):
+    """A target; nor did another process of its number leave a ledger."""
+    known = {p["pid"] for p in json.loads(seep.command("ps", "--json").stdout)["processes"]}
+    while (made := Target(program("attach_targets"), mode)).pid in known:
+        made.end()
+    try:
+        yield made
+        made.end()
+    finally:
+        made.close()
+
+
+def test_a_process_that_is_not_recorded_is_attached_to_if_that_is_wanted(seep, show):
+    with unrecorded(seep, "truth") as process:
+        screen = show(100, 24, str(process.pid))
+        screen.wait(ASKED.format(process.pid))
+        screen.keys("y", "Enter")
+        screen.wait("VERDICT")
+        process.ask("round")
+        screen.wait("at_", gone=["Attach?"])
+        screen.keys("q")
+        assert screen.status() == 0
+        screen.wait(f'{process.pid} is still recorded; "seep detach {process.pid}" ends that')
+        assert is_recorded(seep, process.pid)
+        detach(seep, process.pid)
+        # What it was detached from is left behind, and does not answer for it.
+        again = show(100, 24, str(process.pid))
+        again.wait(ASKED.format(process.pid))
+        again.keys("Y", "Enter")
+        again.wait("VERDICT")
+        again.keys("q")
+        assert again.status() == 0 and is_recorded(seep, process.pid)
+        detach(seep, process.pid)
+
+
+@pytest.mark.parametrize("keys", [["Enter"], ["n", "Enter"], ["x", "Enter"], ["C-d"], ["C-c"]])
+def test_a_process_is_left_alone_without_a_yes(seep, show, keys):
+    with unrecorded(seep, "idle") as process:
+        screen = show(100, 24, str(process.pid))
+        screen.wait(ASKED.format(process.pid))
+        screen.keys(*keys)
+        assert screen.status() == 2
+        screen.wait(f"there is no ledger of process {process.pid}", f'"seep attach {process.pid}" records it')
+        assert not is_recorded(seep, process.pid)
+
+
+def test_an_attach_that_is_refused_says_why(seep, show):
+    with unrecorded(seep, "sealed-kill") as process:
+        screen = show(100, 24, str(process.pid))
+        screen.wait(ASKED.format(process.pid))
+        screen.keys("y", "Enter")
+        assert screen.status() == 2
+        screen.wait("seep attach: ", "seccomp", gone=["still recorded"])
+
+
+@pytest.mark.parametrize("words", [[], ["--once"], ["--csv"]])
+def test_nobody_is_asked_who_sits_at_no_terminal(seep, words):
+    with unrecorded(seep, "idle") as process:
+        done = seep.command("top", *words, str(process.pid))
+        assert done.status == 2 and done.stdout == b""
+        assert f'"seep attach {process.pid}" records it from now on' in done.stderr.decode()
+        assert not is_recorded(seep, process.pid)

@@ -13,6 +13,7 @@ from linting import Lint
 SEVERAL = {
     "src/cfi/cfi.h": "the room's one function",
     "src/cli/command.h": "one entry per command, in cmd_NAME.c: the list of commands",
+    "src/analysis/verdict_parts.h": "blocks of one fate, for verdicts.c and verdict_sites.c",
     "src/profile/ledger_parts.h": "the loader's steps, a file each",
     "src/recording/recording.h": "the room's interface: write, open, load",
     "src/report/check.h": "one result of seep check, a file per format",

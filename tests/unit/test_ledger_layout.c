@@ -75,6 +75,7 @@ static const struct field fields[] = {
 	FIELD(ledger_control, recorder_start_ticks),
 	FIELD(ledger_control, exit_ack),
 	FIELD(ledger_control, recorder_done),
+	FIELD(ledger_control, tier_changes),
 	FIELD(ledger_control, scan_ready),
 	FIELD(ledger_control, scan_answer),
 	FIELD(ledger_control, scan_failed),

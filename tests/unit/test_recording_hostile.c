@@ -180,7 +180,7 @@ RECORDING_TEST(stacks_that_share_are_cut_where_the_file_is_small)
 		"UPDATE total SET value = value - 20 WHERE name IN ('alloc_bytes', 'live_bytes');"
 		"DELETE FROM epoch WHERE context > 4000000000;"
 		"INSERT INTO context SELECT 1000 + id, 0, 0, 0, 2, id, 0, 0, 0, 0, 0, 0, NULL,"
-		" 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM segment WHERE frames = '[2]'",
+		" 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM segment WHERE frames = '[2]'",
 		DEEP_FRAMES, DEEP_STACKS);
 	damage(sql);
 	if (load_again() != 0)

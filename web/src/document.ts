@@ -97,7 +97,7 @@ export interface Counts {
 	temporary: U64;
 }
 
-export type ContextFlag = "cut" | "by-frame-pointer" | "no-stack" | "other" | "in-doubt";
+export type ContextFlag = "cut" | "by-frame-pointer" | "no-stack" | "other" | "in-doubt" | "site";
 
 export interface Context extends Counts {
 	id: number;
@@ -108,6 +108,7 @@ export interface Context extends Counts {
 	first_ns: U64;
 	truncated?: true;
 	flags?: ContextFlag[];
+	estimate?: Partial<Counts>;
 	epochs?: EpochShare[];
 	growth?: Growth;
 	frames: number[];

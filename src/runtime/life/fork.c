@@ -37,6 +37,7 @@ static struct {
 	bool ledger_stays; /* it is named, in such a child its parent's is: children add to its sums */
 	uint32_t mode;
 	uint32_t filtered_once;
+	uint32_t tier_changes;
 	uint64_t size_min_bytes;
 	uint64_t size_max_bytes;
 } for_children;
@@ -61,6 +62,7 @@ static void remember(const struct ledger_control *control)
 {
 	for_children.mode = rt_load(&control->mode);
 	for_children.filtered_once = rt_load(&control->filtered_once);
+	for_children.tier_changes = rt_load(&control->tier_changes);
 	for_children.size_min_bytes = rt_load(&control->size_min_bytes);
 	for_children.size_max_bytes = rt_load(&control->size_max_bytes);
 }
@@ -189,6 +191,7 @@ static bool fill(void)
 
 	rt_store(&control->mode, for_children.mode);
 	rt_store(&control->filtered_once, for_children.filtered_once);
+	rt_store(&control->tier_changes, for_children.tier_changes);
 	rt_store(&control->size_min_bytes, for_children.size_min_bytes);
 	rt_store(&control->size_max_bytes, for_children.size_max_bytes);
 	rt_store(&rt_global.threshold_bytes, 0);

@@ -14,7 +14,7 @@
 #include "runtime/track/label.h"
 #include "runtime/track/misuse.h"
 #include "runtime/track/pagemap.h"
-#include "runtime/track/scope.h"
+#include "runtime/track/scope_handle.h"
 #include "runtime/track/thread.h"
 #include "runtime/track/tier.h"
 #include "runtime/unwind/modules.h"
@@ -51,7 +51,7 @@ static void forget(void)
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_contexts_forked();
 	rt_labels_forked();
-	rt_scopes_forked();
+	rt_scope_handles_left();
 	rt_findings_forked();
 	rt_modules_forked();
 	rt_modules_advance();

@@ -19,6 +19,7 @@
 #include "runtime/track/misuse.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/scope.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
@@ -110,6 +111,8 @@ bool rt_start(const void *argument)
 		return false;
 	}
 	rt_modules_start();
+	/* Those of a ledger that was left keep their numbers. */
+	rt_scopes_forked();
 	if (!rt_threads_start() || !rt_start_contexts())
 		return false;
 	__atomic_store_n(&rt_mine.control, rt_global.control, __ATOMIC_RELEASE);

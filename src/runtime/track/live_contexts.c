@@ -5,6 +5,7 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/context.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/tier.h"
 
 enum { ROOM_FIRST = 1024 };
 
@@ -53,6 +54,7 @@ static void add(const struct rt_block *block, void *user)
 	struct rt_lives *lives = user;
 	const uint64_t size = lives->by_size ? block->size : 0;
 	const uint32_t context = number_of(ledger_cell_row(block->value));
+	const unsigned weight_log2 = rt_weight_log2(rt_cell_flags(block->value), block->size);
 	struct rt_live *item;
 
 	if (lives->items && lives->count >= lives->room / 4 * 3)
@@ -65,8 +67,8 @@ static void add(const struct rt_block *block, void *user)
 		item->size = size;
 		lives->count++;
 	}
-	item->blocks++;
-	item->bytes += block->size;
+	item->blocks += UINT64_C(1) << weight_log2;
+	item->bytes += block->size << weight_log2;
 }
 
 /* Of the heap items[0..@count), whose root comes last in order, all below @at are right. */

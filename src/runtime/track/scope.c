@@ -123,6 +123,15 @@ void rt_scopes_begin(struct rt_thread *thread)
 	rt_thread_set_frees(thread);
 }
 
+void rt_scopes_left(struct rt_thread *thread)
+{
+	struct rt_scopes *of = thread->scopes;
+
+	thread->scopes = NULL;
+	if (of)
+		rt_munmap_sparse(of, sizeof(*of));
+}
+
 void rt_scopes_forked(void)
 {
 	uint16_t *tags = rt_load(&rt_row_tags.tags);

@@ -48,6 +48,9 @@ static inline void rt_scope_free(struct rt_thread *thread, uint32_t row, uint64_
 /* @thread begins, with a cache that another may have had; in a forked child with what was open. */
 void rt_scopes_begin(struct rt_thread *thread);
 
+/* @thread's ledger was left. What was open may have been left meanwhile: nothing is. */
+void rt_scopes_left(struct rt_thread *thread);
+
 /* In a forked child, whose ledger is new: the scopes keep their numbers. */
 void rt_scopes_forked(void);
 

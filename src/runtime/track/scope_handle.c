@@ -258,23 +258,19 @@ static void keep(struct rt_scope_place *place)
 		place->stays = true;
 }
 
-void rt_scope_handles_forked(const struct rt_scopes *mine)
+static uint64_t places_given(void)
+{
+	return rt_load(&all_places) ? core_smaller(rt_load(&next_place), RT_SCOPE_HANDLES_MAX) : 0;
+}
+
+/* But those that stay. @mine: may move what it moves. */
+static void free_places(const struct rt_scopes *mine)
 {
 	struct rt_scope_place *places = rt_load(&all_places);
-	const uint64_t count = places ? core_smaller(rt_load(&next_place), RT_SCOPE_HANDLES_MAX)
-				      : 0;
 
-	for (uint64_t i = 0; i < count; i++)
-		if (state_of(&places[i]) == PLACE_SUSPENDED)
-			keep(&places[i]);
-	for (uint32_t i = 0; mine && i < mine->depth; i++) {
-		struct rt_scope_place *place = place_of(mine->open[i].key);
+	for (uint64_t i = 0; i < places_given(); i++) {
+		struct rt_scope_place *place = &places[i];
 
-		if (place)
-			place->stays = true;
-	}
-	keep(mine ? mine->moving : NULL);
-	for (struct rt_scope_place *place = places; place < places + count; place++) {
 		/* Most are, and a page that is not written to stays the parent's. */
 		if (state_of(place) == PLACE_FREE)
 			continue;
@@ -284,4 +280,26 @@ void rt_scope_handles_forked(const struct rt_scopes *mine)
 			rt_store(&place->mover, NULL);
 		place->stays = false;
 	}
+}
+
+void rt_scope_handles_left(void)
+{
+	free_places(NULL);
+}
+
+void rt_scope_handles_forked(const struct rt_scopes *mine)
+{
+	struct rt_scope_place *places = rt_load(&all_places);
+
+	for (uint64_t i = 0; i < places_given(); i++)
+		if (state_of(&places[i]) == PLACE_SUSPENDED)
+			keep(&places[i]);
+	for (uint32_t i = 0; mine && i < mine->depth; i++) {
+		struct rt_scope_place *place = place_of(mine->open[i].key);
+
+		if (place)
+			place->stays = true;
+	}
+	keep(mine ? mine->moving : NULL);
+	free_places(mine);
 }

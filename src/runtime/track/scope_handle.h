@@ -28,6 +28,9 @@ void rt_scope_handle_drop(uint64_t handle);
 /* A call above may have been left by longjmp(): what it was about to move is on the thread. */
 void rt_scope_handles_mend(struct rt_scopes *of);
 
+/* The ledger was left, with no thread in bookkeeping: all handles name nothing any more. */
+void rt_scope_handles_left(void);
+
 /* In a forked child: handles that other threads than that of @mine, or NULL, had open are free again. */
 void rt_scope_handles_forked(const struct rt_scopes *mine);
 

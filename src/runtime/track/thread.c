@@ -172,9 +172,8 @@ struct rt_thread *rt_thread_start(void)
 		(void)atomic_fetch_sub_explicit(&starting, 1, memory_order_release);
 		return NULL;
 	}
-	/* What is open stays open. */
 	if (left)
-		rt_tls.scopes = left->scopes;
+		rt_scopes_left(left);
 	rt_tls.thread = NULL;
 	tid = rt_tls.tid = rt_gettid();
 	thread = cache_get(tid, before != 0, left);

@@ -15,7 +15,8 @@ enum { CENSUS = 1000, UNIT_LOG2 = 48, LOG2_BITS = 40 };
 int64_t rt_tier_steps[65];
 RT_LARGE _Atomic uint8_t rt_taken[RT_TAKEN_BYTES];
 
-static _Atomic uint64_t draws; /* threads that have begun to draw */
+static _Atomic uint32_t changes_noted; /* of control.tier_changes */
+static _Atomic uint64_t draws;	       /* threads that have begun to draw */
 
 /* -ln(1 - 2^-@d) in units of 2^-UNIT_LOG2, by its series. */
 static int64_t step_of(unsigned d)
@@ -40,6 +41,7 @@ void rt_tier_start(bool passes)
 void rt_tier_forget(void)
 {
 	memset(rt_taken, 0, sizeof(rt_taken));
+	rt_store(&changes_noted, 0);
 	rt_global.passes = false;
 }
 
@@ -104,15 +106,18 @@ void rt_taken_remove(uintptr_t address)
 /* The tier is in force in this ledger from now on, perhaps since a while. */
 static void note_tier(uint32_t mode)
 {
+	const uint32_t changes = rt_load_acquire(&rt_global.control->tier_changes);
 	struct ledger_state *state = rt_global.state;
 	uint64_t never = 0;
 
+	if (mode == LEDGER_MODE_SAMPLED && changes != rt_load(&changes_noted)) {
+		/* What was noted in another tier is found by its cell. */
+		memset(rt_taken, RT_TAKEN_MANY, sizeof(rt_taken));
+		rt_store_release(&changes_noted, changes);
+	}
 	if (rt_load(&state->tiers) & mode)
 		return;
 	if (mode == LEDGER_MODE_SAMPLED) {
-		/* What was noted before, or by a forked child's parent, is found by its cell. */
-		if (!rt_global.passes)
-			memset(rt_taken, RT_TAKEN_MANY, sizeof(rt_taken));
 		rt_store(&rt_global.control->filtered_once, LEDGER_FILTERED_ALL);
 		rt_global.passes = true;
 	}

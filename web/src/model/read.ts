@@ -47,3 +47,9 @@ export const known = (value: unknown): number | null => (value === null ? null :
 /** Is it an index below the limit? */
 export const isIndex = (value: unknown, limit: number): value is number =>
 	typeof value === "number" && value >= 0 && value < limit && Number.isInteger(value);
+
+/** " ±0.4 MB" where the figure of @of, a context or totals, is an estimate. */
+export function off(of: Loose, key: string, text: (value: number) => string): string {
+	const error = figure(object(of.estimate)[key]);
+	return error > 0 ? ` ±${text(error)}` : "";
+}

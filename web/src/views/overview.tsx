@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { after, type Facts, type GrowthRow, type LeakRow, said, sinceWords } from "../facts";
 import { basename, bytes, count, digits, duration, exactBytes, percent, things, visible } from "../format";
-import { array, figure, known, object } from "../model/read";
+import { array, figure, known, object, off } from "../model/read";
 import type { Model } from "../model";
 import { type Measure, type Tab, useSeep } from "../state";
 import { growthWords, noGrowth, rateOf, whenWords } from "./growth";
@@ -167,7 +167,10 @@ function Totals({ facts }: { facts: Facts }) {
 	const process = object(facts.doc.process);
 	const f = (key: string) => known(totals[key]);
 	const [live, usable, blocks] = [f("live_bytes"), f("usable_bytes"), f("live_blocks")];
-	const [peak, allocs, temporary, threads] = [f("peak_bytes"), f("allocs"), f("temporary"), f("threads")];
+	const counted = f("counted_allocs") !== null;
+	const [peak, allocs, temporary, threads] = [
+		f("peak_bytes"), f(counted ? "counted_allocs" : "allocs"), f("temporary"), f("threads"),
+	];
 	const length = (facts.ranNs ?? 0) / 1e9;
 	const peakAt = f("peak_at_ns");
 	const error = f("peak_error_bytes");
@@ -177,12 +180,12 @@ function Totals({ facts }: { facts: Facts }) {
 		<dl class="totals">
 			<div>
 				<dt>{facts.live}</dt>
-				<dd><Bytes of={live} /></dd>
+				<dd><Bytes of={live} />{off(totals, "live_bytes", bytes)}</dd>
 				{blocks !== null && <dd class="muted">{things(blocks, "block")}</dd>}
 			</div>
 			<div>
 				<dt>Peak</dt>
-				<dd><Bytes of={peak} /></dd>
+				<dd><Bytes of={peak} />{off(totals, "peak_bytes", bytes)}</dd>
 				{peak !== null && <dd class="muted">
 					{peakAt ? `after ${after(facts, peakAt)}` : "time not known"}
 					{totals.peak_exact !== true && error ? `, ±${bytes(error)}` : ""}
@@ -192,13 +195,13 @@ function Totals({ facts }: { facts: Facts }) {
 				<dt>Allocations</dt>
 				<dd><Count of={allocs} /></dd>
 				{allocs !== null && <dd class="muted">
-					{bytes(f("alloc_bytes"))}
+					{bytes(f(counted ? "counted_alloc_bytes" : "alloc_bytes"))}
 					{length >= 1 ? `, ${count(Math.round(allocs / length))}/s` : ""}
 				</dd>}
 			</div>
 			<div>
 				<dt>Temporary</dt>
-				<dd>{temporary === null || allocs === null ? <Unknown /> : percent(temporary, allocs)}</dd>
+				<dd>{temporary === null || allocs === null ? <Unknown /> : percent(temporary, f("allocs") ?? 0)}</dd>
 				{temporary !== null && <dd class="muted">{count(temporary)} allocations</dd>}
 			</div>
 			<div>

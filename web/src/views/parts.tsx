@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { bytes, change, count, digits, exactBytes, percent, things, visible } from "../format";
 import type { Model } from "../model";
 import type { StackPart } from "../model/frames";
-import { array, figure, isIndex, object } from "../model/read";
+import { array, figure, isIndex, object, off } from "../model/read";
 import { useSeep } from "../state";
 import { copyText } from "./hooks";
 
@@ -238,14 +238,15 @@ export function ContextDetail({ i }: { i: number }) {
 				{flags.includes("by-frame-pointer") && (
 					<p class="muted">Some callers were found by frame pointer, without unwind information.</p>
 				)}
+				{flags.includes("site") && <p class="muted">Callers unknown: these stacks were not walked (tier counts).</p>}
 				{flags.includes("cut") && <p class="muted">The outermost frames were not stored (depth=).</p>}
 				{typeof growth.evidence === "string" && <p>{model.contexts.value("growing", i) ? "↗ " : ""}{growth.evidence}</p>}
 			</Stack>
 			<Figures
 				of={[
-					...known("live_bytes", "Live", () => <><Bytes of={figure(raw.live_bytes)} /> in {digits(figure(raw.live_blocks))}</>),
-					...known("peak_bytes", "At the peak", () => <><Bytes of={figure(raw.peak_bytes)} /> in {digits(figure(raw.peak_blocks))}</>),
-					...known("alloc_bytes", "Allocated", () => <><Bytes of={figure(raw.alloc_bytes)} /> in {digits(allocs)}</>),
+					...known("live_bytes", "Live", () => <><Bytes of={figure(raw.live_bytes)} />{off(raw, "live_bytes", bytes)} in {digits(figure(raw.live_blocks))}{off(raw, "live_blocks", digits)}</>),
+					...known("peak_bytes", "At the peak", () => <><Bytes of={figure(raw.peak_bytes)} />{off(raw, "peak_bytes", bytes)} in {digits(figure(raw.peak_blocks))}{off(raw, "peak_blocks", digits)}</>),
+					...known("alloc_bytes", "Allocated", () => <><Bytes of={figure(raw.alloc_bytes)} />{off(raw, "alloc_bytes", bytes)} in {digits(allocs)}{off(raw, "allocs", digits)}</>),
 					...known("frees", "Freed", () => `${digits(frees)} of ${digits(allocs)} (${percent(frees, allocs)})`),
 					...known("temporary", "Temporary", () => `${digits(figure(raw.temporary))} (${percent(figure(raw.temporary), allocs)})`),
 					...known("alloc_bytes", "Average size", () => (allocs ? bytes(Math.round(figure(raw.alloc_bytes) / allocs)) : "–")),

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""A tier that is changed while the program runs: what was exact stays so, and nothing is counted twice."""
+
+import os
+import signal
+
+import pytest
+
+from attach_target import Target
+from harness import SEEP, check_truth, parse_truth, program, site
+
+WORK = ("take", "resize", "threads", "fork")
+NAMES = ("take_small", "take_large", "resize_one")
+
+# Tiers one after the other; the first is what the program is started with.
+CHANGES = (
+    ("exact",),
+    ("counts",),
+    ("sampled",),
+    ("exact", "counts", "exact"),
+    ("counts", "exact", "counts"),
+    ("exact", "sampled", "exact"),
+    ("sampled", "exact", "sampled"),
+    ("counts", "sampled", "counts"),
+    ("sampled", "counts", "exact", "sampled"),
+)
+
+
+class Run:
+    """A recorded program; the size filter that some are given takes everything, by the longer way."""
+
+    def __init__(self, seep, tier, rate, options=()):
+        self.seep = seep
+        self.path = seep.directory / "run.seep"
+        words = [SEEP, "run", "-q", "-f", "-o", self.path, f"--tier={tier}", *options]
+        if tier != "exact":
+            words.append(f"--sample-rate={rate}")
+        env = {"SEEP_DIR": str(seep.ledger_dir)}
+        if tier == "exact":
+            env["SEEP_OPTIONS"] = f"sample_rate={rate}"
+        self.target = Target(program("tier_steps"), words=[*words, "--"], env=env)
+
+    def set_tier(self, tier):
+        done = self.seep.command("mode", str(self.target.pid), tier)
+        assert done.status == 0, done.stderr
+
+    def end(self):
+        out = self.target.end()
+        truth = parse_truth("\n".join(x for x in out.splitlines() if x.startswith("truth ")))
+        return self.seep.load(self.path), truth
+
+
+# Beside what the program does, libc takes a block for each stack of a thread that it keeps.
+THREADS, STACK_MAX_BYTES = 4, 1024
+
+
+def counted(report, key):
+    """All that was ever done, whatever of it was taken."""
+    totals = report["totals"]
+    exact = totals[f"counted_{key}"]
+    return totals[key] if exact is None else exact
+
+
+def check_totals(report, truth):
+    said = {k: sum(f[k] for f in truth.sites.values()) for k in ("allocs", "bytes", "frees")}
+    assert counted(report, "allocs") == said["allocs"] + THREADS
+    assert counted(report, "frees") == said["frees"]
+    assert 0 < counted(report, "alloc_bytes") - said["bytes"] <= THREADS * STACK_MAX_BYTES
+
+
+@pytest.mark.parametrize("tiers", CHANGES, ids="-".join)
+@pytest.mark.parametrize("rate", ("4K", "512K"))
+def test_what_is_counted_is_what_was_done(seep, tiers, rate):
+    run = Run(seep, tiers[0], rate)
+    try:
+        for number, tier in enumerate(tiers):
+            if number:
+                run.set_tier(tier)
+            for word in WORK:
+                run.target.ask(word)
+        run.target.ask("give")
+        report, truth = run.end()
+    finally:
+        run.target.close()
+    check_totals(report, truth)
+    # What was taken stands for as much at its free as it did before.
+    for name in NAMES:
+        have = site(report, name)
+        assert have["allocs"] - have["frees"] == 0, (name, have)
+        assert have["bytes"] == have["freed_bytes"], (name, have)
+    if "sampled" not in tiers:
+        check_truth(report, truth, ignore=("peak_bytes", "temporary"))
+
+
+@pytest.mark.parametrize("tier", ("counts", "sampled"))
+@pytest.mark.parametrize("options", (("--size-min=0", "--size-max=1G"), ("--guarded-sample=50",),
+                                     ("--by-thread",), ("--fill",)), ids=lambda o: o[0])
+def test_tiers_go_with_other_options(seep, tier, options):
+    run = Run(seep, tier, "64K", options)
+    try:
+        for word in (*WORK, *WORK, "give"):
+            run.target.ask(word)
+        report, truth = run.end()
+    finally:
+        run.target.close()
+    check_totals(report, truth)
+    assert not report["findings"], report["findings"]
+
+
+@pytest.mark.parametrize("tier", ("counts", "sampled"))
+def test_a_killed_program_leaves_what_it_had_done(seep, tier):
+    run = Run(seep, tier, "64K")
+    for word in ("take", "resize", "threads"):
+        run.target.ask(word)
+    os.kill(run.target.pid, signal.SIGKILL)
+    run.target.finish()
+    report = seep.load(run.path)
+    taken, threads = 20000, THREADS * 100 * 64
+    assert counted(report, "allocs") == 2 * taken + threads + THREADS
+    assert counted(report, "frees") == taken + threads

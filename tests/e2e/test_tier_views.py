@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Below tier exact: sums are exact, estimates say how far off they are, and are never far more."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from harness import SEEP, program
+from json_schema import Validator
+from test_json_schema import SCHEMA
+
+
+def truth(stdout):
+    return {name: int(value) for name, value in re.findall(r"(\w+) (\d+)", stdout.decode()) if "_one" in name}
+
+
+def by_caller(report):
+    """Live bytes and their error by the caller of wrapper(); leaks' bytes likewise."""
+    found = {}
+    for context in report["contexts"]:
+        callers = [frame["function"] for frame in context["frames"]]
+        if callers[:1] == ["wrapper"]:
+            name = callers[1] if len(callers) > 1 else "site"
+            held, error = found.get(name, (0, 0))
+            found[name] = held + context["live_bytes"], error + context.get("estimate", {}).get("live_bytes", 0)
+    return found
+
+
+def record(seep, tier):
+    done, recordings = seep.run([program("tier_truth")], ["--tier", tier, "--sample-rate", "64K"])
+    assert done.status == 0, done.stderr
+    return truth(done.stdout), recordings
+
+
+@pytest.mark.parametrize("tier", ["counts", "sampled"])
+def test_estimates_are_near_the_truth_and_say_how_near(seep, tier):
+    held, recordings = record(seep, tier)
+    report = recordings.load(recordings.path)
+    document = seep.command("report", recordings.path, "--json").stdout
+    assert Validator(SCHEMA, closed=True).errors(json.loads(document)) == []
+    assert report["process"]["tier"] == tier and report["process"]["sample_bytes"] == 64 * 1024
+    assert report["process"]["estimates_since_ns"] >= report["process"]["start_ns"]
+    assert tier in {line["code"] for line in report["unseen"]}
+    found = by_caller(report)
+    for name, value in held.items():
+        got, error = found[name]
+        # 1.96 deviations are the error; twice that is not by chance.
+        assert error > 0 and abs(got - value) <= 2 * error, (name, got, value, error)
+    text = seep.command("report", recordings.path).stdout.decode()
+    assert f"tier {tier}" in text and re.search(r"B ±[\d.]+ [KM]?B \(", text)
+
+
+def test_in_tier_counts_sums_and_leaks_are_exact(seep):
+    held, recordings = record(seep, "counts")
+    report = recordings.main()
+    assert "estimate" not in report["totals"]
+    assert sum(held.values()) == sum(value for value, _ in by_caller(report).values())
+    assert sum(leak["bytes"] for leak in report["leaks"] if leak["verdict"] == "LOST") == held["lose_one"]
+    for leak in report["leaks"]:
+        if leak["verdict"] == "LOST":
+            assert report["frames"][leak["frames"][1]]["function"] == "lose_one"
+
+
+def test_in_tier_sampled_nothing_is_said_of_leaks_and_all_allocations_are_counted(seep):
+    _, recordings = record(seep, "sampled")
+    report = recordings.load(recordings.path)
+    assert report["leaks"] == [] and "tier sampled" in report["scan"]["why_not"]
+    assert report["totals"]["counted_allocs"] >= 200000 + 66667 + 40000
+    assert report["totals"]["estimate"]["live_bytes"] > 0
+
+
+def test_budgets_on_estimates_are_refused_or_widened(seep):
+    held, recordings = record(seep, "sampled")
+    path = recordings.path
+    done = seep.command("check", "-b", "live<=1KB", path)
+    assert done.status == 2 and b"it is an estimate" in done.stdout
+    widened = ["check", "--estimates", "widen"]
+    assert seep.command(*widened, "-b", "live<=1KB", path).status == 1
+    assert seep.command(*widened, "-b", f"live<={sum(held.values()) // 1024 * 3 // 4}KB", path).status in (0, 1)
+    assert seep.command(*widened, "-b", "live<=100MB", path).status == 0
+    # What was counted one by one is no estimate.
+    assert seep.command("check", "-b", "allocs<=1M", path).status == 0
+
+
+def test_a_change_within_the_error_is_said_to_be(seep):
+    _, before = record(seep, "sampled")
+    _, after = record(seep, "sampled")
+    done = seep.command("diff", before.path, after.path)
+    assert b"within the error" in done.stdout, done.stdout
+
+
+def test_a_tier_is_switched_while_it_runs(seep, tmp_path):
+    path = tmp_path / "run.seep"
+    words = [SEEP, "run", "-q", "-o", path, "--", program("tier_truth"), "half"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**seep.environment()}) as run:
+        assert run.stdout.readline() == b"half\n"
+        done = seep.command("mode", "tier_truth", "sampled")
+        assert done.status == 0 and b"records a sample of its allocations" in done.stdout, done.stderr
+        stdout, _ = run.communicate(b"\n")
+    report = seep.load(path)
+    process = report["process"]
+    assert process["tier"] == "sampled" and process["mode"] == "all"
+    assert process["estimates_since_ns"] > process["start_ns"]
+    assert "from " in next(line["detail"] for line in report["unseen"] if line["code"] == "sampled")
+    found = by_caller(report)
+    for name, value in truth(stdout).items():
+        got, error = found[name]
+        # The first half is exact.
+        assert abs(got - value) <= 2 * error and got >= value * 2 // 5
