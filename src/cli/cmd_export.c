@@ -10,6 +10,7 @@
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "export/export.h"
+#include "export/export_names.h"
 
 enum { NO_FORMAT = -1 };
 
@@ -34,7 +35,8 @@ static const struct seep_option options[] = {
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
-#define FORMAT_LINE(name, suffix, binary, heeds_by, needs, summary) "  " #name ": " summary "\n"
+#define FORMAT_LINE(name, suffix, binary, heeds_by, says, needs, summary) \
+	"  " #name ": " summary "\n"
 
 const struct seep_option_table cmd_export_options = {
 	SEEP_OPTIONS(options),
@@ -89,7 +91,7 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 {
 	struct seep_view_options how = { .by = asked.by };
 	struct seep_atomic_file file;
-	SEEP_FREED char *shown = NULL;
+	SEEP_FREED char *shown = NULL, *estimates = NULL;
 	int ret = seep_keep_options_apply(&asked.keep, profile, &shown, err);
 
 	how.shown = shown;
@@ -98,6 +100,10 @@ static int write_profile(const struct seep_exporter *format, struct seep_profile
 	if (ret < 0)
 		return ret;
 	format->write(file.stream, profile, &how);
+	if (!format->says_estimates)
+		estimates = seep_export_estimates(profile);
+	if (estimates)
+		seep_complainf("export", "%s: %s has no place to say so", estimates, format->name);
 	return seep_output_end(&file, err);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/export.h"
 
-#define EXPORTER(id, file_suffix, is_binary, by, what, text) \
-	{ .name = #id,                                       \
-	  .suffix = (file_suffix),                           \
-	  .binary = (is_binary),                             \
-	  .heeds_by = (by),                                  \
-	  .needs = (what),                                   \
-	  .summary = (text),                                 \
+#define EXPORTER(id, file_suffix, is_binary, by, says, what, text) \
+	{ .name = #id,                                             \
+	  .suffix = (file_suffix),                                 \
+	  .binary = (is_binary),                                   \
+	  .heeds_by = (by),                                        \
+	  .says_estimates = (says),                                \
+	  .needs = (what),                                         \
+	  .summary = (text),                                       \
 	  .write = seep_export_##id },
 #define NAME(id, ...) #id,
 

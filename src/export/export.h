@@ -20,28 +20,32 @@
 #define SEEP_NEEDS_LIVE (1U << SEEP_BY_LIVE)
 #define SEEP_NEEDS_ALL ((1U << SEEP_MEASURE_COUNT) - 1)
 
-/* EXPORTER(name, suffix of files, binary, heeds by, needs, who reads it), in the order of help. */
-#define SEEP_EXPORTERS(EXPORTER)                                                                \
-	EXPORTER(pprof, ".pb.gz", true, true, 0, "go tool pprof, Pyroscope, Parca")             \
-	EXPORTER(folded, ".folded", false, true, 0, "flamegraph.pl, speedscope and their like") \
-	EXPORTER(speedscope, ".speedscope.json", false, true, 0, "speedscope")                  \
-	EXPORTER(heaptrack, ".heaptrack.gz", true, false, SEEP_NEEDS_ALL,                       \
-		 "heaptrack_gui and heaptrack_print")                                           \
-	EXPORTER(massif, ".massif", false, false, SEEP_NEEDS_LIVE,                              \
-		 "ms_print and massif-visualizer")                                              \
-	EXPORTER(callgrind, ".callgrind", false, true, 0, "KCachegrind and callgrind_annotate") \
-	EXPORTER(dhat, ".dhat.json", false, false, SEEP_NEEDS_ALL,                              \
-		 "valgrind's viewer dh_view.html")                                              \
-	EXPORTER(jemalloc, ".heap", false, false, SEEP_NEEDS_LIVE,                              \
-		 "jeprof, with the program's files at hand")                                    \
-	EXPORTER(csv, ".csv", false, true, 0, "spreadsheets and scripts; a row for each stack") \
-	EXPORTER(json, ".json", false, true, 0, "all of the profile, see docs/json.md")
+/* EXPORTER(name, suffix of files, binary, heeds by, says estimates, needs, who reads it), in the order of help. */
+#define SEEP_EXPORTERS(EXPORTER)                                                          \
+	EXPORTER(pprof, ".pb.gz", true, true, true, 0, "go tool pprof, Pyroscope, Parca") \
+	EXPORTER(folded, ".folded", false, true, false, 0,                                \
+		 "flamegraph.pl, speedscope and their like")                              \
+	EXPORTER(speedscope, ".speedscope.json", false, true, true, 0, "speedscope")      \
+	EXPORTER(heaptrack, ".heaptrack.gz", true, false, true, SEEP_NEEDS_ALL,           \
+		 "heaptrack_gui and heaptrack_print")                                     \
+	EXPORTER(massif, ".massif", false, false, true, SEEP_NEEDS_LIVE,                  \
+		 "ms_print and massif-visualizer")                                        \
+	EXPORTER(callgrind, ".callgrind", false, true, true, 0,                           \
+		 "KCachegrind and callgrind_annotate")                                    \
+	EXPORTER(dhat, ".dhat.json", false, false, true, SEEP_NEEDS_ALL,                  \
+		 "valgrind's viewer dh_view.html")                                        \
+	EXPORTER(jemalloc, ".heap", false, false, false, SEEP_NEEDS_LIVE,                 \
+		 "jeprof, with the program's files at hand")                              \
+	EXPORTER(csv, ".csv", false, true, true, 0,                                       \
+		 "spreadsheets and scripts; a row for each stack")                        \
+	EXPORTER(json, ".json", false, true, true, 0, "all of the profile, see docs/json.md")
 
 struct seep_exporter {
 	const char *name;
 	const char *suffix;
 	bool binary;	     /* nothing for a terminal */
 	bool heeds_by;	     /* else it has all figures that it can, none before the other */
+	bool says_estimates; /* the format has a place for which figures are, or that some are */
 	unsigned needs;	     /* of the profile, a bit for each enum seep_measure */
 	const char *summary; /* one line, no full stop */
 	/*

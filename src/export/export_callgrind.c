@@ -265,12 +265,15 @@ static void put_costs(struct callgrind *c)
 static void put_head(const struct callgrind *c)
 {
 	SEEP_FREED char *command = seep_export_command(c->profile);
+	SEEP_FREED char *estimates = seep_export_estimates(c->profile);
 
 	(void)fprintf(c->out,
 		      "# callgrind format\nversion: 1\ncreator: seep " SEEP_VERSION
 		      "\npid: %" PRIu32 "\ncmd: ",
 		      c->profile->process.pid);
 	put_text(c->out, command);
+	if (estimates)
+		(void)fprintf(c->out, "desc: Note: %s\n", estimates);
 	(void)fputs("part: 1\npositions: line\n", c->out);
 	for (size_t i = 0; i < EVENTS; i++)
 		if (seep_measure_is_known(c->profile, events[i].by))

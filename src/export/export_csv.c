@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Comma-separated values (RFC 4180): a row per context with all of its figures and its stack, the
- * largest first.
+ * largest first; of a profile with estimates, the errors behind that.
  */
 #include "export/export.h"
 
@@ -30,8 +30,19 @@ static void write_frame(FILE *out, struct seep_export_names *names, uint32_t ind
 	}
 }
 
+/* How far each figure may be off, 0 if not at all; empty where the figure is. */
+static void write_errors(FILE *out, const struct seep_profile *profile,
+			 const struct seep_profile_context *context)
+{
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
+		(void)fputc(',', out);
+		if (seep_figure_is_known(profile, i))
+			(void)fprintf(out, "%" PRIu64, context->errors ? context->errors[i] : 0);
+	}
+}
+
 static void write_context(FILE *out, struct seep_export_names *names,
-			  const struct seep_profile_context *context)
+			  const struct seep_profile_context *context, bool estimates)
 {
 	SEEP_FREED char *scope = context->scope ? seep_scope_path(names->profile, context->scope)
 						: NULL;
@@ -58,13 +69,17 @@ static void write_context(FILE *out, struct seep_export_names *names,
 	}
 	if (context->stack_count == 0)
 		(void)fputs(seep_export_no_stack(context->other), out);
-	(void)fputs("\"\r\n", out);
+	(void)fputc('"', out);
+	if (estimates)
+		write_errors(out, names->profile, context);
+	(void)fputs("\r\n", out);
 }
 
 void seep_export_csv(FILE *out, const struct seep_profile *profile,
 		     const struct seep_view_options *options)
 {
 	const uint32_t count = profile->context_count;
+	SEEP_FREED char *estimates = seep_export_estimates(profile);
 	SEEP_FREED uint32_t *order = seep_xcalloc(count, sizeof(*order));
 	SEEP_RELEASED(seep_export_names_done) struct seep_export_names names;
 
@@ -73,7 +88,11 @@ void seep_export_csv(FILE *out, const struct seep_profile *profile,
 	(void)fputs("hash,kind,thread,scope,", out);
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
 		(void)fprintf(out, "%s,", seep_figure_names[i]);
-	(void)fputs("truncated,stack\r\n", out);
+	(void)fputs("truncated,stack", out);
+	/* Behind all others: where columns are counted, they stay where they are. */
+	for (int i = 0; estimates && i < SEEP_FIGURE_COUNT; i++)
+		(void)fprintf(out, ",%s_error", seep_figure_names[i]);
+	(void)fputs("\r\n", out);
 	for (uint32_t i = 0; i < count; i++)
-		write_context(out, &names, &profile->contexts[order[i]]);
+		write_context(out, &names, &profile->contexts[order[i]], estimates != NULL);
 }

@@ -117,10 +117,13 @@ static void put_frames(const struct dhat *d, struct seep_json *json)
 static void put_head(const struct seep_profile *profile, struct seep_json *json)
 {
 	SEEP_FREED char *command = seep_export_command(profile);
+	SEEP_FREED char *estimates = seep_export_estimates(profile);
+	SEEP_FREED char *mode =
+		seep_xasprintf("heap, by seep %s (lifetimes are not known, Max may be more%s%s)",
+			       SEEP_VERSION, estimates ? "; " : "", estimates ? estimates : "");
 
 	seep_json_int(json, "dhatFileVersion", FILE_VERSION);
-	seep_json_text(json, "mode",
-		       "heap, by seep " SEEP_VERSION " (lifetimes are not known, Max may be more)");
+	seep_json_text(json, "mode", mode);
 	seep_json_text(json, "verb", "Allocated");
 	seep_json_bool(json, "bklt", true);
 	seep_json_bool(json, "bkacc", false);

@@ -344,10 +344,13 @@ static void put_head(const struct heaptrack *h)
 {
 	SEEP_FREED char *command = seep_export_command(h->profile);
 	SEEP_FREED char *escaped = seep_escape_dup(command);
+	SEEP_FREED char *estimates = seep_export_estimates(h->profile);
 
 	(void)fprintf(h->out, "v %x %x\nX %s", HEAPTRACK_VERSION, FORMAT_VERSION, escaped);
 	if (h->plans.divisor > 1)
 		(void)fprintf(h->out, " (1 allocation stands for %" PRIu64 ")", h->plans.divisor);
+	if (estimates)
+		(void)fprintf(h->out, " (%s)", estimates);
 	(void)fprintf(h->out, "\nI %x 0\n", PAGE_BYTES);
 }
 

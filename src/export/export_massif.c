@@ -204,14 +204,15 @@ void seep_export_massif(FILE *out, const struct seep_profile *profile,
 			const struct seep_view_options *options)
 {
 	struct massif m = { .out = out, .profile = profile };
+	SEEP_FREED char *estimates = seep_export_estimates(profile);
 
 	(void)options;
 	seep_trie_init(&m.trie);
 	grow(&m);
 	find_least(&m, AT_PEAK);
 	find_least(&m, AT_END);
-	(void)fputs("desc: seep " SEEP_VERSION " (extra-heap and stacks were not measured)\ncmd: ",
-		    out);
+	(void)fprintf(out, "desc: seep %s (extra-heap and stacks were not measured%s%s)\ncmd: ",
+		      SEEP_VERSION, estimates ? "; " : "", estimates ? estimates : "");
 	put_text(out, seep_export_command(profile));
 	(void)fputs("time_unit: ms\n", out);
 	put_snapshots(&m);

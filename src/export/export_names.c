@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "profile/kind_name.h"
 #include "view/frame_text.h"
 #include "view/tree_view.h"
 
@@ -111,6 +112,19 @@ char *seep_export_command(const struct seep_profile *profile)
 	if (command.length == 0)
 		seep_strbuf_adds(&command, process->exe != NULL ? process->exe : "(unknown)");
 	return seep_strbuf_take(&command);
+}
+
+char *seep_export_estimates(const struct seep_profile *profile)
+{
+	const uint32_t tiers = profile->process.tiers;
+	bool any = false;
+
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		any |= profile->contexts[i].errors != NULL;
+	if (!any)
+		return NULL;
+	return seep_xasprintf("figures are estimates %s%s", tiers ? "of tier " : "from samples",
+			      tiers ? seep_profile_tier_name(tiers) : "");
 }
 
 uint64_t seep_export_elapsed_ns(const struct seep_profile *profile, uint64_t at_ns)

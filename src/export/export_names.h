@@ -60,6 +60,12 @@ char *seep_export_frame_text(const struct seep_profile *profile,
 /* The command line, as a shell reads it; the program alone where it was withheld. Not escaped. */
 char *seep_export_command(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
 
+/*
+ * "figures are estimates of tier sampled" where some are: what a format with a place for words says
+ * of them. NULL: all are exact. Release with free().
+ */
+char *seep_export_estimates(const struct seep_profile *profile);
+
 /* Nanoseconds from the start of the process to @at_ns; 0 for what is before it. */
 uint64_t seep_export_elapsed_ns(const struct seep_profile *profile, uint64_t at_ns);
 

@@ -112,7 +112,9 @@ static void write_values(struct writer *w, size_t index)
 void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 			    const struct seep_view_options *options)
 {
-	const char *exe = profile->process.exe;
+	const char *exe = profile->process.exe ? seep_path_base(profile->process.exe) : "";
+	SEEP_FREED char *estimates = seep_export_estimates(profile);
+	SEEP_FREED char *name = estimates ? seep_xasprintf("%s (%s)", exe, estimates) : NULL;
 	int64_t active = 0;
 	struct writer w = { .profile = profile };
 
@@ -121,7 +123,7 @@ void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 	seep_json_open_object(w.json, NULL);
 	seep_json_text(w.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	seep_json_text(w.json, "exporter", "seep " SEEP_VERSION);
-	seep_json_text(w.json, "name", exe ? seep_path_base(exe) : "");
+	seep_json_text(w.json, "name", name ? name : exe);
 	for (size_t i = 0; i < seep_view_measure(profile, options->by); i++)
 		active += seep_figure_is_known(profile, values[i].figure);
 	seep_json_int(w.json, "activeProfileIndex", active);

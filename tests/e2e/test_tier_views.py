@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Below tier exact: sums are exact, estimates say how far off they are, and are never far more."""
 
+import csv
+import gzip
 import json
 import re
 import subprocess
@@ -109,3 +111,32 @@ def test_a_tier_is_switched_while_it_runs(seep, tmp_path):
         got, error = found[name]
         # The first half is exact.
         assert abs(got - value) <= 2 * error and got >= value * 2 // 5
+
+
+@pytest.mark.parametrize("tier", ["counts", "sampled"])
+def test_exports_say_that_they_have_estimates(seep, tmp_path, tier):
+    _, recordings = record(seep, tier)
+    words = f"figures are estimates of tier {tier}"
+    for form in ("speedscope", "heaptrack", "massif", "callgrind", "dhat", "folded", "jemalloc"):
+        path = tmp_path / f"run.{form}"
+        done = seep.command("export", recordings.path, "--to", form, "-o", path)
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if form == "heaptrack" else data).decode()
+        mute = form in ("folded", "jemalloc")
+        assert done.status == 0 and (text.count(words), done.stderr.decode().count(words)) == (1 - mute, mute), form
+    pprof = gzip.decompress(seep.command("export", recordings.path, "--to", "pprof").stdout)
+    assert b"estimate" in pprof
+    report = recordings.load(recordings.path)
+    table = seep.command("export", recordings.path, "--to", "csv").stdout.decode()
+    rows = {row["hash"]: row for row in csv.DictReader(table.splitlines())}
+    for context in report["contexts"]:
+        row = rows[context["hash"]]
+        errors = {name[:-6]: int(row[name]) for name in row if name.endswith("_error")}
+        assert {name: error for name, error in errors.items() if error} == context.get("estimate", {})
+
+
+def test_exports_of_exact_figures_have_no_errors(seep):
+    recordings = seep.record([program("tier_truth")])
+    done = seep.command("export", recordings.path, "--to", "csv")
+    assert b"_error" not in done.stdout
+    assert seep.command("export", recordings.path, "--to", "folded").stderr == b""
