@@ -435,7 +435,8 @@ def test_signals_that_come_meanwhile_are_not_lost(seep):
 def test_a_target_that_executes_itself_is_attached_to_or_not(seep):
     tally = Tally("execs")
     with target(program("attach_ends"), "exec") as process:
-        for _ in range(ROUNDS):
+        # On a busy machine it is another program by the time that it is to be attached to.
+        while len(tally.attempts) < ROUNDS or not (tally.in_time() or len(tally.attempts) == 20 * ROUNDS):
             if tally.add(attach(seep, process.pid)):
                 # Its next image is another program, which is not recorded.
                 seep.command("detach", str(process.pid))
