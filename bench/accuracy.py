@@ -175,10 +175,16 @@ class Truth:
     def middle(self, group, key, figure):
         return sum(self.span(group, key, figure)) / 2
 
+    def is_steady(self, group, key, figure):
+        """Else it is the program's own doing what this figure is."""
+        low, high = self.span(group, key, figure)
+        return high - low <= NEAR * self.middle(group, key, figure)
+
     def large(self, figure):
         least = LARGE * self.middle("all", "all", figure)
         return [k for k in self.exact[0]["stacks"]
-                if self.middle("stacks", k, figure) > max(0, least)]  # fmt: skip
+                if self.middle("stacks", k, figure) > max(0, least)
+                and self.is_steady("stacks", k, figure)]  # fmt: skip
 
 
 def thin(run, keys):
@@ -240,6 +246,9 @@ def show_bias(found):
 def sampled_row(title, truth, runs):
     cells = [title]
     for figure in FIGURES:
+        if not truth.is_steady("all", "all", figure):
+            cells.append("varies")
+            continue
         held = statistics.mean(is_held(truth, r, "all", "all", figure) for r in runs)
         off = deviations(truth, runs, "all", "all", figure)
         bias = show_bias(off) if truth.middle("all", "all", figure) >= LEAST else "–"
@@ -250,20 +259,19 @@ def sampled_row(title, truth, runs):
     return cells
 
 
-def counted_same(truth, runs, group, figure):
-    """Keys that are the same in all exact runs: how many, and how many of those always are."""
-    keys = set().union(*(r[group] for r in truth.exact))
-    fixed = [k for k in keys if len({value_of(r, group, k, figure)[0] for r in truth.exact}) == 1]
-    same = [k for k in fixed if {value_of(r, group, k, figure)[0] for r in runs}
-            == {value_of(truth.exact[0], group, k, figure)[0]}]  # fmt: skip
-    return f"{len(same)} of {len(fixed)}"
-
-
-def lost_same(truth, runs):
-    fixed = [k for k in set().union(*(r["lost"] for r in truth.exact))
-             if len({r["lost"].get(k, 0) for r in truth.exact}) == 1]  # fmt: skip
-    same = [k for k in fixed if {r["lost"].get(k, 0) for r in runs} == {truth.exact[0]["lost"][k]}]
+def show_same(truth, runs, values):
+    """Of the figures that are the same in all exact runs: how many are so in each other run."""
+    exact, others = [values(r) for r in truth.exact], [values(r) for r in runs]
+    fixed = {k for found in exact for k in found if {v.get(k, 0) for v in exact} == {found[k]}}
+    same = {k for k in fixed if {v.get(k, 0) for v in others} == {exact[0][k]}}
     return f"{len(same)} of {len(fixed)}" if fixed else "–"
+
+
+def by_key(group):
+    def values(run):
+        return {(k, f): found[f][0] for k, found in run[group].items() for f in FIGURES}
+
+    return values
 
 
 def near_stacks(truth, runs, figure):
@@ -279,12 +287,9 @@ def near_stacks(truth, runs, figure):
 
 
 def counts_row(title, truth, runs):
-    cells = [title]
-    for figure in FIGURES:
-        cells.append("; ".join((counted_same(truth, runs, "all", figure),
-                                counted_same(truth, runs, "sites", figure))))  # fmt: skip
-    cells.append(lost_same(truth, runs))
-    return [*cells, *(near_stacks(truth, runs, f) for f in FIGURES)]
+    same = [show_same(truth, runs, by_key(group)) for group in ("all", "sites")]
+    same.append(show_same(truth, runs, lambda run: run["lost"]))
+    return [title, *same, *(near_stacks(truth, runs, f) for f in FIGURES)]
 
 
 def peers_row(title, truth, found, peers):
@@ -314,14 +319,15 @@ def lines_of(result, runs, exact, peers):
     """The section, of what was measured by now."""
     rows = [(PROGRAMS[n][0], Truth(found["exact"]), found) for n, found in result.items()]
     yield (f"Each program was recorded exactly {exact} times, and {runs} times in each of the other tiers "
-           "(`bench/accuracy`). Figures that differ between the exact runs are compared with their range.\n")  # fmt: skip
-    yield ("`sampled`: the mean of all runs beside exact, with its standard error; how often exact is within the ±"
-           ", in all; and by stack, of those above 1 % of all.\n")  # fmt: skip
+           "(`bench/accuracy`). Figures that differ between the exact runs are compared with their range, and "
+           "not at all if that is more than 5 %.\n")  # fmt: skip
+    yield ("`sampled`: what the mean of all runs is off by, with its standard error; how often exact is within the ±; and how "
+           "often by stack, of those above 1 % of all.\n")  # fmt: skip
     yield from table(("", *HEADS), [sampled_row(t, truth, f["sampled"]) for t, truth, f in rows])
-    yield ("`counts`: figures in all, and by call site (innermost frame and kind), that are the same in each run, of "
-           "those that are the same in each exact run; sites' LOST bytes. By stack, of those above 1 % of all: how many "
-           "are within 5 % of exact, and within the ±.\n")  # fmt: skip
-    yield from table(("", *HEADS, "LOST", *(f"{h}, by stack" for h in HEADS)),
+    yield ("`counts`: how many figures are the same in each run, of those that are the same in each exact run: in all, by call "
+           "site (innermost frame and kind), and what is LOST of a site. By stack, of those above 1 % of all: how many are "
+           "within 5 % of exact, and within the ±.\n")  # fmt: skip
+    yield from table(("", "in all", "by site", "LOST", *(f"{h}, by stack" for h in HEADS)),
                      [counts_row(t, truth, f["counts"]) for t, truth, f in rows])  # fmt: skip
     yield ("Beside samplers of the same rate: what their sums are off by in the mean, in brackets the standard deviation of one run. "
            "jemalloc counts what it hands out, which is more than was asked for. gperftools tells only what is live, and "

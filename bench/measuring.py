@@ -124,7 +124,7 @@ class Bench:
             full["SEEP_DIR"] = str(directory)
             asked = [o for o in (self.options.seep_options, variant.options) if o]
             if asked:
-                full["SEEP_OPTIONS"] = ",".join(asked)
+                full["SEEP_OPTIONS"] = ":".join(asked)
             if whole:
                 tier = [f"--{variant.options}"] if variant.options else []
                 tool = [self.build / "seep", "run", *tier, "-o", directory / "out.seep", "--"]
