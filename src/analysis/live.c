@@ -377,10 +377,9 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 	const struct seep_profile_totals *totals = &process->profile->totals;
 	const struct seep_live_figures *before = &process->total_before;
 
-	return (struct seep_live_totals){
+	struct seep_live_totals sum = {
 		.processes = 1,
 		.live_bytes = totals->live_bytes,
-		.live_error = totals->errors[SEEP_FIGURE_live_bytes],
 		.live_blocks = totals->live_blocks,
 		.peak_bytes = totals->peak_bytes,
 		.allocs = totals->allocs,
@@ -393,6 +392,9 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 		.findings = process->profile->finding_count,
 		.grown = process->grown,
 	};
+
+	memcpy(sum.errors, totals->errors, sizeof(sum.errors));
+	return sum;
 }
 
 struct seep_live_totals seep_live_total(const struct seep_live *live)
@@ -406,7 +408,8 @@ struct seep_live_totals seep_live_total(const struct seep_live *live)
 		sum.processes++;
 		for (size_t k = 0; k < SEEP_LIVE_SUMS; k++)
 			sum.sums[k] += one.sums[k];
-		sum.live_error = seep_error_join(sum.live_error, one.live_error);
+		for (int f = 0; f < SEEP_FIGURE_COUNT; f++)
+			sum.errors[f] = seep_error_join(sum.errors[f], one.errors[f]);
 		seep_counts_sum(&sum.change_bytes, one.change_bytes);
 		sum.grown.contexts += one.grown.contexts;
 		sum.grown.bytes += one.grown.bytes;
