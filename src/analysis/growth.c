@@ -130,6 +130,7 @@ static void observe_bytes(struct seep_growth *growth, const struct seep_profile_
 	if (!track)
 		return;
 	track->recent[growth->readings % SEEP_GROWTH_RECENT] = context->live_bytes;
+	track->series.error = seep_growth_error(context);
 	if (!context->in_doubt)
 		seep_growth_series_add(&track->series, growth->after_ns, growth->now_ns,
 				       context->live_bytes, context->live_blocks);

@@ -4,6 +4,7 @@
 #include "analysis/growth.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/estimate.h"
 
 enum {
 	LEAST_ALLOCS = 100,
@@ -40,6 +41,13 @@ uint64_t seep_epoch_start_ns(const struct seep_profile *profile, uint32_t epoch)
 	if (epoch == 0)
 		return profile->process.start_ns;
 	return low < profile->mark_count ? profile->marks[low].at_ns : UINT64_MAX;
+}
+
+uint64_t seep_growth_error(const struct seep_profile_context *context)
+{
+	const uint64_t error = context->errors ? context->errors[SEEP_FIGURE_live_bytes] : 0;
+
+	return seep_error_join(error, error);
 }
 
 /* Little's law: blocks in use = rate * time that each is in use. */
@@ -205,7 +213,8 @@ static void observe_cohorts(const struct reading *now, const struct seep_profile
 	struct seep_growth_old found;
 
 	ages->growing = stay && context->frees >= context->allocs / 2 &&
-			count_cohorts(now, context, life_ns, &found) >= COHORTS;
+			count_cohorts(now, context, life_ns, &found) >= COHORTS &&
+			found.bytes > seep_growth_error(context);
 	if (ages->growing) {
 		ages->cohorts = found;
 		ages->live_blocks = context->live_blocks;

@@ -203,6 +203,15 @@ static bool is_enlarged(const struct seep_growth_run *run, uint64_t blocks)
 	return true;
 }
 
+/* By more than two estimates may differ when nothing has changed. */
+static bool exceeds(const struct seep_growth_run *run, uint32_t start, uint64_t error)
+{
+	const uint64_t *floor = run->floor;
+	const uint32_t last = run->current - 1;
+
+	return error == 0 || (floor[last] > floor[start] && floor[last] - floor[start] > error);
+}
+
 /* What went up and down as much before is only up again, unless this lasts. */
 static bool is_new(const struct seep_growth_run *run, uint32_t start)
 {
@@ -233,12 +242,12 @@ static uint32_t growth_start(const struct seep_growth_series *series,
 	if (!series->growing)
 		least_ns = core_larger(least_ns, series->misled_ns * MISLED_TIMES);
 	if (run->current > SEEP_GROWTH_NEEDED && longest_ns >= least_ns / 2 * FEW_STEPS_HALVES &&
-	    is_enlarged(run, blocks))
+	    is_enlarged(run, blocks) && exceeds(run, 1, series->error))
 		return 1;
 	for (uint32_t start = 1; start + needed <= run->current; start++) {
 		if ((run->current - start) * run->segment_ns < least_ns)
 			break;
-		if (is_new(run, start) &&
+		if (exceeds(run, start, series->error) && is_new(run, start) &&
 		    (is_steady(run, start, true, after_ns) ||
 		     (is_same(series, run, start) && is_steady(run, start, false, after_ns))))
 			return start;

@@ -37,6 +37,7 @@ struct seep_growth_series {
 	 */
 	struct seep_growth_run runs[2];
 	uint64_t last_ns; /* of the newest reading */
+	uint64_t error;	  /* a difference of two readings has to be larger; 0: they are exact */
 	bool growing;
 	bool returned;	      /* it grew, and what it grew by went */
 	uint64_t since_ns;    /* of the growth, when growing or returned */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/growth_text.h"
 
+#include "analysis/counts.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/units.h"
@@ -45,6 +46,24 @@ struct seep_rate_text seep_growth_rate_text(uint64_t bytes_per_hour)
 	return rate;
 }
 
+/* "3 of 1,234 blocks" */
+static void say_freed(struct seep_strbuf *text, const struct seep_profile_context *context)
+{
+	const struct seep_counts counts = seep_counts_of(context);
+	const bool exact = seep_counts_figure_error(&counts, SEEP_FIGURE_frees) == 0;
+
+	seep_strbuf_addf(text, ", %s of %s",
+			 exact ? seep_digits_text(context->frees).text
+			       : seep_figure_text(&counts, SEEP_FIGURE_frees).text,
+			 seep_counted_text(&counts, SEEP_FIGURE_allocs, "block").text);
+}
+
+/* Of what has no error of its own. */
+static const char *about(const struct seep_profile_context *context)
+{
+	return context->errors ? "about " : "";
+}
+
 static void say_growth(struct seep_strbuf *text, const struct seep_profile *profile,
 		       const struct seep_profile_context *context,
 		       const struct seep_profile_growth *growth)
@@ -55,7 +74,7 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 		seep_growth_rate_text(seep_growth_bytes_per_hour(growth));
 	const struct seep_rate_text lately = seep_growth_rate_text(growth->present_bytes_per_hour);
 
-	seep_strbuf_addf(text, "%s for %s", mean.text,
+	seep_strbuf_addf(text, "%s%s for %s", about(context), mean.text,
 			 seep_duration_text(growth->until_ns - growth->since_ns).text);
 	if (growth->returned) {
 		seep_strbuf_addf(text, ", then %s given back",
@@ -66,9 +85,9 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 		seep_strbuf_addf(text, ", last grew %s ago",
 				 seep_duration_text(growth->quiet_ns).text);
 	else if (growth->present_bytes_per_hour && strcmp(lately.text, mean.text) != 0)
-		seep_strbuf_addf(text, ", lately %s", lately.text);
-	seep_strbuf_addf(text, ", %s of %s ever freed", seep_digits_text(context->frees).text,
-			 seep_things_text(context->allocs, "block").text);
+		seep_strbuf_addf(text, ", lately %s%s", about(context), lately.text);
+	say_freed(text, context);
+	seep_strbuf_adds(text, " ever freed");
 	if (context->frees == 0 && growth->until_ns > start_ns)
 		seep_strbuf_addf(text, ", oldest %s",
 				 seep_duration_text(growth->until_ns - start_ns).text);
@@ -77,15 +96,17 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 static void say_stale(struct seep_strbuf *text, const struct seep_profile_context *context,
 		      const struct seep_profile_growth *growth)
 {
-	if (growth->verdict == SEEP_GROWTH_STALE)
-		seep_strbuf_addf(text, "%s (%s) older than %s, %s of %s freed",
+	if (growth->verdict == SEEP_GROWTH_STALE) {
+		seep_strbuf_addf(text, "%s%s (%s) older than %s", about(context),
 				 seep_things_text(growth->blocks, "block").text,
 				 seep_bytes_text(growth->bytes).text,
-				 seep_duration_text(growth->until_ns - growth->since_ns).text,
-				 seep_digits_text(context->frees).text,
-				 seep_things_text(context->allocs, "block").text);
+				 seep_duration_text(growth->until_ns - growth->since_ns).text);
+		say_freed(text, context);
+		seep_strbuf_adds(text, " freed");
+	}
 	if (growth->freed_late)
-		seep_strbuf_addf(text, "%s%s expired and then freed", text->length ? "; " : "",
+		seep_strbuf_addf(text, "%s%s%s expired and then freed", text->length ? "; " : "",
+				 about(context),
 				 seep_things_text(growth->freed_late, "block").text);
 }
 

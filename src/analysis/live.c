@@ -356,11 +356,9 @@ void seep_live_reset(struct seep_live *live, bool again)
 
 static uint64_t per_second(uint64_t now, uint64_t before, uint64_t span_ns)
 {
-	double rate;
+	const double span_s = (double)span_ns / SEEP_NS_PER_S;
+	const double rate = span_ns && now > before ? (double)(now - before) / span_s + 0.5 : 0;
 
-	if (span_ns == 0 || now < before)
-		return 0;
-	rate = (double)(now - before) * SEEP_NS_PER_S / (double)span_ns + 0.5;
 	return rate < (double)INT64_MAX ? (uint64_t)rate : INT64_MAX;
 }
 
@@ -378,11 +376,9 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 	const struct seep_profile_counted counted = seep_profile_counted(process->profile);
 	const struct seep_profile_totals *totals = &process->profile->totals;
 	const struct seep_live_figures *before = &process->total_before;
-
-	return (struct seep_live_totals){
+	struct seep_live_totals sum = {
 		.processes = 1,
 		.live_bytes = totals->live_bytes,
-		.live_error = totals->errors[SEEP_FIGURE_live_bytes],
 		.live_blocks = totals->live_blocks,
 		.peak_bytes = totals->peak_bytes,
 		.allocs = counted.allocs,
@@ -395,6 +391,9 @@ struct seep_live_totals seep_live_process_total(const struct seep_live *live,
 		.findings = process->profile->finding_count,
 		.grown = process->grown,
 	};
+
+	seep_errors_join(sum.errors, totals->errors);
+	return sum;
 }
 
 struct seep_live_totals seep_live_total(const struct seep_live *live)
@@ -408,7 +407,7 @@ struct seep_live_totals seep_live_total(const struct seep_live *live)
 		sum.processes++;
 		for (size_t k = 0; k < SEEP_LIVE_SUMS; k++)
 			sum.sums[k] += one.sums[k];
-		sum.live_error = seep_error_join(sum.live_error, one.live_error);
+		seep_errors_join(sum.errors, one.errors);
 		seep_counts_sum(&sum.change_bytes, one.change_bytes);
 		sum.grown.contexts += one.grown.contexts;
 		sum.grown.bytes += one.grown.bytes;

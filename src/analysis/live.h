@@ -191,7 +191,7 @@ struct seep_live_totals {
 		};
 		uint64_t sums[SEEP_LIVE_SUMS];
 	};
-	uint64_t live_error; /* of live_bytes; 0: they are exact */
+	uint64_t errors[SEEP_FIGURE_COUNT]; /* by figure; 0: it is exact */
 	int64_t change_bytes;
 	struct seep_growth_sum grown;
 };

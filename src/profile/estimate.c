@@ -48,3 +48,9 @@ uint64_t seep_error_join(uint64_t a, uint64_t b)
 {
 	return a == 0 || b == 0 ? a | b : seep_error_ceil(hypot((double)a, (double)b));
 }
+
+void seep_errors_join(uint64_t *all, const uint64_t *more)
+{
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		all[i] = seep_error_join(all[i], more[i]);
+}

@@ -31,4 +31,7 @@ uint64_t seep_error_ceil(double error);
 /* Of a sum, of two parts that have nothing to do with each other. */
 uint64_t seep_error_join(uint64_t a, uint64_t b);
 
+/* The same, by figure, of @all, which becomes that, and @more. */
+void seep_errors_join(uint64_t *all, const uint64_t *more);
+
 #endif

@@ -3,11 +3,16 @@
 
 static void write_counts(struct seep_json *json, const struct seep_counts *counts)
 {
+	uint64_t errors[SEEP_FIGURE_COUNT];
+
 	seep_json_int(json, "allocs", counts->allocs);
 	seep_json_int(json, "allocated_bytes", counts->alloc_bytes);
 	seep_json_int(json, "held_blocks", counts->live_blocks);
 	seep_json_int(json, "held_bytes", counts->live_bytes);
 	seep_json_int(json, "peak_bytes", counts->peak_bytes);
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		errors[i] = seep_counts_figure_error(counts, i);
+	seep_json_estimate(json, errors);
 }
 
 /* Of nothing that was left nothing is known. */

@@ -36,12 +36,12 @@ static char *headline_of(const struct seep_live *live)
 	if (!first)
 		return seep_xstrdup("no process");
 	exe = first->profile->process.exe;
-	seep_strbuf_addf(
-		&text, "%.200s (pid %u%s)%s%s: %s live", exe ? seep_path_base(exe) : "?",
-		first->profile->process.pid, sum.processes > 1 ? " and children" : "",
-		within ? ", " : "", within ? within->text : "",
-		seep_estimate_text(seep_bytes_text(sum.live_bytes), sum.live_error, seep_bytes_text)
-			.text);
+	seep_strbuf_addf(&text, "%.200s (pid %u%s)%s%s: %s live", exe ? seep_path_base(exe) : "?",
+			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
+			 within ? ", " : "", within ? within->text : "",
+			 seep_estimate_text(seep_bytes_text(sum.live_bytes),
+					    sum.errors[SEEP_FIGURE_live_bytes], seep_bytes_text)
+				 .text);
 	if (first->span_ns)
 		seep_strbuf_addf(&text, ", %s in %s",
 				 seep_change_text(sum.change_bytes, seep_bytes_text).text,
@@ -98,7 +98,10 @@ static void print_processes(const struct seep_printer *printer, const struct see
 		SEEP_FREED char *pid = seep_xasprintf("%u", process->profile->process.pid);
 
 		seep_table_add(table, pid);
-		seep_table_add(table, seep_bytes_text(sum.live_bytes).text);
+		seep_table_add(table, seep_estimate_text(seep_bytes_text(sum.live_bytes),
+							 sum.errors[SEEP_FIGURE_live_bytes],
+							 seep_bytes_text)
+					      .text);
 		seep_table_add(table, seep_change_text(sum.change_bytes, seep_bytes_text).text);
 		seep_table_add(table, process->fate ? process->fate : "runs");
 		seep_table_add(table, process->profile->process.exe);
@@ -115,7 +118,9 @@ static void print_tags(const struct seep_printer *printer, const struct seep_liv
 	SEEP_FREED char *old = seep_tags_old(tags, count);
 
 	for (uint32_t i = 0; count && i <= count; i++) {
-		SEEP_FREED char *line = seep_tag_line(i ? &tags[i - 1] : NULL);
+		SEEP_FREED char *line =
+			seep_tag_line(i ? &tags[i - 1] : NULL,
+				      seep_live_total(live).errors[SEEP_FIGURE_live_bytes]);
 		SEEP_FREED char *escaped = seep_escape_dup(line);
 
 		(void)fprintf(printer->out, "%s\n", escaped);
@@ -210,6 +215,7 @@ static void write_totals(struct seep_json *json, const struct seep_live_totals *
 	seep_json_u64(json, "bytes", totals->grown.bytes);
 	seep_json_u64(json, "bytes_per_hour", totals->grown.bytes_per_hour);
 	seep_json_close(json);
+	seep_json_estimate(json, totals->errors);
 }
 
 static void write_process(struct seep_json *json, const struct seep_live *live,

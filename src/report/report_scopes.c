@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "report/report_parts.h"
+#include "view/live_view.h"
 
 enum { TAGS_SHOWN = 8, INDENT = 2, INDENT_MAX = 60, DEPTH_MAX = 4096 };
 
@@ -67,11 +68,10 @@ static void add_scope(const struct scopes_table *to, const char *name,
 	const uint64_t mean_ns = seep_scope_mean_ns(figures);
 
 	seep_table_add(to->table, name);
-	seep_table_add(to->table, seep_bytes_text((uint64_t)sums->all.live_bytes).text);
-	seep_table_add(to->table, seep_bytes_text((uint64_t)sums->own.live_bytes).text);
-	seep_table_add(to->table,
-		       to->old_ns ? seep_bytes_text((uint64_t)sums->old_bytes).text : "-");
-	seep_table_add(to->table, seep_bytes_text((uint64_t)sums->all.alloc_bytes).text);
+	seep_table_add(to->table, seep_figure_text(&sums->all, SEEP_FIGURE_live_bytes).text);
+	seep_table_add(to->table, seep_figure_text(&sums->own, SEEP_FIGURE_live_bytes).text);
+	seep_table_add(to->table, to->old_ns ? seep_tag_old_text(sums).text : "-");
+	seep_table_add(to->table, seep_figure_text(&sums->all, SEEP_FIGURE_alloc_bytes).text);
 	seep_table_add(to->table, seep_count_text(figures->entries).text);
 	seep_table_add(to->table, seep_count_text(figures->entries - figures->exits).text);
 	seep_table_add(to->table, mean_ns ? seep_duration_text(mean_ns).text : "-");

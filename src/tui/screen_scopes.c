@@ -9,12 +9,14 @@ static void draw(struct seep_tui *tui)
 	struct seep_live_tag tags[SEEP_TUI_LINES];
 	const uint32_t count = seep_live_tags(tui->live, tui->sort, SEEP_TUI_LINES, tags);
 	const uint32_t room = (uint32_t)seep_tui_room(tui);
-	SEEP_FREED char *headings = seep_tag_line(NULL), *old = seep_tags_old(tags, count);
+	const bool estimates = seep_live_total(tui->live).errors[SEEP_FIGURE_live_bytes];
+	SEEP_FREED char *headings = seep_tag_line(NULL, estimates),
+			*old = seep_tags_old(tags, count);
 
 	seep_tui_list_fit(tui, &tui->scopes, count);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s", headings);
 	for (uint32_t i = tui->scopes.first; i < count && i < tui->scopes.first + room; i++) {
-		SEEP_FREED char *line = seep_tag_line(&tags[i]);
+		SEEP_FREED char *line = seep_tag_line(&tags[i], estimates);
 
 		seep_tui_row(tui, SEEP_TUI_BODY + (int)(i - tui->scopes.first),
 			     i == tui->scopes.chosen ? SEEP_LOOK_BAR : SEEP_LOOK_PLAIN, "%s", line);

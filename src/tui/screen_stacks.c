@@ -41,7 +41,8 @@ static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_te
 		if (tui->columns < column->needs)
 			continue;
 		width = column->width +
-			(i == 0 && seep_live_total(tui->live).live_error ? ERROR : 0);
+			(i == 0 && seep_live_total(tui->live).errors[SEEP_FIGURE_live_bytes] ? ERROR
+											     : 0);
 		seep_tui_put(tui, row, at, -width, sorted ? SEEP_LOOK_BAR : look, false, text);
 		at += width + 1;
 	}

@@ -84,13 +84,13 @@ static void draw_head(struct seep_tui *tui)
 		     !seep_live_runs(tui->live) ? "  ENDED"
 		     : tui->frozen		? "  FROZEN"
 						: "");
-	seep_tui_row(
-		tui, 1, SEEP_LOOK_PLAIN, " %s live, %s%s   peak %s   %s allocs/s  %s frees/s",
-		seep_estimate_text(seep_bytes_text(sum.live_bytes), sum.live_error, seep_bytes_text)
-			.text,
-		seep_change_text(sum.change_bytes, seep_bytes_text).text, since,
-		seep_bytes_text(sum.peak_bytes).text, seep_count_text(sum.allocs_per_s).text,
-		seep_count_text(sum.frees_per_s).text);
+	seep_tui_row(tui, 1, SEEP_LOOK_PLAIN, " %s live, %s%s   peak %s   %s allocs/s  %s frees/s",
+		     seep_estimate_text(seep_bytes_text(sum.live_bytes),
+					sum.errors[SEEP_FIGURE_live_bytes], seep_bytes_text)
+			     .text,
+		     seep_change_text(sum.change_bytes, seep_bytes_text).text, since,
+		     seep_bytes_text(sum.peak_bytes).text, seep_count_text(sum.allocs_per_s).text,
+		     seep_count_text(sum.frees_per_s).text);
 	text = seep_xasprintf(" %u process%s   %s   every %s   ", sum.processes,
 			      sum.processes == 1 ? "" : "es",
 			      seep_things_text(sum.threads, "thread").text,

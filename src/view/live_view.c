@@ -11,7 +11,7 @@
 #include "view/frame_text.h"
 #include "view/leaks_view.h"
 
-enum { SPARK_LEVELS = 8, MEAN = 9 };
+enum { SPARK_LEVELS = 8, MEAN = 9, EXACT = 8, ESTIMATE = 18 };
 
 void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 {
@@ -38,28 +38,42 @@ void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 	ret[used] = '\0';
 }
 
-char *seep_tag_line(const struct seep_live_tag *tag)
+struct seep_estimate_text seep_tag_old_text(const struct seep_scope_sums *sums)
 {
-	static const char format[] = "%8s %9s %8s %8s %7s %*s  %s";
+	return seep_estimate_text(seep_bytes_text((uint64_t)sums->old_bytes),
+				  seep_counts_figure_error(&sums->all, SEEP_FIGURE_live_bytes),
+				  seep_bytes_text);
+}
+
+/* For a column of so many characters; what is not ASCII has more bytes. */
+static int padded(const char *text, int width)
+{
+	return width + (int)(strlen(text) - seep_display_width(text, strlen(text)));
+}
+
+char *seep_tag_line(const struct seep_live_tag *tag, bool estimates)
+{
+	static const char format[] = "%*s %9s %*s %8s %7s %*s  %s";
+	const int width = estimates ? ESTIMATE : EXACT;
 	const struct seep_profile_scope *figures;
+	struct seep_estimate_text held, old = { "-" };
 	struct seep_unit_text mean = { "-" };
 
 	if (!tag)
-		return seep_xasprintf(format, "HELD", "GROWTH/s", "OLD", "ENTRY/s", "ACTIVE", MEAN,
-				      "MEAN", "TAG");
+		return seep_xasprintf(format, width, "HELD", "GROWTH/s", width, "OLD", "ENTRY/s",
+				      "ACTIVE", MEAN, "MEAN", "TAG");
 	figures = &tag->sum->figures;
 	if (figures->exits)
 		mean = seep_duration_text(seep_scope_mean_ns(figures));
-	return seep_xasprintf(
-		format, seep_bytes_text((uint64_t)tag->sum->sums.all.live_bytes).text,
-		seep_change_text(tag->held_per_s, seep_bytes_text).text,
-		tag->process->old_ns ? seep_bytes_text((uint64_t)tag->sum->sums.old_bytes).text
-				     : "-",
-		seep_count_text((uint64_t)tag->entries_per_s).text,
-		seep_count_text(figures->entries - figures->exits).text,
-		/* A µ has two bytes. */
-		MEAN + (int)(strlen(mean.text) - seep_display_width(mean.text, strlen(mean.text))),
-		mean.text, tag->sum->tag);
+	if (tag->process->old_ns)
+		old = seep_tag_old_text(&tag->sum->sums);
+	held = seep_figure_text(&tag->sum->sums.all, SEEP_FIGURE_live_bytes);
+	return seep_xasprintf(format, padded(held.text, width), held.text,
+			      seep_change_text(tag->held_per_s, seep_bytes_text).text,
+			      padded(old.text, width), old.text,
+			      seep_count_text((uint64_t)tag->entries_per_s).text,
+			      seep_count_text(figures->entries - figures->exits).text,
+			      padded(mean.text, MEAN), mean.text, tag->sum->tag);
 }
 
 char *seep_tags_old(const struct seep_live_tag *tags, uint32_t count)

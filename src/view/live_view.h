@@ -28,8 +28,14 @@ struct seep_live_texts *seep_live_table(const struct seep_live *live,
 					bool utf8);
 void seep_live_table_free(struct seep_live_texts *table, uint32_t count);
 
-/* A line of figures and the tag, in columns that are always as wide; NULL: the headings. */
-char *seep_tag_line(const struct seep_live_tag *tag) SEEP_RETURNS_MEMORY;
+/*
+ * A line of figures and the tag, in columns that are always as wide, wider for @estimates; NULL: the
+ * headings.
+ */
+char *seep_tag_line(const struct seep_live_tag *tag, bool estimates) SEEP_RETURNS_MEMORY;
+
+/* What of a tag or scope is old, no further off than all that it holds. */
+struct seep_estimate_text seep_tag_old_text(const struct seep_scope_sums *sums);
 
 /* What OLD means there, to free(); NULL: nothing is known of it. */
 char *seep_tags_old(const struct seep_live_tag *tags, uint32_t count);

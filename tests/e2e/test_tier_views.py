@@ -11,6 +11,7 @@ import pytest
 
 from harness import SEEP, program
 from json_schema import Validator
+from test_growth import growth_of
 from test_json_schema import SCHEMA
 
 
@@ -140,3 +141,47 @@ def test_exports_of_exact_figures_have_no_errors(seep):
     done = seep.command("export", recordings.path, "--to", "csv")
     assert b"_error" not in done.stdout
     assert seep.command("export", recordings.path, "--to", "folded").stderr == b""
+
+
+def test_scopes_and_what_runs_say_which_figures_are_estimates(seep, tmp_path):
+    recordings = seep.record([program("scope_truth"), tmp_path / "truth", "4", "20000", "1"],
+                             ["--tier", "sampled", "--sample-rate", "4K"])
+    report = recordings.load(recordings.path)
+    for scope in report["scopes"]:
+        for sums in (scope, scope["inclusive"]):
+            # Of one that is large enough to be always taken nothing is estimated.
+            assert sums["allocs"] < 100 or sums["estimate"]["allocs"] > 0
+    for words in (["--scopes"], []):
+        assert " ±" in seep.command("report", recordings.path, *words).stdout.decode()
+    words = [SEEP, "run", "-q", "--tier", "sampled", "-o", tmp_path / "run.seep", "--", program("tier_truth"), "half"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=seep.environment()) as run:
+        assert run.stdout.readline() == b"half\n"
+        document = json.loads(seep.command("top", "tier_truth", "--once", "--json").stdout)
+        run.communicate(b"\n")
+    assert list(Validator(SCHEMA, closed=True).check(document, SCHEMA["$defs"]["top"], "$")) == []
+    for part in (document["totals"], *document["processes"], *document["contexts"]):
+        assert part["estimate"]["live_bytes"] > 0
+
+
+GROWTH = [
+    # program, tier, rate, what grows
+    ("list", "counts", "64K", ["append_audit"]),
+    ("list", "sampled", "4K", ["append_audit"]),
+    ("queue", "counts", "64K", ["enqueue_message"]),
+    ("rings", "counts", "64K", []),
+    ("rings", "sampled", "64K", []),
+    ("rings", "sampled", "4K", []),
+    ("cache", "counts", "64K", []),
+    ("cache", "sampled", "64K", []),
+    ("rotation", "sampled", "64K", []),
+]
+
+
+@pytest.mark.parametrize(("name", "tier", "rate", "grows"), GROWTH)
+def test_growth_is_no_noise(seep, name, tier, rate, grows):
+    _, recordings = seep.run([program(f"growth_{name}"), "10", "1"],
+                             ["--growth-after", "600ms", "--no-leak-check", "--tier", tier, "--sample-rate", rate])
+    found = growth_of(recordings.load(recordings.path))
+    assert list(found) == grows
+    for growths in found.values():
+        assert "about +" in growths[0][0]["evidence"]

@@ -431,3 +431,21 @@ TEST(readings_far_apart_do_no_harm)
 	}
 	assert_true(series.growing);
 }
+
+TEST(a_rise_counts_where_it_is_larger_than_the_error)
+{
+	static const struct {
+		uint64_t error;
+		uint64_t from_s, to_s; /* it is GROWING at first in these */
+	} cases[] = { { 0, 61, 90 }, { 16 * 50, 61, 90 }, { 16 * 200, 200, 260 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_growth_series series = { .error = cases[i].error };
+		uint64_t t = 0;
+
+		for (; t < 600 && !series.growing; t++)
+			seep_growth_series_add(&series, AFTER_NS, (1000 + t) * SEEP_NS_PER_S,
+					       linear(t), 1);
+		assert_in_range(t, cases[i].from_s, cases[i].to_s);
+	}
+}
