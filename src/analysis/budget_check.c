@@ -11,6 +11,7 @@
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/counted.h"
 #include "profile/estimate.h"
 #include "profile/verdict.h"
 
@@ -313,9 +314,12 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 					      "exec-unrecorded", NULL };
 	/* What an importer could not know, too. */
 	static const char *const of_measure[SEEP_BUDGET_MEASURE_COUNT][2] = {
-		[SEEP_BY_LIVE] = { "no-live" },	      [SEEP_BY_PEAK] = { "one-moment" },
-		[SEEP_BY_ALLOCS] = { "no-frees" },    [SEEP_BY_TEMPORARY] = { "one-moment" },
-		[SEEP_BY_GROWTH] = { "growth-full" }, [SEEP_BUDGET_FINDINGS] = { "findings-full" },
+		[SEEP_BY_LIVE] = { "no-live" },
+		[SEEP_BY_PEAK] = { "one-moment" },
+		[SEEP_BY_ALLOCS] = { "no-frees" },
+		[SEEP_BY_TEMPORARY] = { "one-moment" },
+		[SEEP_BY_GROWTH] = { "growth-full" },
+		[SEEP_BUDGET_FINDINGS] = { "findings-full", "sampled" },
 	};
 	static const char *const modes[] = { "mode-changed", "scoped", NULL };
 	static const char *const tags[] = { "mode-changed", "scope-tags",  "scope-entries",
@@ -332,7 +336,8 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 		why = told(c->profile, of_measure[c->budget->measure]);
 	/* Many of a shell's commands allocate nothing. */
 	if (!why && (seep_profile_is_void(c->profile) ||
-		     (!plan->is_child && totals->allocs == 0 && totals->live_blocks == 0))) {
+		     (!plan->is_child && seep_profile_counted(c->profile).allocs == 0 &&
+		      totals->live_blocks == 0))) {
 		why = told(c->profile, nothing);
 		return why ? why : "nothing was counted";
 	}

@@ -12,6 +12,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/counted.h"
 #include "profile/estimate.h"
 #include "profile/symbolise.h"
 

@@ -25,12 +25,31 @@ static uint64_t hash_site(const struct judge *j, const struct draft *draft)
 		context->thread);
 }
 
-/* Whether blocks of the rest fared as those of @taken did; so do those that a rule is for. */
-static bool tells_of(const struct draft *taken, const struct draft *rest)
+/* What a draft stands for beside itself; where nothing was taken to go by, what it has. */
+struct weight {
+	double blocks, bytes, squares;
+};
+
+static struct weight weight_of(const struct judge *j, const struct draft *draft, bool is_plain)
 {
-	return taken->others > 0 && (taken->fate.verdict == rest->fate.verdict ||
-				     (taken->fate.rule && taken->first != NO_BLOCK &&
-				      rest->fate.verdict <= SEEP_VERDICT_LOST_WITH));
+	const struct seep_profile_context *context = seep_profile_context_at(j->profile,
+									     draft->fate.context);
+
+	if (!is_plain)
+		return (struct weight){ draft->others, draft->other_bytes, draft->squares };
+	if (!context || context->site)
+		return (struct weight){ 0 };
+	return (struct weight){ (double)draft->leak.blocks, (double)draft->leak.bytes,
+				(double)draft->leak.blocks };
+}
+
+/* Whether blocks of the rest fared as those of @taken did; so do those that a rule is for. */
+static bool tells_of(const struct draft *taken, const struct weight *weight,
+		     const struct draft *rest)
+{
+	return weight->blocks > 0 && (taken->fate.verdict == rest->fate.verdict ||
+				      (taken->fate.rule && taken->first != NO_BLOCK &&
+				       rest->fate.verdict <= SEEP_VERDICT_LOST_WITH));
 }
 
 /* Add a share of the draft @from to the one that is like it, of the context of @taken. */
@@ -67,41 +86,51 @@ static size_t split(struct judge *j, size_t from, const struct seep_idtable *sit
 {
 	const struct seep_profile_leak rest = j->drafts[from].leak;
 	const uint64_t hash = hash_site(j, &j->drafts[from]);
-	double all = 0, squares = 0, all_bytes = 0, sum = 0, sum_bytes = 0, most = 0;
+	struct weight all = { 0 }, sum = { 0 };
 	uint64_t blocks = 0, bytes = 0;
-	size_t at = SEEP_IDTABLE_START, best = from;
+	bool is_plain = false;
+	size_t at, best = from;
+	double most = 0;
 	uint32_t id;
 
-	while ((id = seep_idtable_find(sites, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (tells_of(&j->drafts[id], &j->drafts[from])) {
-			all += j->drafts[id].others;
-			all_bytes += j->drafts[id].other_bytes;
-			squares += j->drafts[id].squares;
+	for (int pass = 0; pass < 2 && all.blocks <= 0; pass++) {
+		is_plain = pass == 1;
+		at = SEEP_IDTABLE_START;
+		while ((id = seep_idtable_find(sites, hash, &at)) != SEEP_IDTABLE_NONE) {
+			const struct weight weight = weight_of(j, &j->drafts[id], is_plain);
+
+			if (!tells_of(&j->drafts[id], &weight, &j->drafts[from]))
+				continue;
+			all.blocks += weight.blocks;
+			all.bytes += weight.bytes;
+			all.squares += weight.squares;
 		}
+	}
 	at = SEEP_IDTABLE_START;
-	while (all > 0 && (id = seep_idtable_find(sites, hash, &at)) != SEEP_IDTABLE_NONE) {
+	while (all.blocks > 0 && (id = seep_idtable_find(sites, hash, &at)) != SEEP_IDTABLE_NONE) {
 		const struct draft taken = j->drafts[id];
-		double error = seep_share_error(taken.others / all, all * all / squares);
+		const struct weight weight = weight_of(j, &taken, is_plain);
+		const double error = seep_share_error(weight.blocks / all.blocks,
+						      all.blocks * all.blocks / all.squares);
 		uint64_t upto, upto_bytes;
 		size_t to;
 
-		if (!tells_of(&taken, &j->drafts[from]))
+		if (!tells_of(&taken, &weight, &j->drafts[from]))
 			continue;
-		if (taken.others <= 0) {
-			add_error(&j->drafts[id].leak, &rest, error);
-			continue;
-		}
-		sum += taken.others;
-		sum_bytes += taken.other_bytes;
-		upto = sum >= all ? rest.blocks : (uint64_t)((double)rest.blocks * (sum / all));
-		upto_bytes = sum >= all ? rest.bytes
-					: (uint64_t)((double)rest.bytes * (sum_bytes / all_bytes));
+		sum.blocks += weight.blocks;
+		sum.bytes += weight.bytes;
+		upto = sum.blocks >= all.blocks
+			       ? rest.blocks
+			       : (uint64_t)((double)rest.blocks * (sum.blocks / all.blocks));
+		upto_bytes = sum.blocks >= all.blocks
+				     ? rest.bytes
+				     : (uint64_t)((double)rest.bytes * (sum.bytes / all.bytes));
 		to = give(j, from, id, upto - blocks, upto_bytes - bytes);
 		add_error(&j->drafts[to].leak, &rest, error);
 		blocks = upto;
 		bytes = upto_bytes;
-		best = taken.others > most ? to : best;
-		most = fmax(most, taken.others);
+		best = weight.blocks > most ? to : best;
+		most = fmax(most, weight.blocks);
 	}
 	return best;
 }

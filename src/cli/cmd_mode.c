@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/ledger_operand.h"
+#include "profile/kind_name.h"
 #include "recorder/ledger_control.h"
 
 const struct seep_option_table cmd_mode_options = {
@@ -39,6 +40,7 @@ int cmd_mode(char **operands, struct seep_error *err)
 	SEEP_RELEASED(seep_ledger_operand_done) struct seep_ledger_operand operand = { 0 };
 	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	size_t i = 0;
+	uint32_t mode;
 	int rc;
 
 	while (i < sizeof(modes) / sizeof(modes[0]) && strcmp(operands[1], modes[i].name) != 0)
@@ -59,5 +61,10 @@ int cmd_mode(char **operands, struct seep_error *err)
 		seep_ledger_set_tier(&ledger, modes[i].mode, modes[i].name);
 	seep_print_escaped(stdout, "%s (pid %u) records %s", seep_path_base(operand.entry->exe),
 			   operand.entry->pid, modes[i].records);
+	mode = LEDGER_GET(ledger.control->mode) & LEDGER_MODE_MASK;
+	if (i >= TIERS_FROM && mode != LEDGER_MODE_ALL)
+		seep_print_escaped(stdout,
+				   "Its mode is still %s: \"seep mode %u all\" records all of it",
+				   seep_profile_mode_name(mode), operand.entry->pid);
 	return 0;
 }

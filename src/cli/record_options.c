@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/units.h"
+#include "ledger/ledger_tier.h"
+
 static void add_modules(struct seep_strbuf *text, const struct seep_option_list *globs)
 {
 	for (size_t i = 0; i < globs->count; i++) {
@@ -29,6 +32,9 @@ int seep_record_options_add(const struct seep_record_option_values *values,
 	if (values->sample_rate && values->tier == SEEP_TIER_EXACT)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--sample-rate is of --tier counts and --tier sampled");
+	if (values->sample_rate > UINT64_C(1) << LEDGER_SAMPLE_LOG2_MAX)
+		return seep_fail(err, SEEP_EUSAGE, "--sample-rate is at most %s",
+				 seep_bytes_text(UINT64_C(1) << LEDGER_SAMPLE_LOG2_MAX).text);
 	if (values->size_max && values->size_max < values->size_min)
 		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
 	for (size_t i = 0; i < values->modules.count; i++)

@@ -101,6 +101,19 @@ static uint64_t error_of(const struct seep_taken *taken, int figure)
 	return all->count > 0 ? seep_taken_error(&taken[figure], all->variance / all->count) : 0;
 }
 
+/* Of a sum of nothing that was taken: no more than what passed, or what one sample stands for. */
+static uint64_t error_of_none(const struct seep_ledger_load *load,
+			      const struct seep_profile_totals *passed, int figure)
+{
+	const double rate = (double)load->profile->process.sample_bytes;
+	const double mean = (double)passed->counted_alloc_bytes / (double)passed->counted_allocs;
+	const double unit = is_bytes(figure) ? rate : rate / fmax(mean, 1);
+
+	return core_smaller(seep_taken_error(&(struct seep_taken){ 0 }, unit * unit),
+			    is_bytes(figure) ? passed->counted_alloc_bytes
+					     : passed->counted_allocs);
+}
+
 static void count(struct seep_profile_totals *totals, const struct seep_row_sum *sum)
 {
 	const unsigned sample = sum->is_weighted ? sum->sample : 0;
@@ -113,6 +126,7 @@ static void count(struct seep_profile_totals *totals, const struct seep_row_sum 
 static void estimate_sampled(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->rows.caches.totals;
+	const struct seep_profile_totals passed = *totals;
 	const uint32_t all = load->profile->context_count;
 	/* By context, and figure; behind them of all. */
 	SEEP_FREED struct seep_taken(*taken)[SEEP_FIGURE_COUNT] = seep_xcalloc((size_t)all + 1,
@@ -133,7 +147,9 @@ static void estimate_sampled(struct seep_ledger_load *load)
 		     f++)
 			set_error(load, i + 1, f, error_of(taken[i], f));
 	for (int f = 0; f < SEEP_FIGURE_COUNT; f++)
-		totals->errors[f] = error_of(taken[all], f);
+		totals->errors[f] = taken[all][f].count > 0	? error_of(taken[all], f)
+				    : passed.counted_allocs > 0 ? error_of_none(load, &passed, f)
+								: 0;
 }
 
 /* ---- tier "counts" --------------------------------------------------------------------------- */

@@ -71,8 +71,10 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_process *process = &load->profile->process;
 
-	process->mode = LEDGER_GET(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
-	process->tiers = LEDGER_GET(state->tiers) & LEDGER_MODE_TIERS;
+	const uint32_t mode = LEDGER_GET(ledger_view_control(&load->view)->mode);
+
+	process->mode = mode & LEDGER_MODE_MASK;
+	process->tiers = (LEDGER_GET(state->tiers) | mode) & LEDGER_MODE_TIERS;
 	process->sample_bytes = process->tiers
 					? UINT64_C(1) << core_smaller(load->view.header.sample_log2,
 								      LEDGER_SAMPLE_LOG2_MAX)

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "profile/counted.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -206,7 +207,8 @@ static void load_filters(struct seep_ledger_load *load)
 		seep_profile_add_unseen(load->profile, "scoped",
 					"only what was allocated in scopes was recorded");
 	else if (!is_attached && LEDGER_GET(ledger_view_control(&load->view)->filtered_once) &&
-		 !(mode & ~(uint32_t)LEDGER_MODE_MASK) && load->profile->totals.allocs)
+		 !(mode & (LEDGER_MODE_SIZES | LEDGER_MODE_MODULES)) &&
+		 seep_profile_counted(load->profile).allocs)
 		seep_profile_add_unseen(load->profile, "mode-changed",
 					"for some of the time not all allocations were recorded");
 	if (!(mode & (LEDGER_MODE_SIZES | LEDGER_MODE_MODULES)))

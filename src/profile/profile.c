@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "ledger/ledger.h"
+#include "profile/counted.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -83,17 +84,6 @@ void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array
 	grown += *had * bytes;
 	*had += count;
 	return memset(grown, 0, count * bytes);
-}
-
-struct seep_profile_counted seep_profile_counted(const struct seep_profile *profile)
-{
-	const struct seep_profile_totals *totals = &profile->totals;
-
-	if (seep_profile_knows(profile, "counted_allocs"))
-		return (struct seep_profile_counted){ totals->counted_allocs,
-						      totals->counted_alloc_bytes,
-						      totals->counted_frees };
-	return (struct seep_profile_counted){ totals->allocs, totals->alloc_bytes, totals->frees };
 }
 
 struct seep_profile_other seep_profile_share(const struct seep_profile *profile)

@@ -581,14 +581,6 @@ bool seep_profile_says(const struct seep_profile *profile, const char *code);
 /* Why it was not scanned for leaks, a sentence without a full stop; NULL: it was. */
 const char *seep_profile_not_scanned(const struct seep_profile *profile);
 
-/* All that was done, exact in every tier. */
-struct seep_profile_counted {
-	uint64_t allocs;
-	uint64_t alloc_bytes;
-	uint64_t frees;
-};
-struct seep_profile_counted seep_profile_counted(const struct seep_profile *profile);
-
 /*
  * Is the total of this name (profile/total_fields.h) known? Of what other tools made, some are not;
  * they are 0, also in contexts.

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
+#include "profile/counted.h"
 #include "profile/ledger_figure.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"

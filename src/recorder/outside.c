@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/counted.h"
 #include "target/allocators.h"
 #include "target/reasons.h"
 

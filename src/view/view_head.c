@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "profile/counted.h"
 #include "profile/kind_name.h"
 #include "view/finding_text.h"
 #include "view/frame_text.h"

@@ -219,7 +219,8 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 		return false;
 	finding->block = rt_block_freed(finding->pointer);
 	if (finding->block.value &&
-	    (waits || rt_load(&control->filtered_once) != LEDGER_FILTERED_ALL)) {
+	    (waits ||
+	     (rt_load(&control->filtered_once) != LEDGER_FILTERED_ALL && !rt_global.passes))) {
 		finding->kind = LEDGER_FINDING_DOUBLE_FREE;
 		finding->is_doubtful = !waits && is_chunk(finding->pointer);
 		return true;
@@ -227,7 +228,7 @@ static bool judge_unknown(struct rt_finding *finding, struct rt_free how)
 	if (!rt_global.glibc)
 		return false;
 	/* With a filter nearly all are of blocks that were not recorded. Without a call nobody can look. */
-	if (rt_load(&control->filtered_once) || rt_load(&rt_is_strict))
+	if (rt_load(&control->filtered_once) || rt_global.passes || rt_load(&rt_is_strict))
 		return false;
 	/* Also one that there was no memory to record. */
 	if (rt_is_sampled((void *)finding->pointer) &&

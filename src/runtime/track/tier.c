@@ -117,10 +117,8 @@ static void note_tier(uint32_t mode)
 	}
 	if (rt_load(&state->tiers) & mode)
 		return;
-	if (mode == LEDGER_MODE_SAMPLED) {
-		rt_store(&rt_global.control->filtered_once, LEDGER_FILTERED_ALL);
+	if (mode == LEDGER_MODE_SAMPLED)
 		rt_global.passes = true;
-	}
 	(void)atomic_compare_exchange_strong_explicit(&state->tiers_since_ns, &never, rt_now_ns(),
 						      memory_order_relaxed, memory_order_relaxed);
 	(void)atomic_fetch_or_explicit(&state->tiers, mode, memory_order_relaxed);
