@@ -124,7 +124,6 @@ static void remember(struct seep_live_process *process)
 {
 	const struct seep_profile *profile = process->profile;
 	const struct seep_profile_counted counted = seep_profile_counted(profile);
-	const struct seep_profile_totals *totals = &profile->totals;
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *now = &profile->contexts[i];
@@ -132,8 +131,8 @@ static void remember(struct seep_live_process *process)
 		process->before[i] = (struct seep_live_figures){ now->live_bytes, now->allocs,
 								 now->frees };
 	}
-	process->total_before = (struct seep_live_figures){ totals->live_bytes, counted.allocs,
-							    counted.frees };
+	process->total_before = (struct seep_live_figures){ profile->totals.live_bytes,
+							    counted.allocs, counted.frees };
 }
 
 static char *fate_of(const struct seep_profile_process *process)

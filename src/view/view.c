@@ -70,6 +70,9 @@ char *seep_view_nothing(const struct seep_view *view)
 					      : "the ledger got no room");
 	if (!seep_measure_is_known(view->profile, view->measure))
 		return seep_xasprintf("The %s are not known", words);
+	if (seep_profile_says(view->profile, "sampled"))
+		return seep_xasprintf("No sample of the %s was taken%s", words,
+				      view->options->shown ? " among what is shown" : "");
 	if (view->shown != 0)
 		return seep_xasprintf("No call stack of the %s is known", words);
 	return seep_xasprintf("There are no %s%s", words,
