@@ -3,7 +3,6 @@
 
 #include "analysis/counts.h"
 #include "analysis/growth_ages.h"
-#include "analysis/growth_text.h"
 #include "analysis/live_tags.h"
 #include "analysis/rank.h"
 #include "analysis/within.h"
@@ -126,10 +125,10 @@ static void remember(struct seep_live_process *process)
 	const struct seep_profile_counted counted = seep_profile_counted(profile);
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *now = &profile->contexts[i];
+		const struct seep_profile_context *c = &profile->contexts[i];
 
-		process->before[i] = (struct seep_live_figures){ now->live_bytes, now->allocs,
-								 now->frees };
+		process->before[i] = (struct seep_live_figures){ c->live_bytes, c->allocs,
+								 c->frees };
 	}
 	process->total_before = (struct seep_live_figures){ profile->totals.live_bytes,
 							    counted.allocs, counted.frees };
