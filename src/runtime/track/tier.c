@@ -216,12 +216,20 @@ static uint32_t site_row(struct rt_thread *thread, struct rt_key key, uint32_t e
 	return row;
 }
 
+static uint32_t pass(struct rt_thread *thread, uint64_t size)
+{
+	rt_bump(&thread->cache->passed_allocs, 1);
+	rt_bump(&thread->cache->passed_alloc_bytes, size);
+	return RT_ROW_PASSED;
+}
+
 uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, size_t size,
 		     uint32_t *flags, const void *frame)
 {
 	const uint32_t epoch = (uint32_t)(now >> 32);
 	const uintptr_t ra = ((const uintptr_t *)frame)[1];
 	struct rt_tier *tier = now & LEDGER_MODE_TIERS ? tier_of(thread) : NULL;
+	uint32_t row;
 
 	if (RT_UNLIKELY(!tier)) {
 		thread->is_tiered = thread->passes = false;
@@ -234,11 +242,8 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 	if (RT_UNLIKELY(rt_load(&rt_names_generation) != rt_load(&thread->name_generation)))
 		rt_name_ask(thread);
 	if (thread->passes && rt_key_kind(key) != LEDGER_KIND_POOL) {
-		if (!takes(thread, size)) {
-			rt_bump(&thread->cache->passed_allocs, 1);
-			rt_bump(&thread->cache->passed_alloc_bytes, size);
-			return RT_ROW_PASSED;
-		}
+		if (!takes(thread, size))
+			return pass(thread, size);
 		/* So that no quick way of another tier takes it for one that stands for itself. */
 		if (!ledger_flags_are_guarded(*flags))
 			*flags = rt_flags_foreign(*flags);
@@ -249,5 +254,9 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 			return site_row(thread, key, epoch, ra);
 		set_sample(&key, size, 0);
 	}
-	return walked_row(thread, key, epoch, frame);
+	row = walked_row(thread, key, epoch, frame);
+	/* What is counted under "other" stands for itself. */
+	if (*flags & RT_CELL_TAKEN && !rt_row_is_context(row))
+		return pass(thread, size);
+	return row;
 }
