@@ -86,7 +86,7 @@ def main():
     folder = sys.argv[1]
     tally = Tally()
     read(tally, folder, "ctest", read_ctest)
-    for stem in ("e2e", "page"):
+    for stem in ("e2e", "beside"):
         read(tally, folder, stem, read_pytest)
     shown = set()
     for name, details in tally.failed:

@@ -109,22 +109,23 @@ static unsigned next_number(const struct seep_snapshot_ring *ring)
 	return number;
 }
 
-/* For one more, and for the recording at the end. */
+/* For one more, and for the recording at the end, which may be larger by an eighth. */
 static bool has_room_for_two(struct seep_snapshots *snapshots,
 			     const struct seep_snapshot_ring *ring)
 {
 	SEEP_FREED char *folder = seep_path_folder(ring->output);
 	struct statvfs about;
+	const uint64_t bytes = ring->bytes + ring->bytes / 8;
 	uint64_t left = UINT64_MAX;
 
 	/* A tmpfs may have no bound. */
 	if (ring->bytes && statvfs(folder, &about) == 0 && about.f_blocks)
 		left = (uint64_t)about.f_bavail * about.f_frsize;
-	if (left / 2 < ring->bytes && snapshots->without_room++ == 0)
+	if (left / 2 < bytes && snapshots->without_room++ == 0)
 		snapshots->room = seep_xasprintf("%s had %s left, the last snapshot took %s",
 						 folder, seep_bytes_text(left).text,
 						 seep_bytes_text(ring->bytes).text);
-	return left / 2 >= ring->bytes;
+	return left / 2 >= bytes;
 }
 
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
