@@ -312,17 +312,21 @@ static void add_gift(struct giver *g, uint32_t place, uint32_t epoch, int share,
 	seep_ledger_add_row(g->load, place, &gift.sum);
 }
 
+/* Where nothing was taken all of the rest may be the stack's. */
 static void add_variance(struct stack *stack, int share, const struct amount *rest,
 			 const struct weight *all, double byte_squares)
 {
-	const double blocks = (double)rest->blocks *
-			      seep_share_error(stack->now.blocks / all->blocks,
-					       all->blocks * all->blocks / all->squares);
-	const double bytes =
-		byte_squares > 0 ? (double)rest->bytes *
-					   seep_share_error(stack->now.bytes / all->bytes,
-							    all->bytes * all->bytes / byte_squares)
-				 : 0;
+	const double of_blocks =
+		all->blocks > 0 ? seep_share_error(stack->now.blocks / all->blocks,
+						   all->blocks * all->blocks / all->squares)
+				: 1;
+	const double of_bytes = byte_squares > 0
+					? seep_share_error(stack->now.bytes / all->bytes,
+							   all->bytes * all->bytes / byte_squares)
+				: all->blocks > 0 ? 0
+						  : 1;
+	const double blocks = (double)rest->blocks * of_blocks;
+	const double bytes = (double)rest->bytes * of_bytes;
 
 	stack->variances[shares[share].blocks] += blocks * blocks;
 	if (share == LIVE || share == FREED)
@@ -368,8 +372,7 @@ static void give(struct giver *g, int share, uint32_t epoch, struct amount rest)
 		add_gift(g, to->place, epoch, share, to->given);
 		if (!is_capped)
 			add_amount(&to->came, to->given);
-		if (all.blocks > 0)
-			add_variance(to, share, &rest, &all, byte_squares);
+		add_variance(to, share, &rest, &all, byte_squares);
 	}
 	g->rest[share].blocks -= rest.blocks - left.blocks;
 	g->rest[share].bytes -= rest.bytes - left.bytes;
