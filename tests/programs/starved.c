@@ -2,12 +2,13 @@
 // build: -pthread
 /*
  * starved HOW MS: a thread that meets new call stacks hardly runs, for MS milliseconds, while others
- * compute, and two meet new call stacks now and then. How long their longest malloc takes beside
- * that of a thread which only reads the clock is printed.
+ * compute, and two meet new call stacks now and then. How long their longest malloc took is printed,
+ * less what they could have run and had no processor.
  *   idle     it is SCHED_IDLE
  *   fifo     a SCHED_FIFO thread keeps it from its processor
  *   stopped  it is stopped again and again, wherever it is, and for long
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,6 +31,19 @@ static unsigned long long now_ns(void)
 	return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
 }
 
+/* How long this thread could have run and did not, since it began. */
+static unsigned long long delayed_ns(void)
+{
+	unsigned long long ran, delayed = 0;
+	char text[64] = "";
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+
+	EXPECT(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	EXPECT(sscanf(text, "%llu %llu", &ran, &delayed) == 2);
+	EXPECT(close(fd) == 0);
+	return delayed;
+}
+
 static SITE void meet_by(unsigned long path, unsigned depth, unsigned long long *longest);
 
 /* As many call stacks as there are paths. */
@@ -45,15 +59,15 @@ static SITE void right(unsigned long path, unsigned depth, unsigned long long *l
 
 static SITE void meet(unsigned long long *longest)
 {
-	struct timespec before, after;
-	unsigned long long took;
+	unsigned long long delayed = longest ? delayed_ns() : 0, began = now_ns(), took;
 	void *block;
 
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-	took = now_ns();
 	block = truth_hide_ptr(malloc(24));
-	took = now_ns() - took;
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+	took = now_ns() - began;
+	if (longest) {
+		delayed = delayed_ns() - delayed;
+		took -= delayed < took ? delayed : took;
+	}
 	truth_alloced(&site_meet, 24);
 	free(block);
 	truth_freed(&site_meet, 24);
