@@ -453,7 +453,6 @@ struct ledger_cache {
 	_Atomic uint64_t missed_frees;	  /* blocks closed because their address came again */
 	_Atomic uint64_t inherited_frees;
 	_Atomic uint64_t inherited_freed_bytes;
-	uint64_t spare64;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
 	/*
@@ -465,6 +464,7 @@ struct ledger_cache {
 	_Atomic uint64_t passed_allocs;
 	_Atomic uint64_t passed_alloc_bytes;
 	_Atomic uint64_t passed_frees;
+	_Atomic uint64_t passed_kept; /* bytes by which they have yet to change the live total */
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };

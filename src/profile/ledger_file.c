@@ -237,7 +237,8 @@ static void add_cache(const void *item, struct seep_ledger_sums *sums)
 
 	if (!LEDGER_GET(cache->ready))
 		return;
-	sums->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first);
+	sums->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first) +
+			    LEDGER_GET(cache->passed_kept);
 	sums->usable_bytes += LEDGER_GET(cache->usable_alloc_bytes) -
 			      LEDGER_GET(cache->usable_freed_bytes);
 }

@@ -424,7 +424,8 @@ static void add_cache(const struct reader *r, const struct ledger_cache *cache,
 	struct seep_cache_sum *sum = &r->rows->caches;
 	struct seep_profile_totals *totals = &sum->totals;
 
-	sum->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first);
+	sum->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first) +
+			   LEDGER_GET(cache->passed_kept);
 	sum->usable_alloc_bytes += LEDGER_GET(cache->usable_alloc_bytes);
 	sum->usable_freed_bytes += LEDGER_GET(cache->usable_freed_bytes);
 	sum->walks_full += LEDGER_GET(cache->walks_full);
@@ -494,7 +495,7 @@ static uint64_t magnitude(uint64_t difference)
  * left half done, by a death or by a handler's longjmp: so many at least, none of them larger than
  * the largest there was. Read from a process that runs, it differs by what was done meanwhile.
  */
-static uint64_t count_halves(const struct seep_rows *rows)
+static uint64_t count_halves(const struct seep_rows *rows, bool is_live_known)
 {
 	uint64_t allocs = rows->caches.totals.walks, live = rows->caches.live_bytes;
 	unsigned largest_log2 = HALF_BYTES_LOG2;
@@ -506,6 +507,8 @@ static uint64_t count_halves(const struct seep_rows *rows)
 		allocs -= i == LEDGER_CONTEXT_NO_STACK ? 0 : rows->sums[i].allocs;
 		live -= rows->sums[i].alloc_bytes - rows->sums[i].freed_bytes;
 	}
+	if (!is_live_known)
+		live = 0;
 	return magnitude(allocs) + (magnitude(live) >> largest_log2) + (!allocs && live);
 }
 
@@ -524,7 +527,9 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 		read_caches(&r);
 		rows->peak_turn_moved = turn_moved(&r);
 	} while (rows->peak_turn_moved && --passes > 0);
-	rows->halves = count_halves(rows);
+	/* Of what passes in tier "sampled" rows know nothing. */
+	rows->halves = count_halves(
+		rows, !(LEDGER_GET(ledger_view_state(view)->tiers) & LEDGER_MODE_SAMPLED));
 }
 
 void seep_rows_done(struct seep_rows *rows)

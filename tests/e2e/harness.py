@@ -168,10 +168,11 @@ class Recordings:
     def load(self, path, *options):
         return self.seep.load(path, *options)
 
-    def main(self):
+    def main(self, doubts=0):
+        """Of the whole run; `doubts`: so many operations may have been left by longjmp."""
         assert self.path.exists(), f"no recording among {os.listdir(self.folder)}"
         report = self.load(self.path)
-        check_totals(report)
+        check_totals(report, doubts)
         return report
 
     def all(self):
@@ -221,11 +222,11 @@ def total_allocs(reports):
     return sum(r["totals"]["allocs"] + r["forked"]["allocs"] for r in reports)
 
 
-def check_totals(report):
+def check_totals(report, doubts=0):
     """What holds for every recording of a whole run: no loss, and the parts make the whole."""
     totals = report["totals"]
     assert totals["dropped"] == 0
-    assert totals["in_doubt"] == 0
+    assert totals["in_doubt"] <= doubts
     for key in SUMMED:
         assert totals[key] == sum(c[key] for c in report["contexts"]), key
     assert totals["live_blocks"] == totals["allocs"] - totals["frees"]

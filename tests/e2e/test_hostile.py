@@ -73,7 +73,9 @@ def test_counts_are_the_programs_own(seep, command):
     recordings, truth = record_with_truth(seep, *command)
     if command[0] == "hostile_step":
         assert truth.notes["tries"] > 10
-    check_truth(recordings.main(), truth)
+    # A jump out of the middle of an operation may leave it counted in part, and the recording says so.
+    jumps = truth.notes["tries"] if command == ["hostile_step", "start"] else 0
+    check_truth(recordings.main(doubts=jumps), truth)
 
 
 # ---- replaced operators --------------------------------------------------------------------

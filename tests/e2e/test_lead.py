@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What text, page, `seep top --once` and JSON begin with is one sentence, which one rule chooses."""
 import json
+import re
 
 import pytest
 
@@ -18,7 +19,8 @@ ENDED = {
     "recursion": ("recursion", "", "direct", "live at exit"),
     "C++": ("callables", "", "(anon)::keep", "live at exit"),
     "operators": ("operators", "", "new_reserve", "live at the peak"),
-    "Rust": ("symbol_rust", "", "main", "live at exit"),
+    # Its library keeps a block at exit since some version; Debian 12's 1.63 keeps none.
+    "Rust": ("symbol_rust", "", "(?:symbol_rust::)?main", "live at (?:exit|the peak)"),
     "by thread": ("by_thread", "by_thread=name", "kept", "live at exit"),
     "cut stacks": ("api_all", "depth=3", "api_big", "live at the peak"),
     "many stacks": ("many_stacks 3000", "", "counted", "live at exit"),
@@ -63,8 +65,13 @@ def test_text_page_top_and_json_begin_with_one_sentence(seep, tmp_path, name):
     ledger = max(seep.ledger_dir.rglob(f"{binary}.*.ledger"))
     lead = first_sentences(seep, ledger, tmp_path)
     first, second = lead["sentences"]
-    assert first.startswith(f"Start at {function} (" if function else "There are no ")
-    assert first.endswith(f"% of the bytes {measure}" if function else measure)
+    if name == "Rust":
+        found = re.fullmatch(rf"Start at {function} \(.*% of the bytes ({measure})", first)
+        assert found, first
+        measure = found[1]
+    else:
+        assert first.startswith(f"Start at {function} (" if function else "There are no ")
+        assert first.endswith(f"% of the bytes {measure}" if function else measure)
     assert second.startswith("Not scanned for leaks: ")
     assert lead["measure"] == {"exit": "live", "peak": "peak"}.get(measure.split()[-1], "allocs")
     top_says(seep, ledger, lead)

@@ -110,8 +110,8 @@ def test_a_tier_is_switched_while_it_runs(seep, tmp_path):
     found = by_caller(report)
     for name, value in truth(stdout).items():
         got, error = found[name]
-        # The first half is exact.
-        assert abs(got - value) <= 2 * error and got >= value * 2 // 5
+        # The first half is exact, and of the second nothing may have been taken.
+        assert got >= value * 2 // 5 and (error == 0 or abs(got - value) <= 2 * error)
 
 
 @pytest.mark.parametrize("tier", ["counts", "sampled"])

@@ -136,8 +136,8 @@ COUNTERS_TEST(what_stands_in_a_slot_is_no_index)
 	rt_store(&row_at(row)->sequence, UINT64_MAX);
 	assert_false(rt_slot_flush(&thread, &slots[0]));
 	rt_redo(&thread);
-	rt_direct_free(UINT32_MAX, 1, 0, 1);
-	rt_direct_free(FIRST_ROW + ROWS, 1, 0, 1);
+	rt_direct_free(UINT32_MAX, 1, 1, 1);
+	rt_direct_free(FIRST_ROW + ROWS, 1, 1, 1);
 	assert_int_equal(rt_load(&slots[0].alloc_bytes), 7);
 }
 
@@ -162,8 +162,8 @@ COUNTERS_TEST(what_has_no_slot_is_counted_in_words_of_its_own)
 	rt_direct_alloc(100);
 	/* Somebody is at the row: no matter. */
 	occupy(ROW, OTHER_CACHE);
-	rt_direct_free(ROW, 30, 0, 40);
-	rt_direct_free(FIRST_ROW, 100, 0, 0);
+	rt_direct_free(ROW, 30, 30, 40);
+	rt_direct_free(FIRST_ROW, 100, 100, 0);
 	assert_int_equal(rt_load(&rows[0].allocs), 1);
 	assert_int_equal(rt_load(&rows[0].alloc_bytes), 100);
 	assert_int_equal(rt_load(&rows[0].direct_frees), 1);
@@ -182,7 +182,7 @@ COUNTERS_TEST(a_child_counts_early_in_its_own_ledger_and_nothing_in_its_parents)
 	rt_early_drop();
 	rt_direct_alloc(100);
 	rt_direct_alloc(50);
-	rt_direct_free(ROW, 30, 0, 40);
+	rt_direct_free(ROW, 30, 30, 40);
 	rt_inherited_free(NULL, 7);
 	rt_unknown_free(NULL);
 	rt_early_settle();
@@ -319,7 +319,7 @@ static bool is_left(void (*operation)(void), long steps)
 
 static void free_one(void)
 {
-	rt_direct_free(ROW, 30, 0, 40);
+	rt_direct_free(ROW, 30, 30, 40);
 }
 
 static void flush_one(void)

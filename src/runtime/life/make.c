@@ -492,6 +492,8 @@ bool rt_ledger_make(const struct rt_start *first)
 		identify_program(file);
 	} else {
 		rt_header.origin = LEDGER_ORIGIN_FORK;
+		/* Of what it frees much may be the parent's. */
+		rt_global.adds_passed = false;
 	}
 	if (identify(file))
 		made = make_file(file, first);

@@ -186,13 +186,13 @@ void rt_direct_alloc(uint64_t size)
 	rt_add(&rt_global.state->live_bytes, (int64_t)size);
 }
 
-void rt_direct_free(uint32_t row, uint64_t size, unsigned weight_log2, uint64_t usable)
+void rt_direct_free(uint32_t row, uint64_t size, uint64_t live, uint64_t usable)
 {
 	if (RT_UNLIKELY(!rt_mine.control)) {
 		add_early(&early.frees, &early.freed_bytes, size);
 		return;
 	}
-	rt_add(&rt_global.state->live_bytes, -(int64_t)(size << weight_log2));
+	rt_add(&rt_global.state->live_bytes, -(int64_t)live);
 	rt_row_free(row, size);
 	rt_add(&rt_global.state->direct_usable_bytes, usable);
 }
@@ -220,7 +220,7 @@ void rt_inherited_free(struct rt_thread *thread, uint64_t size)
 	rt_add(&cache->inherited_freed_bytes, size);
 }
 
-void rt_pass_directly(struct rt_thread *thread, uint64_t size)
+void rt_pass_directly(struct rt_thread *thread, uint64_t size, uint64_t live)
 {
 	struct ledger_cache *cache = cache_for(thread);
 
@@ -228,6 +228,7 @@ void rt_pass_directly(struct rt_thread *thread, uint64_t size)
 		return;
 	rt_add(&cache->passed_allocs, 1);
 	rt_add(&cache->passed_alloc_bytes, size);
+	rt_add(&rt_global.state->live_bytes, (int64_t)live);
 }
 
 void rt_unknown_free(struct rt_thread *thread)

@@ -116,13 +116,13 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
  */
 RT_COLD void rt_row_free(uint32_t row, uint64_t size);
 RT_COLD void rt_direct_alloc(uint64_t size);
-/* @weight_log2: one stands for so many (tier.h), which is what the live total falls by. */
-RT_COLD void rt_direct_free(uint32_t row, uint64_t size, unsigned weight_log2, uint64_t usable);
+/* @live: by which the live total falls (tier.h). */
+RT_COLD void rt_direct_free(uint32_t row, uint64_t size, uint64_t live, uint64_t usable);
 /* Of an ancestor's block, and of none that is known. @thread: NULL if it has no state. */
 RT_COLD void rt_inherited_free(struct rt_thread *thread, uint64_t size);
 RT_COLD void rt_unknown_free(struct rt_thread *thread);
-/* In tier "sampled": an allocation that is not taken. */
-RT_COLD void rt_pass_directly(struct rt_thread *thread, uint64_t size);
+/* In tier "sampled": an allocation that is not taken. @live: by which the live total rises. */
+RT_COLD void rt_pass_directly(struct rt_thread *thread, uint64_t size, uint64_t live);
 
 /* What was counted early, into the ledger, if that is there. Gives this thread its state. */
 RT_COLD void rt_early_settle(void);

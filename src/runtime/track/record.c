@@ -46,11 +46,11 @@ bool rt_is_wanted(const struct ledger_control *control, size_t size, const void 
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-void rt_count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
-			    unsigned weight_log2, uint64_t usable)
+void rt_count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size, uint64_t live,
+			    uint64_t usable)
 {
 	if (row >= rt_load(&rt_mine.first_row))
-		rt_direct_free(row, size, weight_log2, usable);
+		rt_direct_free(row, size, live, usable);
 	else
 		rt_inherited_free(thread, size);
 }
@@ -60,13 +60,15 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 			      const struct rt_block *block)
 {
 	const uint32_t row = ledger_cell_row(block->value);
-	const unsigned weight_log2 = rt_block_weight_log2(block->value, block->size);
+	const uint64_t live = rt_block_live_bytes(block->value, block->size);
 
 	if (!rt_row_has_slots(row)) {
-		rt_count_free_directly(thread, row, block->size, weight_log2, 0);
+		rt_count_free_directly(thread, row, block->size, live, 0);
 		return;
 	}
-	rt_fall(thread, control, block->size << weight_log2);
+	if (RT_UNLIKELY(rt_cell_flags(block->value) & RT_CELL_TAKEN))
+		rt_tier_settle(thread, control);
+	rt_fall(thread, control, live);
 	(void)rt_count_row_free(thread, control, row, block->size);
 }
 
@@ -75,7 +77,7 @@ void rt_record_no_stack(void *block, size_t size, uint32_t flags)
 	const struct ledger_control *control = rt_mine.control;
 
 	if (control && rt_load(&control->mode) & LEDGER_MODE_SAMPLED) {
-		rt_pass_directly(rt_tls.thread, size);
+		rt_pass_directly(rt_tls.thread, size, rt_passed_bytes(block));
 		return;
 	}
 	if (RT_UNLIKELY(rt_global.passes))
@@ -220,8 +222,17 @@ static RT_COLD uint32_t look_twice(const void *frame)
 static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_control *control,
 				      uint32_t row, void *block, size_t size, uint32_t flags)
 {
+	if (RT_UNLIKELY(flags & RT_CELL_TAKEN))
+		rt_tier_settle(thread, control);
 	if (record_row(thread, control, row, (uintptr_t)block, size, flags))
-		rt_rise(thread, control, size << rt_weight_log2(flags, size));
+		rt_rise(thread, control, rt_live_bytes(flags, size));
+	thread->last_block = (uintptr_t)block;
+	rt_leave(thread);
+}
+
+static void pass_and_leave(struct rt_thread *thread, const void *block)
+{
+	rt_bump(&thread->cache->passed_kept, rt_passed_bytes(block));
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
 }
@@ -251,8 +262,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 		return rt_quick_give_up(thread);
 	row = rt_row_of(thread, now, &alloc, size, frame);
 	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
-		thread->last_block = (uintptr_t)block;
-		rt_leave(thread);
+		pass_and_leave(thread, block);
 		return true;
 	}
 	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;
@@ -318,8 +328,7 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	}
 	row = rt_row_of(thread, rt_mode_and_epoch(control), &alloc, size, frame);
 	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
-		thread->last_block = (uintptr_t)block;
-		rt_leave(thread);
+		pass_and_leave(thread, block);
 		return block;
 	}
 	record_and_leave(thread, control, row, block, size, alloc.flags);
@@ -374,6 +383,20 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 		(void)rt_slot_flush(thread, slot);
 }
 
+/* It may be one that passed: then the next free() reads its header, too. */
+static RT_COLD void free_unknown(struct rt_thread *thread, const void *block, const void *frame)
+{
+	const uint64_t bytes = rt_global.passes ? rt_passed_bytes(block) : 0;
+
+	if (bytes && thread && rt_enter(thread, frame)) {
+		rt_bump(&thread->cache->passed_kept, -bytes);
+		rt_leave(thread);
+	} else {
+		rt_add(&rt_global.state->live_bytes, -(int64_t)bytes);
+	}
+	rt_unknown_free(thread);
+}
+
 void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 {
 	struct ledger_control *control;
@@ -381,6 +404,7 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 	struct rt_thread *thread;
 	struct rt_block at;
 	unsigned weight_log2;
+	uint64_t live;
 	uint32_t row;
 
 	/* Of glibc's the hook has tried it: these return at once. */
@@ -396,30 +420,33 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 		return;
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!at.value)) {
-		rt_unknown_free(thread);
+		free_unknown(thread, block, frame);
 		return;
 	}
 	if (rt_block_is_guarded(&at) && how.freeing)
 		rt_guarded_retire(&at, frame);
 	row = ledger_cell_row(at.value);
 	weight_log2 = rt_block_weight_log2(at.value, at.size);
+	live = rt_block_live_bytes(at.value, at.size);
 	rt_block_take_out(&at);
 	control = thread ? rt_enter(thread, frame) : NULL;
 	if (RT_UNLIKELY(!control)) {
 		bool counted = rt_row_has_slots(row) && rt_block_has_usable(&at);
 
-		rt_count_free_directly(thread, row, at.size, weight_log2,
+		rt_count_free_directly(thread, row, at.size, live,
 				       counted ? rt_block_usable_at_hand(&at) : 0);
 		return;
 	}
 	if (RT_UNLIKELY(thread->entries != NULL))
 		rt_scope_free(thread, row, at.size, weight_log2);
 	if (!rt_row_has_slots(row)) {
-		rt_count_free_directly(thread, row, at.size, weight_log2, 0);
+		rt_count_free_directly(thread, row, at.size, live, 0);
 		rt_leave(thread);
 		return;
 	}
-	rt_fall(thread, control, at.size << weight_log2);
+	if (RT_UNLIKELY(rt_cell_flags(at.value) & RT_CELL_TAKEN))
+		rt_tier_settle(thread, control);
+	rt_fall(thread, control, live);
 	slot = rt_count_row_free(thread, control, row, at.size);
 	if (RT_LIKELY(rt_block_has_usable(&at)))
 		rt_bump(&thread->cache->usable_freed_bytes, usable_of(&at));

@@ -26,7 +26,7 @@ RT_COLD void rt_record_unwanted(struct ledger_control *control, void *block, con
  * without a ledger.
  */
 RT_COLD void rt_count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
-				    unsigned weight_log2, uint64_t usable);
+				    uint64_t live, uint64_t usable);
 
 /*
  * Count, and write the cell. The live total is the caller's: it rises, or for a realloc changes by the
@@ -69,10 +69,15 @@ static inline uint64_t rt_block_usable_at_hand(const struct rt_block *block)
 				 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
 
-/* What the cell of a block of @size says that it stands for. */
+/* As the cell of a block of @size says. */
 static inline unsigned rt_block_weight_log2(uint64_t value, uint64_t size)
 {
 	return rt_weight_log2(rt_cell_flags(value), size);
+}
+
+static inline uint64_t rt_block_live_bytes(uint64_t value, uint64_t size)
+{
+	return rt_live_bytes(rt_cell_flags(value), size);
 }
 
 /* A live block is none any more. */
@@ -90,7 +95,7 @@ static inline uint32_t rt_marks_of_thread(void)
 	return rt_tls.ignoring ? RT_CELL_IGNORED : 0;
 }
 
-/* RT_ROW_PASSED: it is counted. */
+/* RT_ROW_PASSED: it is counted, but for the live total. */
 RT_INLINE uint32_t rt_row_of(struct rt_thread *thread, uint64_t now, struct rt_alloc *alloc,
 			     size_t size, const void *frame)
 {

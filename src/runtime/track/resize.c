@@ -33,8 +33,11 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 	*ret_resize = (struct rt_resize){ .value = at.value, .size = at.size };
 	if (!rt_free_is_right(&at, how) && !rt_may_have_passed(&at))
 		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);
-	if (!at.value)
+	if (!at.value) {
+		if (rt_global.passes && !ret_resize->is_judged)
+			ret_resize->usable = rt_passed_bytes(block);
 		return;
+	}
 	if (rt_block_is_guarded(&at))
 		rt_guarded_retire(&at, frame);
 	if (rt_block_has_usable(&at) && rt_row_has_slots(ledger_cell_row(at.value))) {
@@ -67,7 +70,7 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 			rt_unknown_free(thread);
 	} else if (!rt_row_has_slots(row)) {
 		rt_count_free_directly(thread, row, resize->size,
-				       rt_block_weight_log2(resize->value, resize->size), 0);
+				       rt_block_live_bytes(resize->value, resize->size), 0);
 	} else {
 		(void)rt_count_row_free(thread, control, row, resize->size);
 		rt_bump(&thread->cache->usable_freed_bytes, resize->usable);
@@ -81,6 +84,16 @@ static uint32_t flags_after(const struct rt_resize *resize, const void *after)
 	       (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
 }
 
+/* In the live total; of one that passed, its usable bytes. */
+static uint64_t old_live_bytes(const struct rt_resize *resize)
+{
+	if (!resize->value)
+		return resize->usable;
+	return rt_row_has_slots(ledger_cell_row(resize->value))
+		       ? rt_block_live_bytes(resize->value, resize->size)
+		       : 0;
+}
+
 /*
  * Old free and new allocation as one operation of the live total: a fall is announced before
  * either row changes, a rise after both have, and the sum of the two never shows. @after: NULL if the
@@ -91,18 +104,24 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 			    const struct rt_resize *resize, void *after, size_t size,
 			    uint32_t flags)
 {
-	const bool old_counts = resize->value && rt_row_has_slots(ledger_cell_row(resize->value));
-	const unsigned weight_log2 = rt_block_weight_log2(resize->value, resize->size);
-	const uint64_t old_bytes = old_counts ? resize->size << weight_log2 : 0;
-	const uint64_t bytes = after ? size << rt_weight_log2(flags, size) : 0;
+	const uint64_t old_bytes = old_live_bytes(resize);
+	uint64_t bytes = 0;
 
+	if (row == RT_ROW_PASSED)
+		bytes = rt_passed_bytes(after);
+	else if (after)
+		bytes = rt_live_bytes(flags, size);
+	if (RT_UNLIKELY((rt_cell_flags(resize->value) | flags) & RT_CELL_TAKEN))
+		rt_tier_settle(thread, control);
 	if (old_bytes > bytes)
 		rt_fall(thread, control, old_bytes - bytes);
-	if (after && !rt_record_row(thread, control, row, (uintptr_t)after, size, flags))
+	if (after && row != RT_ROW_PASSED &&
+	    !rt_record_row(thread, control, row, (uintptr_t)after, size, flags))
 		rt_rise(thread, control, -bytes);
 	close_old(thread, control, resize);
 	if (RT_UNLIKELY(thread->entries != NULL) && resize->value)
-		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size, weight_log2);
+		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size,
+			      rt_block_weight_log2(resize->value, resize->size));
 	if (bytes > old_bytes)
 		rt_rise(thread, control, bytes - old_bytes);
 }
@@ -113,20 +132,17 @@ static bool replace(struct rt_thread *thread, const struct rt_resize *resize, vo
 {
 	struct rt_alloc alloc = rt_alloc(LEDGER_KIND_REALLOC, 0, flags_after(resize, after));
 	struct ledger_control *control = rt_enter(thread, frame);
-	const void *now_at = after;
 	uint32_t row = 0;
 
 	if (RT_UNLIKELY(!control))
 		return false;
 	if (RT_LIKELY(after != NULL))
 		row = rt_row_of(thread, rt_mode_and_epoch(control), &alloc, size, frame);
-	if (RT_UNLIKELY(row == RT_ROW_PASSED))
-		after = NULL;
 	change(thread, control, row, resize, after, size, alloc.flags);
-	if (now_at)
-		thread->last_block = (uintptr_t)now_at;
-	rt_leave(thread);
 	if (after)
+		thread->last_block = (uintptr_t)after;
+	rt_leave(thread);
+	if (after && row != RT_ROW_PASSED)
 		rt_break_met(row);
 	return true;
 }
@@ -136,10 +152,12 @@ static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_r
 {
 	if (resize->value)
 		rt_count_free_directly(thread, ledger_cell_row(resize->value), resize->size,
-				       rt_block_weight_log2(resize->value, resize->size),
+				       rt_block_live_bytes(resize->value, resize->size),
 				       resize->usable);
-	else if (!resize->is_judged)
+	if (!resize->value && !resize->is_judged) {
+		rt_add(&rt_global.state->live_bytes, -(int64_t)resize->usable);
 		rt_unknown_free(thread);
+	}
 	if (after)
 		rt_record_no_stack(after, size, LEDGER_FAMILY_MALLOC | flags_after(resize, after));
 }

@@ -4,6 +4,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/live_peak.h"
 #include "runtime/track/nodes.h"
 #include "runtime/track/place.h"
 #include "runtime/track/sampled.h"
@@ -33,6 +34,8 @@ static int64_t step_of(unsigned d)
 void rt_tier_start(bool passes)
 {
 	rt_global.passes = passes;
+	rt_global.adds_passed = rt_header.origin == LEDGER_ORIGIN_START &&
+				rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
 	for (unsigned width = 0; width <= 64; width++)
 		rt_tier_steps[width] = step_of(ledger_sample_of(
 			width ? UINT64_C(1) << (width - 1) : 0, rt_header.sample_log2));
@@ -124,6 +127,17 @@ static void note_tier(uint32_t mode)
 	(void)atomic_fetch_or_explicit(&state->tiers, mode, memory_order_relaxed);
 }
 
+void rt_tier_settle(struct rt_thread *thread, struct ledger_control *control)
+{
+	const int64_t bytes = (int64_t)rt_load(&thread->cache->passed_kept);
+
+	rt_store(&thread->cache->passed_kept, 0);
+	if (bytes > 0)
+		rt_rise(thread, control, (uint64_t)bytes);
+	else
+		rt_fall(thread, control, (uint64_t)-bytes);
+}
+
 /* NULL: there is no memory for it, and so it is recorded exactly. */
 static struct rt_tier *tier_of(struct rt_thread *thread)
 {
@@ -149,6 +163,7 @@ static void begin(struct rt_thread *thread, struct rt_tier *tier, uint64_t now)
 
 	note_tier(mode & LEDGER_MODE_TIERS);
 	thread->passes = mode & LEDGER_MODE_SAMPLED;
+	thread->adds_passed = rt_global.adds_passed;
 	tier->generation = rt_load(&rt_generation);
 	thread->is_tiered = true;
 	memset(tier->sites, 0, sizeof(tier->sites));

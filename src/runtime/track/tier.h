@@ -15,13 +15,15 @@
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/sampled.h"
 #include "runtime/track/thread.h"
+#include "runtime/track/usable.h"
 
 enum {
 	RT_SITES = 64,
-	RT_TAKEN_BYTES = 1 << 16,
+	RT_TAKEN_BYTES = 1 << 18,
 	RT_TAKEN_SHIFT =
-		8, /* log2 of the address space that has one count: lines of cache stand for 16 KB */
+		11, /* log2 of the address space that has one count: few lines of cache for a heap */
 	RT_TAKEN_MANY = 255, /* so many or more: nobody knows, and it stays */
 };
 
@@ -79,6 +81,30 @@ RT_INLINE bool rt_has_passed(const struct rt_thread *thread, uintptr_t address)
 	       rt_mode_and_epoch(control) == rt_load(&thread->tier_quick);
 }
 
+/*
+ * By what the live total changes. Where the process was seen from its start and glibc serves it, what
+ * passes is in it with its chunk's bytes, and what was taken with its size. Else it is an estimate:
+ * what was taken stands for what was not.
+ */
+RT_INLINE uint64_t rt_live_bytes(uint32_t flags, uint64_t size)
+{
+	return size << (rt_global.adds_passed ? 0 : rt_weight_log2(flags, size));
+}
+
+/* Of one that passes. In front of what lies in the region is no chunk's header. */
+RT_INLINE uint64_t rt_passed_bytes(const void *block)
+{
+	return rt_global.adds_passed && !RT_UNLIKELY(rt_is_sampled(block))
+		       ? rt_chunk_bytes((uintptr_t)block)
+		       : 0;
+}
+
+/*
+ * What passed, and what of that was freed, into the live total: before anything changes there by a block
+ * that was taken. Rows do not change in between, so nobody need know it earlier. In bookkeeping.
+ */
+RT_COLD void rt_tier_settle(struct rt_thread *thread, struct ledger_control *control);
+
 /* A block with these @flags begins at @address, or does so no more. */
 RT_COLD void rt_taken_add(uintptr_t address);
 RT_COLD void rt_taken_remove(uintptr_t address);
@@ -92,7 +118,7 @@ static inline void rt_tier_void(struct rt_thread *thread)
 	rt_store(&thread->tier_quick, UINT64_MAX);
 }
 
-/* The row of one that passes: it is counted, and there is nothing more to be done. */
+/* The row of one that passes: it is counted, but for the live total. */
 #define RT_ROW_PASSED UINT32_MAX
 
 /**

@@ -36,6 +36,8 @@ RT_INLINE bool rt_tier_pass(struct rt_thread *thread, const void *block, size_t 
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	thread->tier_left = left;
+	if (RT_LIKELY(thread->adds_passed))
+		rt_bump(&cache->passed_kept, rt_chunk_bytes((uintptr_t)block));
 	rt_bump(&cache->passed_allocs, 1);
 	rt_bump(&cache->passed_alloc_bytes, size);
 	thread->last_block = (uintptr_t)block;
@@ -46,10 +48,15 @@ RT_INLINE bool rt_tier_pass(struct rt_thread *thread, const void *block, size_t 
 /* The free of one that passed. False: it may be a taken one's, and nothing was done. */
 RT_INLINE bool rt_tier_pass_free(struct rt_thread *thread, const void *block, const void *frame)
 {
+	struct ledger_cache *cache;
+
 	if (RT_UNLIKELY(rt_load(rt_taken_at((uintptr_t)block)) != 0) ||
 	    RT_UNLIKELY(!rt_tier_enter(thread, frame)))
 		return false;
-	rt_bump(&thread->cache->passed_frees, 1);
+	cache = thread->cache;
+	if (RT_LIKELY(thread->adds_passed))
+		rt_bump(&cache->passed_kept, -rt_chunk_bytes((uintptr_t)block));
+	rt_bump(&cache->passed_frees, 1);
 	rt_leave(thread);
 	return true;
 }

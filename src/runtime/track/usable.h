@@ -21,6 +21,12 @@ extern RT_HIDDEN uint16_t rt_usable_class[RT_CLASSED_BYTES];
 /* What is to be known of the allocator is: rt_usable_meet() need not be called any more. */
 extern RT_HIDDEN _Atomic uint32_t rt_usable_met;
 
+/* Of one of glibc's, with its size word. */
+RT_INLINE uint64_t rt_chunk_bytes(uintptr_t address)
+{
+	return *(const uint64_t *)(address - 8) & ~(uint64_t)RT_CHUNK_FLAGS;
+}
+
 RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 {
 	uint64_t word = *(const uint64_t *)(address - 8);
