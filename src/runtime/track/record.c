@@ -67,8 +67,9 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 		return;
 	}
 	if (RT_UNLIKELY(rt_cell_flags(block->value) & RT_CELL_TAKEN))
-		rt_tier_settle(thread, control);
-	rt_fall(thread, control, live);
+		rt_tier_fall(thread, control, live);
+	else
+		rt_fall(thread, control, live);
 	(void)rt_count_row_free(thread, control, row, block->size);
 }
 
@@ -222,10 +223,13 @@ static RT_COLD uint32_t look_twice(const void *frame)
 static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_control *control,
 				      uint32_t row, void *block, size_t size, uint32_t flags)
 {
-	if (RT_UNLIKELY(flags & RT_CELL_TAKEN))
-		rt_tier_settle(thread, control);
-	if (record_row(thread, control, row, (uintptr_t)block, size, flags))
-		rt_rise(thread, control, rt_live_bytes(flags, size));
+	if (RT_UNLIKELY(flags & RT_CELL_TAKEN)) {
+		rt_tier_look(thread, control);
+		if (record_row(thread, control, row, (uintptr_t)block, size, flags))
+			rt_tier_rise(thread, control, rt_live_bytes(flags, size));
+	} else if (record_row(thread, control, row, (uintptr_t)block, size, flags)) {
+		rt_rise(thread, control, size);
+	}
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
 }
@@ -445,8 +449,9 @@ void rt_forget_ready(void *block, struct rt_free how, const void *frame)
 		return;
 	}
 	if (RT_UNLIKELY(rt_cell_flags(at.value) & RT_CELL_TAKEN))
-		rt_tier_settle(thread, control);
-	rt_fall(thread, control, live);
+		rt_tier_fall(thread, control, live);
+	else
+		rt_fall(thread, control, live);
 	slot = rt_count_row_free(thread, control, row, at.size);
 	if (RT_LIKELY(rt_block_has_usable(&at)))
 		rt_bump(&thread->cache->usable_freed_bytes, usable_of(&at));

@@ -105,15 +105,18 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 			    uint32_t flags)
 {
 	const uint64_t old_bytes = old_live_bytes(resize);
+	const bool is_taken = (rt_cell_flags(resize->value) | flags) & RT_CELL_TAKEN;
 	uint64_t bytes = 0;
 
 	if (row == RT_ROW_PASSED)
 		bytes = rt_passed_bytes(after);
 	else if (after)
 		bytes = rt_live_bytes(flags, size);
-	if (RT_UNLIKELY((rt_cell_flags(resize->value) | flags) & RT_CELL_TAKEN))
-		rt_tier_settle(thread, control);
-	if (old_bytes > bytes)
+	if (RT_UNLIKELY(flags & RT_CELL_TAKEN))
+		rt_tier_look(thread, control);
+	if (old_bytes > bytes && is_taken)
+		rt_tier_fall(thread, control, old_bytes - bytes);
+	else if (old_bytes > bytes)
 		rt_fall(thread, control, old_bytes - bytes);
 	if (after && row != RT_ROW_PASSED &&
 	    !rt_record_row(thread, control, row, (uintptr_t)after, size, flags))
@@ -122,7 +125,9 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 	if (RT_UNLIKELY(thread->entries != NULL) && resize->value)
 		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size,
 			      rt_block_weight_log2(resize->value, resize->size));
-	if (bytes > old_bytes)
+	if (bytes > old_bytes && is_taken)
+		rt_tier_rise(thread, control, bytes - old_bytes);
+	else if (bytes > old_bytes)
 		rt_rise(thread, control, bytes - old_bytes);
 }
 

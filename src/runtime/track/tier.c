@@ -127,15 +127,45 @@ static void note_tier(uint32_t mode)
 	(void)atomic_fetch_or_explicit(&state->tiers, mode, memory_order_relaxed);
 }
 
-void rt_tier_settle(struct rt_thread *thread, struct ledger_control *control)
+static void tell_kept(struct rt_thread *thread, const struct ledger_control *control)
 {
-	const int64_t bytes = (int64_t)rt_load(&thread->cache->passed_kept);
+	struct ledger_cache *cache = thread->cache;
+	const uint64_t bytes = rt_load(&cache->passed_kept);
 
-	rt_store(&thread->cache->passed_kept, 0);
-	if (bytes > 0)
-		rt_rise(thread, control, (uint64_t)bytes);
+	rt_store(&cache->passed_kept, 0);
+	if (rt_load(&control->caches) == 1)
+		rt_bump((_Atomic uint64_t *)&cache->first, bytes);
 	else
-		rt_fall(thread, control, (uint64_t)-bytes);
+		rt_rise_shared(thread, rt_load(&cache->sum) + (int64_t)bytes);
+}
+
+void rt_tier_look(struct rt_thread *thread, struct ledger_control *control)
+{
+	if (!rt_global.adds_passed)
+		return;
+	tell_kept(thread, control);
+	if (rt_load(&control->caches) == 1)
+		rt_fall(thread, control, 0);
+	else
+		rt_fall_shared(thread, 0);
+}
+
+void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
+{
+	if (rt_global.adds_passed)
+		rt_bump(&thread->cache->passed_kept, bytes);
+	else
+		rt_rise(thread, control, bytes);
+}
+
+void rt_tier_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
+{
+	if (!rt_global.adds_passed) {
+		rt_fall(thread, control, bytes);
+		return;
+	}
+	rt_bump(&thread->cache->passed_kept, -bytes);
+	tell_kept(thread, control);
 }
 
 /* NULL: there is no memory for it, and so it is recorded exactly. */

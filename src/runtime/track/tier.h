@@ -100,10 +100,14 @@ RT_INLINE uint64_t rt_passed_bytes(const void *block)
 }
 
 /*
- * What passed, and what of that was freed, into the live total: before anything changes there by a block
- * that was taken. Rows do not change in between, so nobody need know it earlier. In bookkeeping.
+ * Is it the peak? Before a block is taken, and only then: who looks at each arrival of a Poisson process,
+ * and does not count what arrives, sees what is there at any moment. In bookkeeping, as those below.
  */
-RT_COLD void rt_tier_settle(struct rt_thread *thread, struct ledger_control *control);
+RT_COLD void rt_tier_look(struct rt_thread *thread, struct ledger_control *control);
+
+/* The live total changes by @bytes of a taken block, after the first look and without one. */
+RT_COLD void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes);
+RT_COLD void rt_tier_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes);
 
 /* A block with these @flags begins at @address, or does so no more. */
 RT_COLD void rt_taken_add(uintptr_t address);
