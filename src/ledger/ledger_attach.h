@@ -8,6 +8,7 @@
 #define SEEP_LEDGER_ATTACH_H
 
 #include "ledger/ledger.h"
+#include "ledger/ledger_entry.h"
 
 enum {
 	LEDGER_ATTACH_TEXT_BYTES = 4096,
@@ -38,6 +39,14 @@ struct ledger_attach {
 	uint32_t changed; /* words that lead to the library now, or lead back */
 	uint32_t spare;
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
+	/* Addresses of struct ledger_entry_page; 0: no more. Whoever attaches makes them lead to us, if the answer is */
+	uint64_t entries[LEDGER_ENTRY_MODULES_MAX];
+	/*
+	 * an address: of the word with the mode, which is off until then; and what it is to become. 0: the
+	 * library does not take them, and records.
+	 */
+	uint64_t mode_at;
+	uint64_t mode;
 };
 
 #endif

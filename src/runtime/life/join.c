@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/join.h"
 
+#include "runtime/hook/entry.h"
 #include "runtime/life/bind.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
@@ -98,7 +99,9 @@ static enum ledger_attached attach(struct ledger_attach *how)
 		.arguments = (char *const *)how->arguments,
 		.session = how->session,
 		.attaches = true,
+		.has_entries = rt_entries_are_asked(how->entries),
 	};
+	bool takes_entries;
 
 	if (rt_control())
 		return LEDGER_ATTACH_ALREADY;
@@ -111,8 +114,14 @@ static enum ledger_attached attach(struct ledger_attach *how)
 	register_once();
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
 	mode = pause_recording(rt_mine.control);
+	takes_entries = rt_entries_take(how->entries);
 	how->changed = rt_bind();
-	rt_store_release(&rt_mine.control->mode, mode);
+	if (takes_entries) {
+		how->mode = mode;
+		how->mode_at = (uintptr_t)&rt_mine.control->mode;
+	} else {
+		rt_store_release(&rt_mine.control->mode, mode);
+	}
 	return LEDGER_ATTACH_DONE;
 }
 
