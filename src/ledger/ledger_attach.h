@@ -39,14 +39,13 @@ struct ledger_attach {
 	uint32_t changed; /* words that lead to the library now, or lead back */
 	uint32_t spare;
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
-	/* Addresses of struct ledger_entry_page; 0: no more. Whoever attaches makes them lead to us, if the answer is */
-	uint64_t entries[LEDGER_ENTRY_MODULES_MAX];
 	/*
-	 * an address: of the word with the mode, which is off until then; and what it is to become. 0: the
-	 * library does not take them, and records.
+	 * Asked: addresses of struct ledger_entry_page, 0 where there are no more. The answer, 0 unless the
+	 * library records them: where they are to lead; and what the word with the mode, which is off until
+	 * then, is to become, and where that is.
 	 */
-	uint64_t mode_at;
-	uint64_t mode;
+	uint64_t entries[LEDGER_ENTRY_MODULES_MAX];
+	uint64_t hook, mode, mode_at;
 };
 
 #endif

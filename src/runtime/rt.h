@@ -96,8 +96,6 @@ struct rt_tls {
 		asks_at; /* frame address of the function that asked for a leak scan last */
 	/* What the next allocator's free_sized() was given; our hooks have forgotten it. */
 	void *freeing;
-	/* Frame address of the entry (hook/entry.c) whose function it is in; 0: in none. */
-	uintptr_t entered;
 	uint64_t waits; /* its next place in quarantine; at the end of a batch: it needs another */
 	/* In a forked child, while there is no thread: what its parent's thread had open. */
 	struct rt_scopes *scopes;

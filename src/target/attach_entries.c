@@ -5,13 +5,24 @@
  */
 #include "base/clock.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "ledger/ledger_attach.h"
 #include "target/attach_parts.h"
+#include "target/entries_write.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+
+/* All threads stood still for most of it. */
+static void count_stop(struct attach *a, uint64_t began_ns)
+{
+	const uint64_t ns = seep_monotonic_ns() - began_ns;
+
+	a->result->stopped_ns += ns;
+	a->result->longest_ns = core_larger(a->result->longest_ns, ns);
+}
 
 static void drop(struct attach *a, const char *why)
 {
@@ -47,6 +58,7 @@ void attach_map_entries(struct attach *a, uint64_t done_at)
 	struct seep_diversion diversion = { .first_result = SEEP_STEP_TEXT, .done_at = done_at };
 	uint64_t results[SEEP_DIVERSION_STEPS_MAX + 1] = { 0 };
 	struct seep_error err = { 0 };
+	uint64_t began_ns;
 	int rc = 0;
 
 	for (size_t i = 0; i < a->entries.count; i++)
@@ -64,8 +76,10 @@ void attach_map_entries(struct attach *a, uint64_t done_at)
 	if (rc == 0 && !(seep_memory_read(a->modules.memory, done_at, results, sizeof(results)) &&
 			 is_mapped(a, results)))
 		rc = seep_fail(&err, SEEP_EREFUSED, "it may not map memory for code beside it");
+	began_ns = seep_monotonic_ns();
 	if (rc == 0)
 		rc = seep_entries_write(a->pid, &a->entries, &err);
+	count_stop(a, began_ns);
 	if (rc < 0)
 		drop(a, err.text);
 }
@@ -79,19 +93,16 @@ void attach_tell_entries(const struct attach *a, struct ledger_attach *how)
 void attach_lead_entries(struct attach *a, const struct ledger_attach *how)
 {
 	struct seep_error err = { 0 };
-	uint64_t hook;
+	uint64_t began_ns;
 
 	if (a->entries.count && how->mode_at) {
-		/* The library is there by now. */
-		attach_forget_modules(a);
-		hook = attach_read_modules(a, &err) == 0
-			       ? attach_address_of(a, a->ours, "seep_rt_entry")
-			       : 0;
-		if (seep_entries_lead(a->pid, &a->entries, hook, how->mode_at, how->mode, &err) < 0)
+		began_ns = seep_monotonic_ns();
+		if (seep_entries_lead(a->pid, &a->entries, how->hook, how->mode_at, how->mode,
+				      &err) < 0)
 			drop(a, err.text);
+		count_stop(a, began_ns);
 	} else if (a->entries.count) {
-		drop(a, "not with guards, fills or guarded samples, nor in a process that was "
-			"recorded before without it");
+		drop(a, "libseep.so does not take it, as it was recorded without it before");
 	}
 	a->result->allocator = seep_entries_say(&a->entries);
 	if (!a->result->allocator && a->entries.why) {
@@ -102,6 +113,7 @@ void attach_lead_entries(struct attach *a, const struct ledger_attach *how)
 
 void attach_restore_entries(struct attach *a)
 {
+	const uint64_t began_ns = seep_monotonic_ns();
 	struct seep_error err = { 0 };
 
 	if (seep_entries_restore(&a->modules, &err) < 0)
@@ -109,4 +121,5 @@ void attach_restore_entries(struct attach *a)
 			"calls of its own allocator still pass libseep.so, which does nothing: %s; "
 			"detach again to put them back",
 			err.text);
+	count_stop(a, began_ns);
 }

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "symbol/elf_image.h"
 #include "target/entry_code.h"
+#include "target/entries_write.h"
 #include "target/entry_names.h"
 #include "target/served_files.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/procfs.h"
+#include "target/entries_write.h"
+
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "target/entries.h"
 #include "target/stop.h"
 #include "target/tracee.h"
 

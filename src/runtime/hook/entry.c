@@ -11,6 +11,7 @@
 #include "runtime/hook/entry.h"
 
 #include "runtime/hook/hook.h"
+#include "runtime/next/rt_entries.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/unwind/modules.h"
 
@@ -35,16 +36,18 @@ _Static_assert(offsetof(struct entry_call, vectors) == 80, "vectors");
 
 #define ENTERED_AT 16 /* below the frame: struct entry_call lies further below */
 
-static const struct ledger_entry_page *taken[LEDGER_ENTRY_MODULES_MAX];
-
 /* Whoever left it by an exception, or a longjmp, is not in it any more, and another uses its stack. */
 bool rt_entry_is_inside(const void *frame)
 {
-	const uintptr_t outer = rt_tls.entered, inner = (uintptr_t)frame;
-	const uintptr_t stack_bytes = 1 << 20;
+	const struct rt_thread *thread = rt_tls.thread;
+	const uintptr_t inner = (uintptr_t)frame;
+	const uint32_t stack_bytes = 1 << 20;
+	uintptr_t outer;
 
-	return outer > inner && outer - inner < stack_bytes &&
-	       *(const uintptr_t *)(outer - ENTERED_AT) == outer;
+	if (!thread || !thread->last_row.entered)
+		return false;
+	outer = inner + (uint32_t)(thread->last_row.entered - (uint32_t)inner);
+	return outer - inner - 1 < stack_bytes && *(const uintptr_t *)(outer - ENTERED_AT) == outer;
 }
 
 static void before_free(struct entry_call *call, const void *frame)
@@ -83,7 +86,8 @@ static uint64_t product(uint64_t count, uint64_t size)
 __attribute__((used)) static void before_entry(struct entry_call *call,
 					       const struct ledger_entry *entry, const void *frame)
 {
-	const bool is_inside = rt_tls.entered && rt_entry_is_inside(frame);
+	const bool is_inside = rt_entry_is_inside(frame);
+	struct rt_thread *thread;
 
 	call->next = entry->next;
 	call->is_inside = is_inside;
@@ -118,8 +122,12 @@ __attribute__((used)) static void before_entry(struct entry_call *call,
 	}
 	if (is_inside)
 		return;
+	thread = rt_mine.control ? rt_thread_self() : NULL;
+	if (!thread)
+		return;
 	*(uintptr_t *)((uintptr_t)frame - ENTERED_AT) = (uintptr_t)frame;
-	rt_tls.entered = (uintptr_t)frame;
+	thread->last_row.entered = (uint32_t)(uintptr_t)frame;
+	rt_entries_note();
 }
 
 __attribute__((used)) static void after_entry(struct entry_call *call,
@@ -129,7 +137,8 @@ __attribute__((used)) static void after_entry(struct entry_call *call,
 
 	if (call->is_inside)
 		return;
-	rt_tls.entered = 0;
+	if (rt_tls.thread)
+		rt_tls.thread->last_row.entered = 0;
 	*(uintptr_t *)((uintptr_t)frame - ENTERED_AT) = 0;
 	if (entry->form == LEDGER_ENTRY_FREE)
 		return;
@@ -143,34 +152,32 @@ __attribute__((used)) static void after_entry(struct entry_call *call,
 				     frame);
 }
 
-#define VECTOR(move, n, at) move("%xmm" #n, #at "(%rsp)")
-#define STORE(what, where) "movups " what ", " where "\n"
-#define LOAD(what, where) "movups " where ", " what "\n"
-#define VECTORS(move)                                                                             \
-	VECTOR(move, 0, 80)                                                                       \
-	VECTOR(move, 1, 96)                                                                       \
-	VECTOR(move, 2, 112) VECTOR(move, 3, 128) VECTOR(move, 4, 144) VECTOR(move, 5, 160)       \
-		VECTOR(move, 6, 176) VECTOR(move, 7, 192) VECTOR(move, 8, 208)                    \
-			VECTOR(move, 9, 224) VECTOR(move, 10, 240) VECTOR(move, 11, 256)          \
-				VECTOR(move, 12, 272) VECTOR(move, 13, 288) VECTOR(move, 14, 304) \
-					VECTOR(move, 15, 320)
-#define SET(what, where) "mov " what ", " where "\n"
-#define GET(what, where) "mov " where ", " what "\n"
-#define REGISTERS(move)                                                                   \
-	move("%rax", "(%rsp)") move("%rcx", "8(%rsp)") move("%rdx", "16(%rsp)")           \
-		move("%rsi", "24(%rsp)") move("%rdi", "32(%rsp)") move("%r8", "40(%rsp)") \
-			move("%r9", "48(%rsp)") move("%r10", "56(%rsp)") move("%r11", "64(%rsp)")
-#define TELL(function)                         \
-	REGISTERS(SET)                         \
-	VECTORS(STORE)                         \
-	"mov %rsp, %rdi\nmov -8(%rbp), %rsi\n" \
-	"mov %rbp, %rdx\ncall " #function "\n" VECTORS(LOAD) REGISTERS(GET)
+#define STORE(n, at) "movups %xmm" #n ", " #at "(%rsp)\n"
+#define LOAD(n, at) "movups " #at "(%rsp), %xmm" #n "\n"
+#define VECTORS(X) \
+	X(0, 80)   \
+	X(1, 96)   \
+	X(2, 112)  \
+	X(3, 128)  \
+	X(4, 144)  \
+	X(5, 160)  \
+	X(6, 176)  \
+	X(7, 192)  \
+	X(8, 208) X(9, 224) X(10, 240) X(11, 256) X(12, 272) X(13, 288) X(14, 304) X(15, 320)
+#define SET(name, at) "mov %" #name ", " #at "(%rsp)\n"
+#define GET(name, at) "mov " #at "(%rsp), %" #name "\n"
+#define REGISTERS(X) \
+	X(rax, 0)    \
+	X(rcx, 8) X(rdx, 16) X(rsi, 24) X(rdi, 32) X(r8, 40) X(r9, 48) X(r10, 56) X(r11, 64)
+#define SAVE REGISTERS(SET) VECTORS(STORE)
+#define RESTORE VECTORS(LOAD) REGISTERS(GET)
+#define TELL(function) \
+	SAVE "mov %rsp, %rdi\nmov -8(%rbp), %rsi\nmov %rbp, %rdx\ncall " #function "\n" RESTORE
 
 /* The stub has pushed rbp, as functions do, and left the entry's address there. */
 __asm__(".pushsection .text\n"
-	".globl seep_rt_entry\n"
-	".type seep_rt_entry, @function\n"
-	"seep_rt_entry:\n"
+	".type rt_entry_code, @function\n"
+	"rt_entry_code:\n"
 	".cfi_startproc\n"
 	".cfi_def_cfa rsp, 16\n"
 	".cfi_offset rbp, -16\n"
@@ -183,57 +190,12 @@ __asm__(".pushsection .text\n"
 			     ".cfi_def_cfa rsp, 8\n"
 			     "ret\n"
 			     ".cfi_endproc\n"
-			     ".size seep_rt_entry, . - seep_rt_entry\n"
+			     ".size rt_entry_code, . - rt_entry_code\n"
 			     ".popsection\n");
 
-bool rt_entries_are_asked(const uint64_t *addresses)
-{
-	return addresses && addresses[0];
-}
+extern const char rt_entry_code[] RT_HIDDEN;
 
-/* What our own hooks call, such as operator new's, leads past the jump: they record it. */
-static void lead_past(const struct ledger_entry *entry)
+static __attribute__((constructor)) void offer_hook(void)
 {
-#define CORE_MALLOC(symbol, type, parameters)                       \
-	if (entry && (uintptr_t)rt_found.symbol == entry->function) \
-		rt_next.symbol = (type(*) parameters)(uintptr_t)entry->next;
-#include "core/allocation.def"
-}
-
-static const struct ledger_entry *entry_of(uintptr_t address)
-{
-	for (size_t i = 0; i < LEDGER_ENTRY_MODULES_MAX && taken[i]; i++)
-		for (size_t j = 0; j < taken[i]->count && j < LEDGER_ENTRIES_MAX; j++)
-			if (taken[i]->items[j].function == address)
-				return &taken[i]->items[j];
-	return NULL;
-}
-
-bool rt_entry_is(uintptr_t address)
-{
-	return entry_of(address) != NULL;
-}
-
-static void restore_next(void)
-{
-#define CORE_MALLOC(symbol, ...)                     \
-	if (rt_entry_is((uintptr_t)rt_found.symbol)) \
-		rt_next.symbol = rt_found.symbol;
-#include "core/allocation.def"
-}
-
-bool rt_entries_take(const uint64_t *addresses)
-{
-	restore_next();
-	for (size_t i = 0; i < LEDGER_ENTRY_MODULES_MAX; i++)
-		taken[i] = NULL;
-	/* Something of ours is in between, or cells are too large for blocks of others. */
-	if (!rt_entries_are_asked(addresses) || rt_next.malloc != rt_found.malloc ||
-	    rt_global.granule_shift != LEDGER_GRANULE_SHIFT_OTHER)
-		return false;
-	for (size_t i = 0; i < LEDGER_ENTRY_MODULES_MAX; i++)
-		taken[i] = (const struct ledger_entry_page *)addresses[i];
-#define CORE_MALLOC(symbol, ...) lead_past(entry_of((uintptr_t)rt_found.symbol));
-#include "core/allocation.def"
-	return true;
+	rt_entries_hook = (uintptr_t)rt_entry_code;
 }

@@ -57,7 +57,8 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 	struct rt_thread *thread = rt_tls.thread;
 
 	/* What a recorded allocator takes to divide it is not counted beside the parts. */
-	if (RT_UNLIKELY(rt_tls.entered) && rt_entry_is_inside(frame))
+	if (RT_LIKELY(thread != NULL) && RT_UNLIKELY(thread->last_row.entered) &&
+	    rt_entry_is_inside(frame))
 		return block;
 	if (RT_UNLIKELY(!thread) || !thread->is_tiered)
 		return rt_record_whole(block, size, alloc, frame);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/join.h"
 
-#include "runtime/hook/entry.h"
 #include "runtime/life/bind.h"
 #include "runtime/life/exit.h"
 #include "runtime/life/fork.h"
@@ -9,6 +8,7 @@
 #include "runtime/life/phase.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
+#include "runtime/next/rt_entries.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
@@ -118,6 +118,7 @@ static enum ledger_attached attach(struct ledger_attach *how)
 	how->changed = rt_bind();
 	if (takes_entries) {
 		how->mode = mode;
+		how->hook = rt_entries_hook;
 		how->mode_at = (uintptr_t)&rt_mine.control->mode;
 	} else {
 		rt_store_release(&rt_mine.control->mode, mode);
