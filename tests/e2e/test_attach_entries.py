@@ -155,4 +155,4 @@ def test_a_program_without_one_is_told_nothing(seep):
 def test_doctor_says_it_beforehand(seep, refused, words):
     built = build(seep.directory, ["gcc", "-O2", *refused.split()], "je_", OWN)
     with target(built, "0") as process:
-        assert words in seep.command("doctor", str(process.pid)).stdout.decode().replace("\n", " ")
+        assert words in " ".join(seep.command("doctor", str(process.pid)).stdout.decode().split())
