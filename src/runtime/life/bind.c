@@ -2,7 +2,6 @@
 #include "runtime/life/bind.h"
 
 #include "runtime/next/next.h"
-#include "runtime/next/rt_entries.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/stack.h"
 
@@ -292,8 +291,7 @@ static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 
 		if (order->binds)
 			find(function, names[i]);
-		/* Calls of what is entered by a jump come to us once, from wherever they are made. */
-		if (!function->found || !function->own || rt_entries_have(function->found))
+		if (!function->found || !function->own)
 			continue;
 		if (order->binds && !function->is_led)
 			lead_to_hook(&order->look, function);
