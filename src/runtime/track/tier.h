@@ -21,7 +21,7 @@
 
 enum {
 	RT_SITES = 64,
-	RT_TAKEN_BYTES = 1 << 18,
+	RT_TAKEN_BYTES = 1 << 16,
 	RT_TAKEN_SHIFT =
 		11, /* log2 of the address space that has one count: few lines of cache for a heap */
 	RT_TAKEN_MANY = 255, /* so many or more: nobody knows, and it stays */
