@@ -58,10 +58,10 @@ class Screen:
     def resize(self, columns, rows):
         self.call("resize-window", "-x", str(columns), "-y", str(rows))
 
-    def status(self):
-        """The command's exit status, once it has ended."""
+    def status(self, unknown=0):
+        """The command's exit status, once it has ended. Of what ends at once tmux may not learn it: `unknown`."""
         wait_until(lambda: self.ask("pane_dead") == "1", "the end of the command")
-        return int(self.ask("pane_dead_status") or -int(self.ask("pane_dead_signal") or 0))
+        return int(self.ask("pane_dead_status") or -int(self.ask("pane_dead_signal") or -unknown))
 
     def close(self):
         subprocess.run([*self.words, "kill-server"], check=False, timeout=60,

@@ -105,7 +105,7 @@ RT_INLINE uint64_t rt_passed_bytes(const void *block)
  */
 RT_COLD void rt_tier_look(struct rt_thread *thread, struct ledger_control *control);
 
-/* The live total changes by @bytes of a taken block, after the first look and without one. */
+/* A taken block of @bytes in the live total comes, after rt_tier_look(), or goes, without it. */
 RT_COLD void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes);
 RT_COLD void rt_tier_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes);
 
