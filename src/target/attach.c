@@ -315,32 +315,39 @@ static bool is_locked(const uint64_t results[RESULTS])
 	return results[1 + STEP_LOCK] || results[1 + STEP_OTHER_LOCK];
 }
 
+/* Where a thread has to leave first, it is given the time to: the loader, or libseep.so. */
 static int call_until(struct attach *a, const char *name, struct seep_error *err)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
 	uint64_t results[RESULTS], none = 0;
+	bool waits = false;
 	int rc;
 
 	do {
+		if (waits)
+			(void)nanosleep(&pause, NULL);
 		rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), &none, sizeof(none))
 			     ? call(a, name, err)
 			     : seep_fail_errno(err, errno, "cannot write to its memory");
 		if (rc < 0)
 			return rc;
 		if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), results,
-				      sizeof(results)))
+				      sizeof(results)) ||
+		    !seep_memory_read(a->modules.memory, SCRATCH_AT(a, how), how, sizeof(*how)))
 			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 		a->why = "the dynamic loader";
-		find_holder(a);
-	} while (is_locked(results) && seep_monotonic_ns() < a->deadline_ns);
+		waits = !is_locked(results);
+		if (!waits)
+			find_holder(a);
+	} while ((is_locked(results) || atomic_load(&how->result) == LEDGER_ATTACH_BUSY) &&
+		 seep_monotonic_ns() < a->deadline_ns);
 	if (is_locked(results))
 		return seep_fail(
 			err, SEEP_EREFUSED,
 			"its loader was at work in another thread whenever it was asked, %u "
 			"times in %.1f s",
 			a->result->tries, (double)a->plan->deadline_ns / 1e9);
-	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, how), how, sizeof(*how)))
-		return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 	return conclude(a, how, err);
 }
 

@@ -248,11 +248,11 @@ def test_the_recorders_limit_of_descriptors_is_not_the_programs(seep):
 
 
 def is_writing(pid, folder):
-    """Whether a recorder has an unfinished recording open, with or without a name."""
+    """Whether a recorder has a recording open that has no name yet: the kernel calls it #inode."""
     for fd in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
             path = os.readlink(f"/proc/{pid}/fd/{fd}")
-            if path.startswith(f"{folder}/") and not path.endswith(".seep"):
+            if path.startswith(f"{folder}/#"):
                 return True
     return False
 
