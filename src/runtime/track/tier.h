@@ -69,7 +69,9 @@ RT_INLINE unsigned rt_weight_log2(uint32_t flags, uint64_t size)
 
 RT_INLINE _Atomic uint8_t *rt_taken_at(uintptr_t address)
 {
-	return &rt_taken[address >> RT_TAKEN_SHIFT & (RT_TAKEN_BYTES - 1)];
+	/* Heaps of threads begin at multiples of 64 MB: each has its own part. */
+	return &rt_taken[((address >> RT_TAKEN_SHIFT) + (address >> 26) * 2111) &
+			 (RT_TAKEN_BYTES - 1)];
 }
 
 /* Surely the block at @address has no cell: nobody need look for it, where nothing else is near. */
