@@ -2,12 +2,14 @@
 #include "analysis/diff.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/leak_sums.h"
 #include "base/idtable.h"
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "profile/counted.h"
 #include "profile/estimate.h"
 
 enum { BEFORE, AFTER };
@@ -170,6 +172,25 @@ static struct seep_diff *diff_leaks(const struct seep_profile *before,
 	return diff;
 }
 
+/* Sums are exact where their parts need not be. */
+static void sum_up(struct seep_diff *diff, int side)
+{
+	const struct seep_profile *profile = diff->profiles[side];
+	struct seep_counts *sum = &diff->counts[side];
+	uint64_t errors[SEEP_FIGURE_COUNT];
+
+	memcpy(errors, profile->totals.errors, sizeof(errors));
+	if (seep_profile_knows(profile, "counted_allocs")) {
+		const struct seep_profile_counted counted = seep_profile_counted(profile);
+
+		sum->allocs = (int64_t)core_smaller(counted.allocs, INT64_MAX);
+		sum->alloc_bytes = (int64_t)core_smaller(counted.alloc_bytes, INT64_MAX);
+		errors[SEEP_FIGURE_allocs] = errors[SEEP_FIGURE_alloc_bytes] = 0;
+	}
+	for (int i = 0; i < SEEP_FIGURE_COUNT; i++)
+		sum->squares[i] = (double)errors[i] * (double)errors[i];
+}
+
 struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct seep_profile *after,
 				enum seep_measure measure)
 {
@@ -187,6 +208,8 @@ struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct 
 			add(diff, row_of(diff, &table, context->hash), side, i, &counts);
 		}
 	judge_all(diff);
+	sum_up(diff, BEFORE);
+	sum_up(diff, AFTER);
 	if (before->scan.done && after->scan.done)
 		diff->leaks = diff_leaks(before, after);
 	return diff;

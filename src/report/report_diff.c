@@ -111,11 +111,10 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 			row->blocks[b].address, row->blocks[b].size);
 }
 
-/* Sums are exact where their parts need not be. */
 static uint64_t total_error(const struct seep_diff *diff, int figure)
 {
-	return seep_error_join(diff->profiles[BEFORE]->totals.errors[figure],
-			       diff->profiles[AFTER]->totals.errors[figure]);
+	return seep_error_join(seep_counts_figure_error(&diff->counts[BEFORE], figure),
+			       seep_counts_figure_error(&diff->counts[AFTER], figure));
 }
 
 static struct seep_things_text change_text(int64_t change, uint64_t error,

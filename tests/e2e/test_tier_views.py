@@ -88,10 +88,15 @@ def test_budgets_on_estimates_are_refused_or_widened(seep):
 
 
 def test_a_change_within_the_error_is_said_to_be(seep):
-    _, before = record(seep, "sampled")
-    _, after = record(seep, "sampled")
-    done = seep.command("diff", before.path, after.path)
+    sides = [record(seep, "sampled")[1] for _ in range(2)]
+    paths = [side.path for side in sides]
+    done = seep.command("diff", *paths)
     assert b"within the error" in done.stdout, done.stdout
+    # What was counted one by one is no estimate.
+    totals = json.loads(seep.command("diff", "--json", *paths).stdout)["totals"]
+    for side, key in zip(sides, ["before", "after"], strict=True):
+        assert totals[key]["allocs"] == side.load(side.path)["totals"]["counted_allocs"]
+        assert "live_bytes" in totals[key]["estimate"] and "allocs" not in totals[key]["estimate"]
 
 
 def test_a_tier_is_switched_while_it_runs(seep, tmp_path):
