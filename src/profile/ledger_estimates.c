@@ -573,9 +573,8 @@ void seep_ledger_take_back(struct seep_ledger_load *load)
 
 void seep_ledger_estimate(struct seep_ledger_load *load)
 {
-	const uint32_t tiers = LEDGER_GET(ledger_view_state(&load->view)->tiers);
-
-	if (tiers & LEDGER_MODE_SAMPLED)
+	/* With the tier that was asked for, and that no thread has met yet. */
+	if (load->profile->process.tiers & LEDGER_MODE_SAMPLED)
 		estimate_sampled(load);
 	if (load->has_sites)
 		estimate_sites(load);

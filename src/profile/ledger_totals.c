@@ -134,6 +134,12 @@ static void leave_out_impossible(struct seep_ledger_load *load)
 		totals->histogram[i] = figure_of(load, totals->histogram[i]);
 }
 
+/* Where the exact number is known, that is no further off than it says. */
+static void widen(uint64_t *error, uint64_t estimate, uint64_t exact)
+{
+	*error = core_larger(*error, core_larger(estimate, exact) - core_smaller(estimate, exact));
+}
+
 /* What follows from others, and is no more than they allow. */
 static void derive(struct seep_ledger_load *load)
 {
@@ -148,6 +154,13 @@ static void derive(struct seep_ledger_load *load)
 	totals->walks_landed = totals->walks - core_smaller(full, totals->walks);
 	totals->walks_truncated = core_smaller(totals->walks_truncated, totals->walks);
 	totals->peak_at_ns = figure_of(load, peak_at_ns(load));
+	if (load->profile->process.tiers & LEDGER_MODE_SAMPLED) {
+		uint64_t *errors = totals->errors;
+
+		widen(&errors[SEEP_FIGURE_allocs], totals->allocs, totals->counted_allocs);
+		widen(&errors[SEEP_FIGURE_alloc_bytes], totals->alloc_bytes,
+		      totals->counted_alloc_bytes);
+	}
 	totals->verify.asked = totals->verify.walks > 0 ||
 			       seep_profile_option(load->profile, "verify", 0) > 0;
 }

@@ -141,7 +141,11 @@ struct rt_global {
 	uint32_t verify_every;	/* 0 = off */
 	bool no_quick;		/* something is asked for that the quick way does not do */
 	bool passes; /* tier "sampled" was in force: a block without a cell may be one that passed */
-	bool adds_passed; /* to the live total, and so what was taken stands there for itself */
+	/*
+	 * What passes is added to the live total, and so what was taken stands there for itself. Until
+	 * something is not recorded whose free would be taken for that of one that passed.
+	 */
+	_Atomic bool adds_passed;
 	_Atomic uint32_t life; /* ledgers that were left before this one: life/join.h */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */

@@ -157,3 +157,41 @@ def test_a_run_has_all_that_its_children_did(seep, tier):
     for part in ("forked", "run"):
         for key in ("processes", "allocs"):
             assert exact[part][key] == other[part][key], (part, key)
+
+
+# ---- peaks, and what is not recorded -----------------------------------------------------------
+
+LARGE = "kept = bytearray(100 << 20); del kept; kept = bytearray(30 << 20); kept += bytes(200 << 20); del kept"
+PEAK = 461 << 20  # while the last two are joined, and half as much at the least
+
+
+def test_the_peak_has_a_large_block_that_came_and_went(seep):
+    done, recordings = seep.run(["python3", "-c", LARGE], ["--tier", "sampled"])
+    assert done.status == 0, done.stderr
+    assert 430 << 20 <= recordings.main()["totals"]["peak_bytes"] <= PEAK + (8 << 20)
+
+
+@pytest.mark.parametrize("options", (["--size-min", "4K"], ["--mode", "off"]), ids=lambda o: o[0])
+def test_frees_of_what_was_not_recorded_leave_the_peak_alone(seep, options):
+    run = Run(seep, "sampled", "64K", options)
+    try:
+        for word in WORK:
+            run.target.ask(word)
+        if "off" in options:
+            assert seep.command("mode", str(run.target.pid), "all").status == 0
+        run.target.ask("give")
+        for word in (*WORK, "give"):
+            run.target.ask(word)
+        report, _ = run.end()
+    finally:
+        run.target.close()
+    totals = report["totals"]
+    held = max(totals["live_bytes"], totals.get("estimate", {}).get("peak_bytes", 0))
+    assert totals["alloc_bytes"] >= totals["peak_bytes"] > held, totals
+
+
+def test_no_header_of_a_block_of_the_programs_own_is_read(seep):
+    env = {"LD_PRELOAD": str(program("lib_hostile_memalign.so"))}
+    script = "import ctypes; ctypes.CDLL(None).memalign(64, 100)"
+    done, _ = seep.run(["python3", "-c", script], ["--tier", "sampled"], env=env)
+    assert done.status == 0, done.stderr

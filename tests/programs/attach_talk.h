@@ -48,9 +48,16 @@ static inline const char *talk_line(int ms)
 	static size_t used;
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	while (!talk_ended && poll(&input, 1, ms) > 0) {
-		ssize_t n = read(STDIN_FILENO, line + used, 1);
+	while (!talk_ended) {
+		const int ready = poll(&input, 1, ms);
+		ssize_t n;
 
+		/* No handler of this program runs: whoever is led away comes back into the same call. */
+		if (ready < 0)
+			abort();
+		if (ready == 0)
+			break;
+		n = read(STDIN_FILENO, line + used, 1);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0 || used == sizeof(line) - 1) {

@@ -24,8 +24,10 @@ void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const voi
 	if (RT_UNLIKELY(!control))
 		return record_unready(block, size, alloc, frame);
 	/* Whatever lay there before, its free was seen. */
-	if (rt_mode_is_idle(rt_load(&control->mode)))
+	if (rt_mode_is_idle(rt_load(&control->mode))) {
+		rt_tier_add_no_more();
 		return block;
+	}
 	return rt_record_ready(block, size, alloc, frame);
 }
 
@@ -58,13 +60,16 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 
 	if (RT_UNLIKELY(!thread) || !thread->is_tiered)
 		return rt_record_whole(block, size, alloc, frame);
-	if (thread->passes)
-		return RT_LIKELY(rt_tier_pass(thread, block, size, frame))
-			       ? block
-			       : rt_record_whole(block, size, alloc, frame);
-	if (rt_load(&rt_global.quick) == RT_QUICK_GLIBC)
-		return record_at_site(block, size, alloc, frame);
-	return record_classed_at_site(block, size, alloc, frame);
+	if (!thread->passes) {
+		if (rt_load(&rt_global.quick) == RT_QUICK_GLIBC)
+			return record_at_site(block, size, alloc, frame);
+		return record_classed_at_site(block, size, alloc, frame);
+	}
+	/* Of others' blocks no header is read. */
+	if (!(alloc.flags & LEDGER_CELL_FOREIGN) &&
+	    RT_LIKELY(rt_tier_pass(thread, block, size, frame)))
+		return block;
+	return rt_record_whole(block, size, alloc, frame);
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
@@ -104,10 +109,13 @@ static RT_APART void free_whole(void *block, struct rt_free how, const void *fra
 
 	if (RT_LIKELY(control != NULL) && rt_mode_is_idle(rt_load(&control->mode)) &&
 	    !rt_block_may_be((uintptr_t)block, rt_global.granule_shift) &&
-	    RT_LIKELY(rt_tls.freeing != block))
+	    RT_LIKELY(rt_tls.freeing != block)) {
+		if (rt_global.passes)
+			rt_tier_add_no_more();
 		rt_next.free(block);
-	else
+	} else {
 		free_known(block, how, frame);
+	}
 }
 
 void rt_free_slow(void *block, struct rt_free how, const void *frame)

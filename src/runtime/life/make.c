@@ -493,7 +493,7 @@ bool rt_ledger_make(const struct rt_start *first)
 	} else {
 		rt_header.origin = LEDGER_ORIGIN_FORK;
 		/* Of what it frees much may be the parent's. */
-		rt_global.adds_passed = false;
+		rt_tier_add_no_more();
 	}
 	if (identify(file))
 		made = make_file(file, first);

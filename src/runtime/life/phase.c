@@ -59,7 +59,7 @@ void rt_phase_wait(void)
 			 atomic_fetch_sub_explicit(&patience_ms, 1, memory_order_relaxed) <= 0)
 			return;
 		else
-			(void)rt_futex_wait(&phase, RT_STARTING, 1);
+			(void)rt_futex_wait(&phase, RT_STARTING, 1000);
 	}
 }
 

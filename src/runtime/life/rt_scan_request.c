@@ -13,7 +13,13 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHECK_MS = 100, MEET_MS = 1000, MEET_CHECK_MS = 10, TURN_MS = 10, LIST_MAX = 1 << 12 };
+enum {
+	CHECK_US = 100000,
+	MEET_MS = 1000,
+	MEET_CHECK_US = 10000,
+	TURN_US = 10000,
+	LIST_MAX = 1 << 12,
+};
 
 /* Sandboxes let getpgid() pass more often than kill(). */
 static bool is_gone(uint32_t pid)
@@ -37,7 +43,7 @@ bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns
 			return true;
 		if (!recorder || rt_now_ns() >= until_ns)
 			return false;
-		waited = rt_futex_wait(word, seen, CHECK_MS);
+		waited = rt_futex_wait(word, seen, CHECK_US);
 		if (waited == -ETIMEDOUT && is_gone(recorder))
 			return rt_load_acquire(word) == wanted;
 	}
@@ -55,7 +61,7 @@ void rt_recorder_meet(void)
 	while (!rt_load_acquire(&control->recorder_pid) && !rt_load_acquire(&control->exit_ack) &&
 	       (rt_load(&control->mode) & LEDGER_MODE_MASK) != LEDGER_MODE_OFF &&
 	       rt_now_ns() < until_ns)
-		if (rt_futex_wait(&control->exit_ack, 0, MEET_CHECK_MS) == -ETIMEDOUT &&
+		if (rt_futex_wait(&control->exit_ack, 0, MEET_CHECK_US) == -ETIMEDOUT &&
 		    is_gone(recorder))
 			return;
 }
@@ -88,7 +94,7 @@ static bool take_turn(const void *frame)
 			(void)atomic_compare_exchange_strong_explicit(
 				&asker, &other, 0, memory_order_relaxed, memory_order_relaxed);
 		else
-			(void)rt_futex_wait(&asker, other, TURN_MS);
+			(void)rt_futex_wait(&asker, other, TURN_US);
 	}
 }
 

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { PATH_BYTES = 4096, STACK_BYTES = 16 << 10, CHECK_MS = 1000 };
+enum { PATH_BYTES = 4096, STACK_BYTES = 16 << 10, CHECK_US = 1000000 };
 
 /* The status of a process that found no tool: none of the loader's or the tool's. */
 enum { NOT_FOUND = 119 };
@@ -163,7 +163,7 @@ const char *rt_tool_run(void)
 	parent = start_process(CLONE_CHILD_CLEARTID, be_parent, room->parent_stack);
 	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
 	while (parent > 0 && rt_load_acquire(&room->runs))
-		(void)rt_futex_wait(&room->runs, 1, CHECK_MS);
+		(void)rt_futex_wait(&room->runs, 1, CHECK_US);
 	while (parent > 0 && rt_syscall6(SYS_wait4, parent, 0, __WALL, 0, 0, 0) == -EINTR)
 		;
 	(void)rt_syscall3(SYS_prctl, PR_SET_PTRACER, 0, 0);

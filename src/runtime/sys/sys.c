@@ -479,10 +479,10 @@ uint64_t rt_realtime_ns(void)
 	return clock_ns(rt_load(&rt_clock_is_coarse) ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME);
 }
 
-long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms)
+long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_us)
 {
-	struct timespec timeout = { .tv_sec = timeout_ms / 1000,
-				    .tv_nsec = (long)(timeout_ms % 1000) * 1000000 };
+	struct timespec timeout = { .tv_sec = timeout_us / 1000000,
+				    .tv_nsec = (long)(timeout_us % 1000000) * 1000 };
 
 	return rt_syscall6(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)&timeout, 0, 0);
 }

@@ -134,7 +134,7 @@ uint64_t rt_realtime_ns(void);
 uint64_t rt_cpu_ns(void);
 
 /* Wait on a futex shared between processes; wake all who do. Returns as the kernel does. */
-long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);
+long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_us);
 void rt_futex_wake(void *word);
 
 /*

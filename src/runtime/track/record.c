@@ -78,7 +78,7 @@ void rt_record_no_stack(void *block, size_t size, uint32_t flags)
 	const struct ledger_control *control = rt_mine.control;
 
 	if (control && rt_load(&control->mode) & LEDGER_MODE_SAMPLED) {
-		rt_pass_directly(rt_tls.thread, size, rt_passed_bytes(block));
+		rt_pass_directly(rt_tls.thread, size, rt_passed_bytes(block, flags));
 		return;
 	}
 	if (RT_UNLIKELY(rt_global.passes))
@@ -91,6 +91,7 @@ void rt_record_unwanted(struct ledger_control *control, void *block, const void 
 {
 	uint32_t none = 0;
 
+	rt_tier_add_no_more();
 	/* Not each time: it stands on the line that every hook reads. */
 	if (control && !rt_load(&control->filtered_once))
 		(void)atomic_compare_exchange_strong_explicit(
@@ -224,9 +225,12 @@ static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_co
 				      uint32_t row, void *block, size_t size, uint32_t flags)
 {
 	if (RT_UNLIKELY(flags & RT_CELL_TAKEN)) {
-		rt_tier_look(thread, control);
+		if (!rt_tier_looks_after(flags, size))
+			rt_tier_look(thread, control);
 		if (record_row(thread, control, row, (uintptr_t)block, size, flags))
 			rt_tier_rise(thread, control, rt_live_bytes(flags, size));
+		if (rt_tier_looks_after(flags, size))
+			rt_tier_look(thread, control);
 	} else if (record_row(thread, control, row, (uintptr_t)block, size, flags)) {
 		rt_rise(thread, control, size);
 	}
@@ -234,9 +238,9 @@ static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_co
 	rt_leave(thread);
 }
 
-static void pass_and_leave(struct rt_thread *thread, const void *block)
+static void pass_and_leave(struct rt_thread *thread, const void *block, uint32_t flags)
 {
-	rt_bump(&thread->cache->passed_kept, rt_passed_bytes(block));
+	rt_bump(&thread->cache->passed_kept, rt_passed_bytes(block, flags));
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
 }
@@ -266,7 +270,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 		return rt_quick_give_up(thread);
 	row = rt_row_of(thread, now, &alloc, size, frame);
 	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
-		pass_and_leave(thread, block);
+		pass_and_leave(thread, block, alloc.flags);
 		return true;
 	}
 	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;
@@ -332,7 +336,7 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	}
 	row = rt_row_of(thread, rt_mode_and_epoch(control), &alloc, size, frame);
 	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
-		pass_and_leave(thread, block);
+		pass_and_leave(thread, block, alloc.flags);
 		return block;
 	}
 	record_and_leave(thread, control, row, block, size, alloc.flags);
@@ -390,7 +394,7 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 /* It may be one that passed: then the next free() reads its header, too. */
 static RT_COLD void free_unknown(struct rt_thread *thread, const void *block, const void *frame)
 {
-	const uint64_t bytes = rt_global.passes ? rt_passed_bytes(block) : 0;
+	const uint64_t bytes = rt_global.passes ? rt_passed_bytes(block, 0) : 0;
 
 	if (bytes && thread && rt_enter(thread, frame)) {
 		rt_bump(&thread->cache->passed_kept, -bytes);

@@ -35,7 +35,7 @@ void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resiz
 		ret_resize->is_judged = rt_misuse_judge(block, &at, how, frame);
 	if (!at.value) {
 		if (rt_global.passes && !ret_resize->is_judged)
-			ret_resize->usable = rt_passed_bytes(block);
+			ret_resize->usable = rt_passed_bytes(block, 0);
 		return;
 	}
 	if (rt_block_is_guarded(&at))
@@ -109,10 +109,10 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 	uint64_t bytes = 0;
 
 	if (row == RT_ROW_PASSED)
-		bytes = rt_passed_bytes(after);
+		bytes = rt_passed_bytes(after, flags);
 	else if (after)
 		bytes = rt_live_bytes(flags, size);
-	if (RT_UNLIKELY(flags & RT_CELL_TAKEN))
+	if (RT_UNLIKELY(flags & RT_CELL_TAKEN) && !rt_tier_looks_after(flags, size))
 		rt_tier_look(thread, control);
 	if (old_bytes > bytes && is_taken)
 		rt_tier_fall(thread, control, old_bytes - bytes);
@@ -129,6 +129,8 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 		rt_tier_rise(thread, control, bytes - old_bytes);
 	else if (bytes > old_bytes)
 		rt_rise(thread, control, bytes - old_bytes);
+	if (RT_UNLIKELY(flags & RT_CELL_TAKEN) && rt_tier_looks_after(flags, size))
+		rt_tier_look(thread, control);
 }
 
 /* False: nothing was done. */

@@ -18,7 +18,7 @@ enum {
 	SLOTS_LOG2_FIRST = 6,
 	SLOTS_LOG2_MANY_THREADS = 4,
 	OUT_TRIES = 200,
-	OUT_PAUSE_NS = 50000,
+	OUT_PAUSE_US = 50,
 };
 
 _Atomic uint32_t rt_names_generation;
@@ -239,16 +239,26 @@ static bool is_out(const struct rt_thread *thread)
 	return !rt_load(&thread->busy) || rt_is_gone(rt_header.pid, rt_load(&thread->owner));
 }
 
+/*
+ * Not by nanosleep(), which makes the kernel forget how to go on with the poll() or nanosleep() in which
+ * this thread was found when it was led here.
+ */
+static void pause_shortly(void)
+{
+	static uint32_t nobody_wakes;
+
+	(void)rt_futex_wait(&nobody_wakes, 0, OUT_PAUSE_US);
+}
+
 bool rt_threads_are_out(void)
 {
-	const struct timespec pause = { .tv_nsec = OUT_PAUSE_NS };
 	unsigned tries = 0;
 
 	await_stores();
 	while (rt_load_acquire(&starting)) {
 		if (tries++ == OUT_TRIES)
 			return false;
-		(void)rt_syscall3(SYS_nanosleep, (long)&pause, 0, 0);
+		pause_shortly();
 	}
 	for (uint32_t i = 0; i < rt_load(&rt_threads); i++) {
 		const struct rt_thread *thread = rt_load_acquire(&threads[i]);
@@ -256,7 +266,7 @@ bool rt_threads_are_out(void)
 		while (thread && !is_out(thread)) {
 			if (tries++ == OUT_TRIES)
 				return false;
-			(void)rt_syscall3(SYS_nanosleep, (long)&pause, 0, 0);
+			pause_shortly();
 		}
 	}
 	return true;

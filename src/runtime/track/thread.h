@@ -25,7 +25,6 @@ struct rt_thread {
 	bool frees_quickly; /* frees of glibc's blocks need nothing but quick.h */
 	bool is_tiered;	    /* the tier is below "exact" */
 	bool passes;	    /* it is "sampled" */
-	bool adds_passed;   /* as rt_global.adds_passed */
 
 	uint32_t life;		/* rt_global.life when it began; another: it is void */
 	_Atomic uint32_t owner; /* kernel thread id, of a thread that may have ended meanwhile */

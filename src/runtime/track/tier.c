@@ -34,8 +34,8 @@ static int64_t step_of(unsigned d)
 void rt_tier_start(bool passes)
 {
 	rt_global.passes = passes;
-	rt_global.adds_passed = rt_header.origin == LEDGER_ORIGIN_START &&
-				rt_load(&rt_global.quick) == RT_QUICK_GLIBC;
+	rt_store(&rt_global.adds_passed, rt_header.origin == LEDGER_ORIGIN_START &&
+						 rt_load(&rt_global.quick) == RT_QUICK_GLIBC);
 	for (unsigned width = 0; width <= 64; width++)
 		rt_tier_steps[width] = step_of(ledger_sample_of(
 			width ? UINT64_C(1) << (width - 1) : 0, rt_header.sample_log2));
@@ -132,6 +132,8 @@ static void tell_kept(struct rt_thread *thread, const struct ledger_control *con
 	struct ledger_cache *cache = thread->cache;
 	const uint64_t bytes = rt_load(&cache->passed_kept);
 
+	if (!bytes)
+		return;
 	rt_store(&cache->passed_kept, 0);
 	if (rt_load(&control->caches) == 1)
 		rt_bump((_Atomic uint64_t *)&cache->first, bytes);
@@ -141,9 +143,9 @@ static void tell_kept(struct rt_thread *thread, const struct ledger_control *con
 
 void rt_tier_look(struct rt_thread *thread, struct ledger_control *control)
 {
-	if (!rt_global.adds_passed)
-		return;
 	tell_kept(thread, control);
+	if (!rt_load(&rt_global.adds_passed))
+		return;
 	if (rt_load(&control->caches) == 1)
 		rt_fall(thread, control, 0);
 	else
@@ -152,7 +154,7 @@ void rt_tier_look(struct rt_thread *thread, struct ledger_control *control)
 
 void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
 {
-	if (rt_global.adds_passed)
+	if (rt_load(&rt_global.adds_passed))
 		rt_bump(&thread->cache->passed_kept, bytes);
 	else
 		rt_rise(thread, control, bytes);
@@ -160,7 +162,7 @@ void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint
 
 void rt_tier_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
 {
-	if (!rt_global.adds_passed) {
+	if (!rt_load(&rt_global.adds_passed)) {
 		rt_fall(thread, control, bytes);
 		return;
 	}
@@ -193,7 +195,6 @@ static void begin(struct rt_thread *thread, struct rt_tier *tier, uint64_t now)
 
 	note_tier(mode & LEDGER_MODE_TIERS);
 	thread->passes = mode & LEDGER_MODE_SAMPLED;
-	thread->adds_passed = rt_global.adds_passed;
 	tier->generation = rt_load(&rt_generation);
 	thread->is_tiered = true;
 	memset(tier->sites, 0, sizeof(tier->sites));

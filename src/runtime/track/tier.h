@@ -90,24 +90,43 @@ RT_INLINE bool rt_has_passed(const struct rt_thread *thread, uintptr_t address)
  */
 RT_INLINE uint64_t rt_live_bytes(uint32_t flags, uint64_t size)
 {
-	return size << (rt_global.adds_passed ? 0 : rt_weight_log2(flags, size));
+	return size << (rt_load(&rt_global.adds_passed) ? 0 : rt_weight_log2(flags, size));
 }
 
-/* Of one that passes. In front of what lies in the region is no chunk's header. */
-RT_INLINE uint64_t rt_passed_bytes(const void *block)
+/* From now on the live total is an estimate. */
+static inline void rt_tier_add_no_more(void)
 {
-	return rt_global.adds_passed && !RT_UNLIKELY(rt_is_sampled(block))
+	if (RT_UNLIKELY(rt_load(&rt_global.adds_passed)))
+		rt_store(&rt_global.adds_passed, false);
+}
+
+/*
+ * Of one that passes, with @flags of its cell if it had one. In front of what lies in the region, or came
+ * from others, is no chunk's header.
+ */
+RT_INLINE uint64_t rt_passed_bytes(const void *block, uint32_t flags)
+{
+	if (RT_UNLIKELY(flags & LEDGER_CELL_FOREIGN))
+		rt_tier_add_no_more();
+	return rt_load(&rt_global.adds_passed) && !RT_UNLIKELY(rt_is_sampled(block))
 		       ? rt_chunk_bytes((uintptr_t)block)
 		       : 0;
 }
 
-/*
- * Is it the peak? Before a block is taken, and only then: who looks at each arrival of a Poisson process,
- * and does not count what arrives, sees what is there at any moment. In bookkeeping, as those below.
- */
+/* Is it the peak? In bookkeeping, as those below. */
 RT_COLD void rt_tier_look(struct rt_thread *thread, struct ledger_control *control);
 
-/* A taken block of @bytes in the live total comes, after rt_tier_look(), or goes, without it. */
+/*
+ * Look before a block is taken: who looks at each arrival of a Poisson process, and does not count what
+ * arrives, sees what is there at any moment. A block that was sure to be taken is no such arrival, and
+ * stands for itself: look when it has come.
+ */
+RT_INLINE bool rt_tier_looks_after(uint32_t flags, uint64_t size)
+{
+	return rt_weight_log2(flags, size) == 0;
+}
+
+/* A taken block of @bytes in the live total comes, or goes. */
 RT_COLD void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes);
 RT_COLD void rt_tier_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes);
 

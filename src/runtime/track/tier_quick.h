@@ -36,7 +36,7 @@ RT_INLINE bool rt_tier_pass(struct rt_thread *thread, const void *block, size_t 
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	thread->tier_left = left;
-	if (RT_LIKELY(thread->adds_passed))
+	if (RT_LIKELY(rt_load(&rt_global.adds_passed)))
 		rt_bump(&cache->passed_kept, rt_chunk_bytes((uintptr_t)block));
 	rt_bump(&cache->passed_allocs, 1);
 	rt_bump(&cache->passed_alloc_bytes, size);
@@ -54,7 +54,7 @@ RT_INLINE bool rt_tier_pass_free(struct rt_thread *thread, const void *block, co
 	    RT_UNLIKELY(!rt_tier_enter(thread, frame)))
 		return false;
 	cache = thread->cache;
-	if (RT_LIKELY(thread->adds_passed))
+	if (RT_LIKELY(rt_load(&rt_global.adds_passed)))
 		rt_bump(&cache->passed_kept, -rt_chunk_bytes((uintptr_t)block));
 	rt_bump(&cache->passed_frees, 1);
 	rt_leave(thread);
