@@ -160,6 +160,7 @@ static void print_json(uint32_t pid, const char *key, const struct seep_attach_r
 	seep_json_bool(json, key, !err);
 	seep_json_text(json, "reason", err ? err->text : NULL);
 	seep_json_text(json, "ledger", result->ledger);
+	seep_json_text(json, "allocator", result->allocator);
 	seep_json_u64(json, "stopped_ns", result->stopped_ns);
 	seep_json_u64(json, "longest_stop_ns", result->longest_ns);
 	seep_json_u64(json, "tries", result->tries);
@@ -191,6 +192,8 @@ static void print_attached(uint32_t pid, const struct seep_attach_result *result
 	}
 	seep_print_escaped(stdout, "attached to %s (pid %" PRIu32 "): stopped for %s", name, pid,
 			   seep_duration_text(result->stopped_ns).text);
+	if (result->allocator)
+		seep_print_escaped(stdout, "%s", result->allocator);
 	if (!asked.quiet)
 		(void)printf("Next: seep top %" PRIu32 "      # what it allocates, live\n"
 			     "      seep leaks %" PRIu32 "    # what it has lost since\n"
@@ -309,6 +312,7 @@ int cmd_attach(char **operands, struct seep_error *err)
 	if (stays)
 		rc = record(pid, &plan, &check, &symbols, output, result.ledger, err);
 	free(result.ledger);
+	free(result.allocator);
 	return rc;
 }
 
@@ -322,6 +326,8 @@ static void print_detached(uint32_t pid, const struct seep_attach_result *result
 	}
 	seep_print_escaped(stdout, "detached from %s (pid %" PRIu32 "): stopped for %s", name, pid,
 			   seep_duration_text(result->stopped_ns).text);
+	if (result->allocator)
+		seep_print_escaped(stdout, "%s", result->allocator);
 	if (!asked.output && !asked.quiet)
 		seep_print_escaped(stdout, "Next: seep save %s   # what was recorded, as a file",
 				   result->ledger);
@@ -368,5 +374,6 @@ int cmd_detach(char **operands, struct seep_error *err)
 	if (output)
 		rc = save(pid, &symbols, output, result.ledger, err);
 	free(result.ledger);
+	free(result.allocator);
 	return rc;
 }

@@ -296,6 +296,8 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_SAMPLES = 1 << 21,       /* some that were to be guarded samples are none */
 	LEDGER_UNSEEN_SCOPE_TAGS = 1 << 22,    /* more tags than are told apart, or paths of them */
 	LEDGER_UNSEEN_ENTRIES = 1 << 23,       /* of some scopes entries and times are not known */
+	LEDGER_UNSEEN_MODULES_OWN =
+		1 << 24, /* allocators inside modules: what is inlined is missing */
 };
 
 /*

@@ -8,6 +8,7 @@
 #define SEEP_LEDGER_ATTACH_H
 
 #include "ledger/ledger.h"
+#include "ledger/ledger_entry.h"
 
 enum {
 	LEDGER_ATTACH_TEXT_BYTES = 4096,
@@ -38,6 +39,13 @@ struct ledger_attach {
 	uint32_t changed; /* words that lead to the library now, or lead back */
 	uint32_t spare;
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
+	/*
+	 * Asked: addresses of struct ledger_entry_page, 0 where there are no more. The answer, 0 unless the
+	 * library records them: where they are to lead; and what the word with the mode, which is off until
+	 * then, is to become, and where that is.
+	 */
+	uint64_t entries[LEDGER_ENTRY_MODULES_MAX];
+	uint64_t hook, mode, mode_at;
 };
 
 #endif

@@ -115,6 +115,8 @@ static void explain_bindings(const struct seep_binding *first, const struct seep
 static void look_through_bindings(const struct seep_outside *outside, const char *allocator,
 				  enum kind kind, struct seep_profile *profile)
 {
+	/* What is called from outside is entered by its beginning, too. */
+	const bool is_entered = seep_profile_says(profile, "entered-allocator");
 	const struct seep_binding *first = NULL;
 	SEEP_RELEASED(seep_texts_done) struct seep_texts callers = { 0 };
 
@@ -122,6 +124,8 @@ static void look_through_bindings(const struct seep_outside *outside, const char
 		const struct seep_binding *binding = &outside->bindings.items[i];
 		const char *name = seep_path_base(binding->from);
 
+		if (is_entered && binding->to_program && kind != PROGRAMS_OPERATORS)
+			continue;
 		if (kind_of(binding) != kind || strcmp(binding->from, allocator) == 0 ||
 		    (kind == BY_OTHER_NAMES && strcmp(binding->from, binding->to) == 0))
 			continue;
@@ -180,7 +184,7 @@ static bool explain_names(struct seep_profile *profile)
 {
 	const char *name = seep_allocator_in(profile->process.exe);
 
-	if (!name)
+	if (!name || seep_profile_says(profile, "entered-allocator"))
 		return false;
 	if (strcmp(name, "malloc") == 0) {
 		seep_profile_add_unseen(profile, "own-allocator",

@@ -192,6 +192,7 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	memcpy(how->options, a->plan->options, strlen(a->plan->options));
 	memcpy(how->dir, a->plan->dir, strlen(a->plan->dir));
 	copy_arguments(a, how);
+	attach_tell_entries(a, how);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
 	if (!seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, all_signals), &signals, sizeof(signals)) ||
@@ -268,12 +269,16 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 }
 
 /* Of the process's answer. */
-static int conclude(const struct attach *a, const struct ledger_attach *how, struct seep_error *err)
+static int conclude(struct attach *a, const struct ledger_attach *how, struct seep_error *err)
 {
 	switch (atomic_load(&how->result)) {
 	case LEDGER_ATTACH_DONE:
 		a->result->ledger = seep_xstrndup(how->ledger, sizeof(how->ledger) - 1);
 		a->result->changed = how->changed;
+		if (a->leaves)
+			attach_restore_entries(a);
+		else
+			attach_lead_entries(a, how);
 		return 0;
 	case LEDGER_ATTACH_OTHER_VERSION:
 		return seep_fail(err, SEEP_EREFUSED,
@@ -465,9 +470,13 @@ static int join(struct attach *a, struct seep_error *err)
 	if (rc == 0)
 		rc = settle(a, err);
 	if (rc == 0)
+		attach_find_entries(a);
+	if (rc == 0)
 		rc = prepare(a, !a->ours, err);
 	if (rc == 0 && !a->ours)
 		rc = copy_library(a, err);
+	if (rc == 0)
+		attach_map_entries(a, SCRATCH_AT(a, called));
 	if (rc == 0)
 		rc = fill_scratch(a, err);
 	return rc == 0 ? call_until(a, "seep_rt_attach", err) : rc;
@@ -510,6 +519,7 @@ static void *run(void *argument)
 		job->rc = job->act(a, job->err);
 	clean_up(a);
 	attach_forget_modules(a);
+	seep_entries_done(&a->entries);
 	if (a->lock >= 0)
 		(void)close(a->lock);
 	return NULL;

@@ -120,6 +120,14 @@ static void judge_allocator(const struct seep_attach_facts *f, struct seep_findi
 	       "it runs with %s, which replaces its allocator or its code itself\n"
 	       "attach to one that runs without it",
 	       f->tool);
+	REASON("allocator", NOTE, f->takes_entries,
+	       "its program has an allocator linked in (%s): %s\n"
+	       "where a compiler has put such functions into their callers, calls are not seen",
+	       f->linked_allocator, f->entries);
+	REASON("allocator", NOTE, *f->entries,
+	       "its program has an allocator linked in (%s), whose blocks are not seen: %s\n"
+	       "record a build that uses the C library's, or a shared one",
+	       f->linked_allocator, f->entries);
 	REASON("allocator", NOTE, f->linked_allocator,
 	       "its program has an allocator linked in (%s), whose blocks are not seen\n"
 	       "record a build that uses the C library's, or a shared one",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
-#include "runtime/track/resize.h"
+#include "runtime/hook/entry.h"
 #include "runtime/track/tier_quick.h"
 
 /* Found without a control line: is there one now, or will there be? Then what happens is counted. */
@@ -56,6 +56,10 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 {
 	struct rt_thread *thread = rt_tls.thread;
 
+	/* What a recorded allocator takes to divide it is not counted beside the parts. */
+	if (RT_LIKELY(thread != NULL) && RT_UNLIKELY(thread->last_row.entered) &&
+	    rt_entry_is_inside(frame))
+		return block;
 	if (RT_UNLIKELY(!thread) || !thread->is_tiered)
 		return rt_record_whole(block, size, alloc, frame);
 	if (thread->passes)
@@ -131,21 +135,32 @@ static void say_resizing(struct rt_thread *thread, const void *block)
 		rt_store_release(&thread->cache->resizing, (uintptr_t)block);
 }
 
-void *rt_resize(void *block, size_t size, size_t request, const void *frame)
+bool rt_resize_enter(void *block, const void *frame, struct rt_resize *ret_resize)
 {
-	bool begun = RT_LIKELY(rt_mine.control != NULL) || is_counted();
-	struct rt_resize resize = { 0 };
-	void *after;
+	*ret_resize = (struct rt_resize){ 0 };
+	if (RT_UNLIKELY(!rt_mine.control) && !is_counted())
+		return false;
+	say_resizing(rt_thread_self(), block);
+	rt_resize_begin(block, frame, ret_resize);
+	return true;
+}
 
-	if (RT_LIKELY(begun)) {
-		say_resizing(rt_thread_self(), block);
-		rt_resize_begin(block, frame, &resize);
-	}
-	after = rt_next.realloc(block, request);
+void rt_resize_leave(bool begun, const struct rt_resize *resize, void *block, void *after,
+		     size_t size, const void *frame)
+{
 	/* A handler may have forked meanwhile, and another thread have made the ledger. */
 	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
-		rt_resize_end(&resize, block, after, size, frame);
+		rt_resize_end(resize, block, after, size, frame);
 		say_resizing(rt_tls.thread, NULL);
 	}
+}
+
+void *rt_resize(void *block, size_t size, size_t request, const void *frame)
+{
+	struct rt_resize resize;
+	const bool begun = rt_resize_enter(block, frame, &resize);
+	void *after = rt_next.realloc(block, request);
+
+	rt_resize_leave(begun, &resize, block, after, size, frame);
 	return after;
 }

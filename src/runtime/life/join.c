@@ -8,6 +8,7 @@
 #include "runtime/life/phase.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
+#include "runtime/next/rt_entries.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
@@ -98,7 +99,9 @@ static enum ledger_attached attach(struct ledger_attach *how)
 		.arguments = (char *const *)how->arguments,
 		.session = how->session,
 		.attaches = true,
+		.has_entries = rt_entries_are_asked(how->entries),
 	};
+	bool takes_entries;
 
 	if (rt_control())
 		return LEDGER_ATTACH_ALREADY;
@@ -111,8 +114,15 @@ static enum ledger_attached attach(struct ledger_attach *how)
 	register_once();
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
 	mode = pause_recording(rt_mine.control);
+	takes_entries = rt_entries_take(how->entries);
 	how->changed = rt_bind();
-	rt_store_release(&rt_mine.control->mode, mode);
+	if (takes_entries) {
+		how->mode = mode;
+		how->hook = rt_entries_hook;
+		how->mode_at = (uintptr_t)&rt_mine.control->mode;
+	} else {
+		rt_store_release(&rt_mine.control->mode, mode);
+	}
 	return LEDGER_ATTACH_DONE;
 }
 

@@ -11,6 +11,7 @@ struct rt_resize {
 	bool is_judged; /* what is wrong with it was noted */
 	uint64_t size;
 	uint64_t usable;
+	uint32_t flags; /* that the new block gets beside others; set after rt_resize_begin() */
 };
 
 void rt_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocators inside a program or a library, whose own calls no GOT leads to libseep.so: their functions
+ * are found by name, and while the process stands still a jump is written over the first instructions
+ * of each. All of a module's, or none. docs/internals/architecture.md, "Attaching", has the rules.
+ */
+#ifndef SEEP_TARGET_ENTRIES_H
+#define SEEP_TARGET_ENTRIES_H
+
+#include "ledger/ledger_entry.h"
+#include "target/live_modules.h"
+
+struct seep_entry_module {
+	struct ledger_entry_page page; /* as it is to be there */
+	char *path;		       /* the module's */
+	uint64_t address;	       /* of the page */
+	bool is_there;		       /* it is, from an earlier time */
+};
+
+struct seep_entries {
+	struct seep_entry_module *modules;
+	size_t count;
+	char *why; /* of a module that is left alone, a sentence; NULL: there is none */
+};
+
+/* What could be written into the process. Nothing is done to it. Release with _done(). */
+void seep_entries_find(const struct seep_live_modules *modules, struct seep_entries *ret_entries);
+void seep_entries_done(struct seep_entries *entries);
+
+/* What will be recorded so, as a sentence; NULL: nothing will. The caller's to free. */
+char *seep_entries_say(const struct seep_entries *entries);
+
+#endif

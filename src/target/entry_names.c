@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/entry_names.h"
+
+#include <string.h>
+
+#define ALLOC LEDGER_ENTRY_ALLOC
+#define MANY LEDGER_ENTRY_ALLOC_MANY
+#define ALIGNED LEDGER_ENTRY_ALIGNED
+#define RESIZE LEDGER_ENTRY_RESIZE
+#define FREE LEDGER_ENTRY_FREE
+
+static const struct {
+	const char *name;
+	enum ledger_entry_form form;
+	bool is_prefixed; /* only with a prefix is it an allocator's */
+} functions[] = {
+	{ "malloc", ALLOC, false },
+	{ "calloc", MANY, false },
+	{ "realloc", RESIZE, false },
+	{ "reallocarray", LEDGER_ENTRY_RESIZE_MANY, false },
+	{ "free", FREE, false },
+	{ "cfree", FREE, false },
+	{ "free_sized", FREE, false },
+	{ "free_aligned_sized", FREE, false },
+	{ "memalign", ALIGNED, false },
+	{ "aligned_alloc", ALIGNED, false },
+	{ "posix_memalign", LEDGER_ENTRY_POSIX, false },
+	{ "valloc", ALLOC, false },
+	{ "pvalloc", ALLOC, false },
+	/* jemalloc's */
+	{ "mallocx", ALLOC, false },
+	{ "rallocx", RESIZE, false },
+	{ "dallocx", FREE, false },
+	{ "sdallocx", FREE, false },
+	/* mimalloc's */
+	{ "zalloc", ALLOC, true },
+	{ "malloc_small", ALLOC, true },
+	{ "zalloc_small", ALLOC, true },
+	{ "malloc_aligned", ALLOC, true },
+	{ "zalloc_aligned", ALLOC, true },
+	{ "malloc_aligned_at", ALLOC, true },
+	{ "zalloc_aligned_at", ALLOC, true },
+	{ "mallocn", MANY, true },
+	{ "calloc_aligned", MANY, true },
+	{ "calloc_aligned_at", MANY, true },
+	{ "reallocn", LEDGER_ENTRY_RESIZE_MANY, true },
+	{ "recalloc", LEDGER_ENTRY_RESIZE_MANY, true },
+	{ "recalloc_aligned", LEDGER_ENTRY_RESIZE_MANY, true },
+	{ "reallocf", RESIZE, true },
+	{ "rezalloc", RESIZE, true },
+	{ "realloc_aligned", RESIZE, true },
+	{ "realloc_aligned_at", RESIZE, true },
+	{ "rezalloc_aligned", RESIZE, true },
+	{ "rezalloc_aligned_at", RESIZE, true },
+	{ "new_realloc", RESIZE, true },
+	{ "new_reallocn", LEDGER_ENTRY_RESIZE_MANY, true },
+	{ "free_size", FREE, true },
+	{ "free_size_aligned", FREE, true },
+	{ "free_aligned", FREE, true },
+	/* and tcmalloc's */
+	{ "new", ALLOC, true },
+	{ "new_nothrow", ALLOC, true },
+	{ "new_n", MANY, true },
+	{ "new_aligned", ALLOC, true },
+	{ "new_aligned_nothrow", ALLOC, true },
+	{ "newarray", ALLOC, true },
+	{ "newarray_nothrow", ALLOC, true },
+	{ "newarray_aligned", ALLOC, true },
+	{ "newarray_aligned_nothrow", ALLOC, true },
+	{ "delete", FREE, true },
+	{ "delete_nothrow", FREE, true },
+	{ "delete_sized", FREE, true },
+	{ "delete_aligned", FREE, true },
+	{ "delete_aligned_nothrow", FREE, true },
+	{ "delete_sized_aligned", FREE, true },
+	{ "deletearray", FREE, true },
+	{ "deletearray_nothrow", FREE, true },
+	{ "deletearray_sized", FREE, true },
+	{ "deletearray_aligned", FREE, true },
+	{ "deletearray_aligned_nothrow", FREE, true },
+	{ "deletearray_sized_aligned", FREE, true },
+};
+
+static const char *const prefixes[] = { "je_", "_rjem_", "mi_", "tc_" };
+
+enum ledger_entry_form seep_entry_form(const char *name, bool *ret_is_plain, bool *ret_is_copy)
+{
+	const char *rest = name;
+	size_t length;
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes) && rest == name; i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			rest = name + strlen(prefixes[i]);
+	length = strcspn(rest, ".");
+	*ret_is_plain = rest == name;
+	*ret_is_copy = rest[length] != '\0';
+	/* What is hardly ever done lies apart; nobody calls it but the function. */
+	if (strcmp(rest + length, ".cold") == 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (strncmp(functions[i].name, rest, length) == 0 && !functions[i].name[length] &&
+		    !(functions[i].is_prefixed && *ret_is_plain))
+			return functions[i].form;
+	return 0;
+}
