@@ -20,9 +20,17 @@ static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc al
 void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
+	const struct rt_thread *thread = rt_tls.thread;
 
 	if (RT_UNLIKELY(!control))
 		return record_unready(block, size, alloc, frame);
+	/*
+	 * What a recorded allocator takes to divide it is not counted beside the parts. No quick way is
+	 * taken where there is one.
+	 */
+	if (RT_LIKELY(thread != NULL) && RT_UNLIKELY(thread->last_row.entered) &&
+	    rt_entry_is_inside(frame))
+		return block;
 	/* Whatever lay there before, its free was seen. */
 	if (rt_mode_is_idle(rt_load(&control->mode)))
 		return block;
@@ -56,10 +64,6 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 {
 	struct rt_thread *thread = rt_tls.thread;
 
-	/* What a recorded allocator takes to divide it is not counted beside the parts. */
-	if (RT_LIKELY(thread != NULL) && RT_UNLIKELY(thread->last_row.entered) &&
-	    rt_entry_is_inside(frame))
-		return block;
 	if (RT_UNLIKELY(!thread) || !thread->is_tiered)
 		return rt_record_whole(block, size, alloc, frame);
 	if (thread->passes)

@@ -92,7 +92,8 @@ bool rt_start(const void *argument)
 	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_in_vdso("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)rt_options.verify;
-	rt_global.no_quick = rt_options.verify || rt_options_guards() || first.stop;
+	rt_global.no_quick = rt_options.verify || rt_options_guards() || first.stop ||
+			     first.has_entries;
 	/* The page map of an earlier life is used again. */
 	if (!rt_leaves)
 		rt_global.granule_shift = rt_global.glibc && !rt_operators_foreign &&
