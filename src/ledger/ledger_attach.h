@@ -3,6 +3,7 @@
  * What who attaches says to libseep.so in a process that was not started with it, and its answer. It
  * lies in memory of the process that is mapped for this call. seep_rt_attach() and seep_rt_detach()
  * are called by a thread that stands where it may be led astray: in no lock of the C library's.
+ * seep_rt_entry_pages has the addresses of all struct ledger_entry_page that are there.
  */
 #ifndef SEEP_LEDGER_ATTACH_H
 #define SEEP_LEDGER_ATTACH_H
@@ -40,12 +41,12 @@ struct ledger_attach {
 	uint32_t spare;
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
 	/*
-	 * Asked: addresses of struct ledger_entry_page, 0 where there are no more. The answer, 0 unless the
-	 * library records them: where they are to lead; and what the word with the mode, which is off until
-	 * then, is to become, and where that is.
+	 * Asked: where struct ledger_entry_page are to be, 0 where there are no more, and where their contents
+	 * lie, 0 for one that is there. The answer, 0 unless the library records them: where the word is that
+	 * is to be 1 once all jumps to them are written. Until then what is entered is not recorded.
 	 */
-	uint64_t entries[LEDGER_ENTRY_MODULES_MAX];
-	uint64_t hook, mode, mode_at;
+	uint64_t entries[LEDGER_ENTRY_MODULES_MAX], contents[LEDGER_ENTRY_MODULES_MAX];
+	uint64_t led_at;
 };
 
 #endif

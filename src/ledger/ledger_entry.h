@@ -14,7 +14,7 @@ enum {
 	LEDGER_ENTRY_BEFORE_BYTES = 24,
 	LEDGER_ENTRY_CODE_BYTES = 64,
 	LEDGER_ENTRY_STUB_BYTES = 16,
-	LEDGER_ENTRIES_MAX = 48, /* of one module */
+	LEDGER_ENTRIES_MAX = 56, /* of one module */
 	LEDGER_ENTRY_MODULES_MAX = 4,
 };
 
@@ -33,7 +33,7 @@ struct ledger_entry {
 	uint64_t function; /* where it begins, */
 	uint64_t at;	   /* and where the jump is put: behind an endbr64 */
 	uint64_t next;	   /* @code, by which the function itself is called */
-	uint64_t hook;	   /* where the stub leads; 0: not known yet */
+	uint64_t hook;	   /* where the stub leads: the library's to fill in */
 	uint32_t form;	   /* enum ledger_entry_form */
 	uint32_t bytes;	   /* that the jump takes the place of: whole instructions */
 	uint8_t before[LEDGER_ENTRY_BEFORE_BYTES]; /* what stood there */

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ struct seep_attach_plan {
 	const char *dir;      /* as SEEP_DIR in the process; "" the usual place */
 	uint64_t session;     /* of a recorder that it is to wait for at its end; 0 none */
 	uint64_t deadline_ns; /* for how long a point is looked for */
+	bool entries;	      /* allocators inside modules are recorded, too: entries.h */
 };
 
 struct seep_attach_result {
@@ -44,7 +46,8 @@ struct seep_attach_result {
 SEEP_NODISCARD int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 			       struct seep_attach_result *ret_result, struct seep_error *err);
 
-/* Leave it again. Of the plan only the deadline is used. Returns the same; ENOTFOUND: also not joined. */
+/* Leave it again. Of the plan only the deadline is used. Returns the same; ENOTFOUND: also not joined. Without a
+ * ledger in the result it had been left, and something was there that could not be put back then. */
 SEEP_NODISCARD int seep_detach(pid_t pid, const struct seep_attach_plan *plan,
 			       struct seep_attach_result *ret_result, struct seep_error *err);
 

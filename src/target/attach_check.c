@@ -120,18 +120,11 @@ static void judge_allocator(const struct seep_attach_facts *f, struct seep_findi
 	       "it runs with %s, which replaces its allocator or its code itself\n"
 	       "attach to one that runs without it",
 	       f->tool);
-	REASON("allocator", NOTE, f->takes_entries,
-	       "its program has an allocator linked in (%s): %s\n"
-	       "where a compiler has put such functions into their callers, calls are not seen",
-	       f->linked_allocator, f->entries);
-	REASON("allocator", NOTE, *f->entries,
-	       "its program has an allocator linked in (%s), whose blocks are not seen: %s\n"
-	       "record a build that uses the C library's, or a shared one",
-	       f->linked_allocator, f->entries);
 	REASON("allocator", NOTE, f->linked_allocator,
 	       "its program has an allocator linked in (%s), whose blocks are not seen\n"
-	       "record a build that uses the C library's, or a shared one",
-	       f->linked_allocator);
+	       "seep attach --entries %d records it where its functions begin, or says why not; "
+	       "else record a build that uses the C library's, or a shared one",
+	       f->linked_allocator, (int)f->pid);
 	REASON("allocator", NOTE, f->tool,
 	       "%s has put hooks into it, too: what either sees from then on may be incomplete\n"
 	       "end that first",

@@ -8,7 +8,6 @@
 #include "base/xalloc.h"
 #include "ledger/ledger.h"
 #include "symbol/elf_image.h"
-#include "target/entries.h"
 #include "target/remote_memory.h"
 #include "target/served_files.h"
 
@@ -191,24 +190,6 @@ static void look_at_mappings(struct seep_attach_facts *facts)
 	facts->is_preloaded &= !facts->is_recorded;
 }
 
-static void look_at_entries(struct seep_attach_facts *facts)
-{
-	struct seep_live_modules modules;
-	struct seep_entries entries;
-	SEEP_FREED char *said = NULL;
-
-	if (seep_live_modules_read(facts->pid, &modules, NULL) < 0)
-		return;
-	seep_entries_find(&modules, &entries);
-	said = seep_entries_say(&entries);
-	facts->takes_entries = said != NULL;
-	if (said || entries.why)
-		(void)snprintf(facts->entries, sizeof(facts->entries), "%s",
-			       said ? said : entries.why);
-	seep_entries_done(&entries);
-	seep_live_modules_done(&modules);
-}
-
 /* Its file is read unless a process serves it that may never answer. */
 static void look_at_program(struct seep_attach_facts *facts)
 {
@@ -223,8 +204,6 @@ static void look_at_program(struct seep_attach_facts *facts)
 		return;
 	facts->kind_is_known = seep_elfkind_read(fd, "it", &facts->kind, NULL) == 0;
 	facts->linked_allocator = seep_allocator_in(path.text);
-	if (facts->linked_allocator)
-		look_at_entries(facts);
 	if (facts->kind.sanitizer) {
 		facts->tool = facts->kind.sanitizer;
 		facts->tool_is_in_the_way = true;

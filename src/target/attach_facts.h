@@ -39,9 +39,6 @@ struct seep_attach_facts {
 	unsigned glibc_minor; /* N of the highest GLIBC_2.N that its libc knows; 0: unknown */
 	unsigned needed_glibc_minor; /* the same of what libseep.so needs */
 	const char *linked_allocator;
-	char entries
-		[256]; /* whether that is recorded where its functions begin; "" it is not known */
-	bool takes_entries;
 	const char *tool; /* that has put code into it ("valgrind"); NULL none that is known */
 	bool tool_is_in_the_way;
 	unsigned seccomp; /* of the thread that is restricted most: 0 none, 1 strict, 2 filter */

@@ -34,10 +34,11 @@ struct attach {
 	const char *why;    /* no thread can be led astray: where one was */
 	pid_t held[ATTACH_HELD_MAX]; /* threads that have not stopped yet, and are to be let go */
 	unsigned held_count;
-	bool lost;		     /* a thread was led, and has not come back */
-	bool catches;		     /* one that is in such a place is led when it leaves it */
-	pid_t holder;		     /* of the loader's lock, as far as is known; 0 */
-	struct seep_entries entries; /* of allocators inside modules */
+	bool lost;		      /* a thread was led, and has not come back */
+	bool catches;		      /* one that is in such a place is led when it leaves it */
+	pid_t holder;		      /* of the loader's lock, as far as is known; 0 */
+	struct seep_entries entries;  /* of allocators inside modules */
+	const char *linked_allocator; /* what the program has linked in; NULL */
 	struct seep_attach_result *result;
 };
 
@@ -69,15 +70,15 @@ SEEP_NODISCARD int attach_lead(struct attach *a, const struct seep_diversion *di
 			       struct seep_error *err);
 
 /*
- * Of allocators inside modules, attach_entries.c, in this order: which there are; memory beside them, by
- * way of @done_at; where that is, for the library; and once that records, jumps to it.
+ * Of allocators inside modules, attach_entries.c, in this order: which there are, if they are asked for;
+ * where pages of code for them are to be, for the library, with their contents @at; and once that records, jumps to it.
  */
 struct ledger_attach;
 void attach_find_entries(struct attach *a);
-void attach_map_entries(struct attach *a, uint64_t done_at);
-void attach_tell_entries(const struct attach *a, struct ledger_attach *how);
-void attach_lead_entries(struct attach *a, const struct ledger_attach *how);
-/* After the library has left. */
-void attach_restore_entries(struct attach *a);
+SEEP_NODISCARD bool attach_tell_entries(const struct attach *a, uint64_t at,
+					struct ledger_attach *how);
+void attach_lead_entries(struct attach *a, uint64_t led_at);
+/* After the library has left. Returns how many jumps were still there, or -SEEP_EREFUSED. */
+SEEP_NODISCARD int attach_restore_entries(struct attach *a, struct seep_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "symbol/elf_image.h"
 #include "target/entry_code.h"
 #include "target/entries_write.h"
@@ -11,12 +12,16 @@
 #include "target/served_files.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
 	FUNCTION_BYTES_MAX = 64 << 10,
+	SWEPT_BYTES_MAX = 64 << 20, /* of a module's code */
+	PIECE_BYTES = 1 << 20,
+	BRANCH_BYTES = 6,
 	PAGE_BYTES = 4096,
 	JUMP = 0xe9,
 	LOWEST = 1 << 16, /* address that a process may map */
@@ -28,10 +33,11 @@ enum {
 struct look {
 	const struct seep_live_modules *modules;
 	const struct seep_live_module *module;
+	const struct seep_entry_pages *pages;
 	struct seep_elf *elf;
 	struct seep_entry_module *into;
-	struct ledger_entry_page before; /* that is in the process, if into->is_there */
-	bool allocates, frees;
+	struct ledger_entry_page before;	/* that is in the process, if into->is_there */
+	unsigned families[SEEP_ENTRY_FAMILIES]; /* which parts of each there are */
 	char *why;
 };
 
@@ -54,7 +60,7 @@ static int open_module(const struct look *look)
 	return opened;
 }
 
-/* The function as the file has it. */
+/* @bytes of code as the file has them. */
 static bool read_file(const struct look *look, uint64_t value, void *to, uint64_t bytes)
 {
 	Elf64_Phdr segment;
@@ -112,11 +118,11 @@ static bool is_as_in_file(const struct look *look, const uint8_t *file, uint64_t
 		return false;
 	for (size_t i = 0; look->into->is_there && i < look->before.count; i++) {
 		const struct ledger_entry *entry = &look->before.items[i];
-		const size_t offset = (size_t)(entry->at - at);
+		const uint64_t offset = entry->at - at;
 		uint8_t jump[LEDGER_ENTRY_PATCH_BYTES];
 
 		jump_of(entry, look->into->address, i, jump);
-		if (entry->function == at && offset + sizeof(jump) <= bytes &&
+		if (entry->function == at && offset < bytes && sizeof(jump) <= bytes - offset &&
 		    memcmp(memory + offset, jump, sizeof(jump)) == 0)
 			memcpy(memory + offset, entry->before, sizeof(jump));
 	}
@@ -166,27 +172,40 @@ static const char *add_entry(struct look *look, const Elf64_Sym *symbol,
 	return NULL;
 }
 
+/* Only the program's own malloc: a library's may be a member function of something. */
+static bool is_meant(const struct look *look, const Elf64_Sym *symbol,
+		     const struct seep_entry_name *name)
+{
+	return name->form &&
+	       (name->family != SEEP_ENTRY_PLAIN ||
+		(look->module->is_program && ELF64_ST_BIND(symbol->st_info) != STB_LOCAL));
+}
+
+static void note_family(struct look *look, const Elf64_Sym *symbol, const char *name)
+{
+	const struct seep_entry_name found = seep_entry_name(name);
+
+	if (is_meant(look, symbol, &found) && !found.is_copy)
+		look->families[found.family] |= found.part;
+	/* Operators go with whichever there is. */
+	if (look->families[found.family] == SEEP_ENTRY_WHOLE)
+		look->families[SEEP_ENTRY_OPERATORS] = SEEP_ENTRY_WHOLE;
+}
+
 static void look_at_symbol(struct look *look, const Elf64_Sym *symbol, const char *name)
 {
-	const bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL;
-	bool is_plain, is_copy;
-	const enum ledger_entry_form form = seep_entry_form(name, &is_plain, &is_copy);
+	const struct seep_entry_name found = seep_entry_name(name);
 	const char *why = NULL;
 
-	/* Only the program's own malloc: a library's may be a member function of something. */
-	if (!form || (is_plain && (is_local || !look->module->is_program)))
+	if (!is_meant(look, symbol, &found) || look->families[found.family] != SEEP_ENTRY_WHOLE)
 		return;
-	if (is_copy)
+	if (found.is_copy)
 		why = "is a copy that the compiler made, which may have been made of others, too";
 	else
-		why = add_entry(look, symbol, form);
-	if (why) {
+		why = add_entry(look, symbol, found.form);
+	if (why)
 		look->why = seep_xasprintf("%s of %s %s", name, seep_path_base(look->module->path),
 					   why);
-		return;
-	}
-	look->allocates |= form != LEDGER_ENTRY_FREE;
-	look->frees |= form == LEDGER_ENTRY_FREE;
 }
 
 /* What is called, or branched to, by another name between the instructions that are moved. */
@@ -212,6 +231,44 @@ static void each_symbol(struct look *look,
 		    (ELF64_ST_TYPE(symbols.symbol.st_info) == STT_FUNC ||
 		     ELF64_ST_TYPE(symbols.symbol.st_info) == STT_NOTYPE))
 			act(look, &symbols.symbol, symbols.name);
+}
+
+/* The same from anywhere in the module, by no name: a part of a function that a compiler has put elsewhere. */
+static void sweep(struct look *look)
+{
+	const struct ledger_entry_page *page = &look->into->page;
+	SEEP_FREED uint8_t *code = seep_xmalloc(PIECE_BYTES);
+	uint64_t left = SWEPT_BYTES_MAX;
+	Elf64_Phdr segment;
+
+	for (size_t i = 0; seep_elf_segment(look->elf, i, &segment) && !look->why; i++) {
+		const char *name = seep_path_base(look->module->path);
+		uint64_t at = 0;
+
+		if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+			continue;
+		if (segment.p_filesz > left)
+			look->why = seep_xasprintf("%s has more code than is looked through", name);
+		else
+			left -= segment.p_filesz;
+		/* Pieces overlap by what is shorter than such a branch. */
+		while (!look->why && at + BRANCH_BYTES <= segment.p_filesz) {
+			const size_t bytes = (size_t)core_smaller(segment.p_filesz - at,
+								  PIECE_BYTES);
+			size_t found;
+
+			if (!read_file(look, segment.p_vaddr + at, code, bytes))
+				look->why = seep_xasprintf("the code of %s cannot be read", name);
+			else if ((found = seep_entry_branches(
+					  code, bytes, look->module->bias + segment.p_vaddr + at,
+					  page)) < page->count)
+				look->why = seep_xasprintf(
+					"the function at %#" PRIx64
+					" of %s is branched into from elsewhere",
+					page->items[found].function - look->module->bias, name);
+			at += bytes - (BRANCH_BYTES - 1);
+		}
+	}
 }
 
 /* Below the module, where its own data segment does not grow. 0: there is none. */
@@ -242,12 +299,11 @@ static uint64_t find_room(const struct seep_live_modules *modules,
 /* Where its page is, or is to be. */
 static bool find_page(struct look *look, const struct seep_entries *taken)
 {
-	const struct seep_maps *maps = &look->modules->maps;
-
-	for (size_t i = 0; i < maps->count; i++)
-		if (seep_entries_read(look->modules->memory, &maps->items[i], &look->before) &&
+	for (size_t i = 0; i < LEDGER_ENTRY_MODULES_MAX; i++)
+		if (seep_entries_read(look->modules->memory, look->pages->items[i],
+				      &look->before) &&
 		    look->before.module == look->module->start) {
-			look->into->address = maps->items[i].begin;
+			look->into->address = look->pages->items[i];
 			look->into->is_there = true;
 			return true;
 		}
@@ -277,17 +333,23 @@ static void look_at_module(struct look *look, struct seep_entries *into)
 
 	if (fd < 0)
 		return;
-	if (!seep_elf_open_fd(fd, &look->elf) && find_page(look, into)) {
+	if (!seep_elf_open_fd(fd, &look->elf))
+		each_symbol(look, note_family);
+	if (look->families[SEEP_ENTRY_OPERATORS] == SEEP_ENTRY_WHOLE) {
+		if (!find_page(look, into))
+			look->why = seep_xasprintf("there is no room for code beside %s",
+						   seep_path_base(look->module->path));
 		found->page.magic = LEDGER_ENTRY_MAGIC;
 		found->page.module = look->module->start;
 		each_symbol(look, look_at_symbol);
-		if (!look->why && found->page.count)
+		if (!look->why)
 			each_symbol(look, look_between);
+		if (!look->why)
+			sweep(look);
 		if (!look->why && found->is_there && !is_same(&look->before, &found->page))
 			look->why = seep_xasprintf("%s has functions that it had not before",
 						   seep_path_base(look->module->path));
-		if (!look->why && look->allocates && look->frees &&
-		    into->count < LEDGER_ENTRY_MODULES_MAX) {
+		if (!look->why && into->count < LEDGER_ENTRY_MODULES_MAX) {
 			found->path = seep_xstrdup(look->module->path);
 			*SEEP_APPEND(into->modules, into->count) = *found;
 		}
@@ -307,7 +369,8 @@ static bool is_bound(const struct seep_live_modules *modules, struct seep_live_m
 	       (!module->is_program && seep_live_symbol(modules, module, "malloc"));
 }
 
-void seep_entries_find(const struct seep_live_modules *modules, struct seep_entries *ret_entries)
+void seep_entries_find(const struct seep_live_modules *modules,
+		       const struct seep_entry_pages *pages, struct seep_entries *ret_entries)
 {
 	*ret_entries = (struct seep_entries){ 0 };
 	for (size_t i = 0; i < modules->count; i++) {
@@ -317,6 +380,7 @@ void seep_entries_find(const struct seep_live_modules *modules, struct seep_entr
 			continue;
 		look = seep_xcalloc(1, sizeof(*look));
 		look->modules = modules;
+		look->pages = pages;
 		look->module = &modules->items[i];
 		look->into = seep_xcalloc(1, sizeof(*look->into));
 		look_at_module(look, ret_entries);

@@ -13,7 +13,7 @@
 struct seep_entry_module {
 	struct ledger_entry_page page; /* as it is to be there */
 	char *path;		       /* the module's */
-	uint64_t address;	       /* of the page */
+	uint64_t address;	       /* where the page is, or is to be */
 	bool is_there;		       /* it is, from an earlier time */
 };
 
@@ -23,8 +23,14 @@ struct seep_entries {
 	char *why; /* of a module that is left alone, a sentence; NULL: there is none */
 };
 
+/* Addresses of all pages that are in the process, 0 where there are no more. It may have written anything there. */
+struct seep_entry_pages {
+	uint64_t items[LEDGER_ENTRY_MODULES_MAX];
+};
+
 /* What could be written into the process. Nothing is done to it. Release with _done(). */
-void seep_entries_find(const struct seep_live_modules *modules, struct seep_entries *ret_entries);
+void seep_entries_find(const struct seep_live_modules *modules,
+		       const struct seep_entry_pages *pages, struct seep_entries *ret_entries);
 void seep_entries_done(struct seep_entries *entries);
 
 /* What will be recorded so, as a sentence; NULL: nothing will. The caller's to free. */

@@ -3,31 +3,29 @@
 #ifndef SEEP_TARGET_ENTRIES_WRITE_H
 #define SEEP_TARGET_ENTRIES_WRITE_H
 
+#include "target/attach.h"
 #include "target/entries.h"
 
 /*
- * By a thread that traces nobody. Pages that are mapped and not there yet get their contents; nothing leads
- * there. Returns: 0, -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS
+ * By a thread that traces nobody else. All jumps are written, or none, if code is as it was found; then
+ * the word at @led_at becomes 1. If somebody kills us in the middle it stays 0. Tried again until @deadline_ns,
+ * monotonic, where a thread stands in the way; @result has for how long all stood.
+ * Returns: 0, -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS
  */
-SEEP_NODISCARD int seep_entries_write(pid_t pid, struct seep_entries *entries,
-				      struct seep_error *err);
+SEEP_NODISCARD int seep_entries_lead(pid_t pid, const struct seep_entries *entries, uint64_t led_at,
+				     uint64_t deadline_ns, struct seep_attach_result *result,
+				     struct seep_error *err);
 
 /*
- * All jumps are written, or none: they lead to @hook. @mode becomes the word at @mode_at as well.
- * Returns: as above.
+ * What stood in place of jumps stands there again; those that are there still are found by @pages.
+ * @ret_count: of jumps that were there. Returns: as above; those that stay do no harm.
  */
-SEEP_NODISCARD int seep_entries_lead(pid_t pid, const struct seep_entries *entries, uint64_t hook,
-				     uint64_t mode_at, uint64_t mode, struct seep_error *err);
-
-/* What stood in place of jumps stands there again. Nothing to put back is no error. */
-SEEP_NODISCARD int seep_entries_restore(const struct seep_live_modules *modules,
+SEEP_NODISCARD int seep_entries_restore(pid_t pid, const struct seep_entry_pages *pages,
+					struct seep_attach_result *result, size_t *ret_count,
 					struct seep_error *err);
 
-/* Is there such a page at @mapping? The process may have written anything there. */
-bool seep_entries_read(struct seep_memory *memory, const struct seep_mapping *mapping,
+/* Is there such a page at @address? The process may have written anything there. */
+bool seep_entries_read(struct seep_memory *memory, uint64_t address,
 		       struct ledger_entry_page *ret_page);
-
-/* There are such jumps in the process now. */
-bool seep_entries_are_led(pid_t pid);
 
 #endif

@@ -314,7 +314,10 @@ static const char *move_one(struct move *move, size_t bytes, size_t rip, size_t 
 	return wide == value ? NULL : too_far;
 }
 
-/* A branch of the function to between what is moved would meet the middle of the jump. */
+/*
+ * A branch of the function to between what is moved would meet the middle of the jump; one back to its
+ * beginning would enter it again, further in each time. A call of itself is a call like any other.
+ */
 static const char *look_for_branches(const struct move *move, size_t bytes)
 {
 	size_t length, rip, branch;
@@ -329,7 +332,8 @@ static const char *look_for_branches(const struct move *move, size_t bytes)
 		if (!branch)
 			continue;
 		target = at + length + (uint64_t)distance(code, branch, length);
-		if (target > move->from && target < move->until)
+		if (target < move->until &&
+		    !(*code == CALL && (target == 0 || target == move->from)))
 			return "has a branch to its first instructions";
 	}
 	return NULL;
@@ -366,4 +370,22 @@ const char *seep_entry_code(const uint8_t *function, size_t bytes, uint64_t at, 
 	if (!put_jump(&move, at + move.until))
 		return too_far;
 	return look_for_branches(&move, bytes);
+}
+
+size_t seep_entry_branches(const uint8_t *code, size_t bytes, uint64_t at,
+			   const struct ledger_entry_page *page)
+{
+	for (size_t i = 0; i + 5 <= bytes; i++) {
+		const bool is_long = code[i] == ESCAPE && (code[i + 1] & 0xf0) == 0x80;
+		const size_t end = i + 5 + is_long;
+		uint64_t target;
+
+		if (!(is_long || code[i] == CALL || code[i] == JUMP) || end > bytes)
+			continue;
+		target = at + end + (uint64_t)distance(code, end - 4, end);
+		for (size_t j = 0; j < page->count; j++)
+			if (target - page->items[j].at - 1 < page->items[j].bytes - UINT64_C(1))
+				return j;
+	}
+	return page->count;
 }

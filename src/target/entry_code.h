@@ -27,6 +27,14 @@ const char *seep_entry_code(const uint8_t *function, size_t bytes, uint64_t at, 
 			    struct seep_entry_code *ret_code);
 
 /*
+ * Look for calls and branches with a 4-byte distance, at any of the @bytes of code that lie at @at, that
+ * lead between the instructions that are moved. What only looks like one counts. Returns: the index of
+ * the first entry that one leads into; page->count: there is none
+ */
+size_t seep_entry_branches(const uint8_t *code, size_t bytes, uint64_t at,
+			   const struct ledger_entry_page *page);
+
+/*
  * How long the instruction at @code is, of which @left bytes are there; 0: not known.
  * @ret_rip:    where in it a 4-byte distance from its end is, of memory; 0: none
  * @ret_branch: where in it the distance of a branch or call is, which ends it; 0: none

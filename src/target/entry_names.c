@@ -81,25 +81,60 @@ static const struct {
 	{ "deletearray_sized_aligned", FREE, true },
 };
 
-static const char *const prefixes[] = { "je_", "_rjem_", "mi_", "tc_" };
+static const char *const prefixes[] = { "", "je_", "_rjem_", "mi_", "tc_" };
+_Static_assert(sizeof(prefixes) / sizeof(*prefixes) == SEEP_ENTRY_OPERATORS, "one each");
 
-enum ledger_entry_form seep_entry_form(const char *name, bool *ret_is_plain, bool *ret_is_copy)
+static bool is_called(const char *name, size_t length, const char *full)
 {
-	const char *rest = name;
+	return strncmp(full, name, length) == 0 && !full[length];
+}
+
+static unsigned part_of(const char *name, size_t length)
+{
+	return is_called(name, length, "malloc") ? SEEP_ENTRY_MALLOC
+	       : is_called(name, length, "free") ? SEEP_ENTRY_FREE
+	       : is_called(name, length, "realloc") || is_called(name, length, "calloc")
+		       ? SEEP_ENTRY_REALLOC
+		       : 0;
+}
+
+/* By their exact names: there are others, which place objects and allocate nothing. */
+static enum ledger_entry_form form_of_operator(const char *name, size_t length)
+{
+	static const char *const operators[] = {
+#define CORE_OPERATOR(symbol, ...) #symbol,
+#include "core/allocation.def"
+	};
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++)
+		if (is_called(name, length, operators[i]))
+			return name[2] == 'n' ? ALLOC : FREE;
+	return 0;
+}
+
+struct seep_entry_name seep_entry_name(const char *name)
+{
+	struct seep_entry_name found = { 0 };
 	size_t length;
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes) && rest == name; i++)
+	for (unsigned i = SEEP_ENTRY_OPERATORS; i-- > 1 && !found.family;)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			rest = name + strlen(prefixes[i]);
-	length = strcspn(rest, ".");
-	*ret_is_plain = rest == name;
-	*ret_is_copy = rest[length] != '\0';
+			found.family = i;
+	name += strlen(prefixes[found.family]);
+	length = strcspn(name, ".");
 	/* What is hardly ever done lies apart; nobody calls it but the function. */
-	if (strcmp(rest + length, ".cold") == 0)
-		return 0;
+	if (strcmp(name + length, ".cold") == 0)
+		return found;
+	found.is_copy = name[length] != '\0';
+	found.part = part_of(name, length);
+	if (strncmp(name, "_Z", 2) == 0) {
+		found.form = found.family ? 0 : form_of_operator(name, length);
+		found.family = SEEP_ENTRY_OPERATORS;
+		return found;
+	}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		if (strncmp(functions[i].name, rest, length) == 0 && !functions[i].name[length] &&
-		    !(functions[i].is_prefixed && *ret_is_plain))
-			return functions[i].form;
-	return 0;
+		if (is_called(name, length, functions[i].name) &&
+		    !(functions[i].is_prefixed && found.family == SEEP_ENTRY_PLAIN))
+			found.form = functions[i].form;
+	return found;
 }

@@ -7,11 +7,28 @@
 
 #include <stdbool.h>
 
-/*
- * What a function called @name does; 0: it is none of these.
- * @ret_is_plain:  the name has no prefix
- * @ret_is_copy:   it is a part or a copy of one that a compiler made ("je_free.part.0")
- */
-enum ledger_entry_form seep_entry_form(const char *name, bool *ret_is_plain, bool *ret_is_copy);
+/* Whose a function is: an allocator's, by its prefix, or C++'s. */
+enum {
+	SEEP_ENTRY_PLAIN = 0, /* the name has no prefix */
+	SEEP_ENTRY_OPERATORS = 5,
+	SEEP_ENTRY_FAMILIES = 6,
+};
+
+/* An allocator is what has all of these; any function may be called tc_new. */
+enum {
+	SEEP_ENTRY_MALLOC = 1,
+	SEEP_ENTRY_FREE = 2,
+	SEEP_ENTRY_REALLOC = 4, /* or calloc */
+	SEEP_ENTRY_WHOLE = 7,
+};
+
+struct seep_entry_name {
+	enum ledger_entry_form
+		form;	       /* what it does; 0: it is none of these, and the rest is void */
+	unsigned family, part; /* as above */
+	bool is_copy;	       /* or a part of one, that a compiler made ("je_free.part.0") */
+};
+
+struct seep_entry_name seep_entry_name(const char *name);
 
 #endif

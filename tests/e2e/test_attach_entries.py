@@ -47,8 +47,8 @@ def build(folder, words, prefix, parts, *more):
     return output
 
 
-def said(seep, pid, command="attach"):
-    done = seep.command(command, "--json", str(pid))
+def said(seep, pid, command="attach", words=()):
+    done = seep.command(command, "--json", *words, str(pid))
     assert done.status == 0, done.stderr.decode()
     return json.loads(done.stdout)["allocator"]
 

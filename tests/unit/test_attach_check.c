@@ -129,12 +129,6 @@ CASE(a_glibc_that_cannot_be_read, "kind", PROBLEM, "cannot be told", f.glibc_min
 CASE(shadow_stacks, "kind", PROBLEM, "x86_shstk=off", f.has_shadow_stack = true)
 CASE(valgrind, "allocator", PROBLEM, "valgrind", f.tool = "valgrind"; f.tool_is_in_the_way = true)
 CASE(heaptrack, "allocator", NOTE, "heaptrack", f.tool = "heaptrack")
-CASE(an_allocator_that_is_entered, "allocator", NOTE, "where they begin",
-     f.linked_allocator = "jemalloc";
-     f.takes_entries = true; strcpy(f.entries, "they are recorded where they begin"))
-CASE(an_allocator_that_cannot_be_entered, "allocator", NOTE, "not seen: je_free is too short",
-     f.linked_allocator = "jemalloc";
-     strcpy(f.entries, "je_free is too short"))
 CASE(an_allocator_linked_in, "allocator", NOTE, "jemalloc", f.linked_allocator = "jemalloc")
 CASE(strict_mode, "seccomp", PROBLEM, "strict mode", f.seccomp = 1)
 CASE(a_filter_that_we_may_not_read, "seccomp", PROBLEM, "CAP_SYS_ADMIN", f.seccomp = 2)

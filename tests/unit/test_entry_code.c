@@ -84,6 +84,10 @@ TEST(a_beginning_that_cannot_be_replaced_is_refused)
 		{ "branch to its first", CODE(0x74, 2, 0x90, 0x90, 0x90, 0xc3) }, /* je 4 */
 		{ "branch to its first",
 		  CODE(0x55, 0x90, 0x90, 0x90, 0x90, 0xe8, 0xf7, 0xff, 0xff, 0xff) },
+		{ "branch to its first", /* jne 0: it would be entered again */
+		  CODE(0x90, 0x90, 0x90, 0x90, 0x90, 0x75, 0xf9, 0xc3) },
+		{ "branch to its first", /* jmp 0, behind an endbr64 */
+		  CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x90, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xf5) },
 		{ "does not know", CODE(0x55, 0x90, 0x90, 0x90, 0x90, 0x06, 0xc3) },
 		{ "too far away", CODE(0x48, 0x8b, 0x05, 0xf0, 0xff, 0xff, 0x7f) },
 	};
@@ -121,6 +125,9 @@ TEST(what_is_moved_does_the_same_in_another_place)
 		{ CODE(0x48, 0x8b, 0x05, 0, 1, 0, 0, 0xc3), 0, 7, 7, AT + 0x107 },
 		{ CODE(0xe9, 0, 1, 0, 0), 0, 5, 5, AT + 0x105 },
 		{ CODE(0x0f, 0x84, 0, 1, 0, 0, 0xc3), 0, 6, 6, AT + 0x106 },
+		/* It calls itself. */
+		{ CODE(0x90, 0x90, 0x90, 0x90, 0x90, 0xe8, 0xf6, 0xff, 0xff, 0xff, 0xc3), 0, 5, 0,
+		  0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -136,34 +143,68 @@ TEST(what_is_moved_does_the_same_in_another_place)
 	}
 }
 
+TEST(a_branch_from_elsewhere_into_what_is_moved_is_found)
+{
+	static const struct ledger_entry_page page = {
+		.count = 2, .items = { { .at = AT + 0x800, .bytes = 5 }, { .at = AT, .bytes = 7 } }
+	};
+	static const struct {
+		uint8_t code[8];
+		size_t bytes, found;
+	} cases[] = {
+		{ CODE(0xe9, 0xfc, 0xfe, 0xff, 0xff), 1 },	 /* AT + 1 */
+		{ CODE(0x90, 0xe8, 0x00, 0xff, 0xff, 0xff), 1 }, /* AT + 6 */
+		{ CODE(0x0f, 0x8f, 0xfe, 0x06, 0, 0), 0 },	 /* AT + 0x804 */
+		{ CODE(0xe9, 0xfb, 0xfe, 0xff, 0xff), 2 },	 /* the beginning */
+		{ CODE(0xe9, 0x02, 0xff, 0xff, 0xff), 2 },	 /* behind it */
+		{ CODE(0xe9, 0xfc, 0xfe, 0xff), 2 },		 /* no whole one */
+		{ CODE(0x0f, 0x8f, 0xfe, 0x06, 0), 2 },
+		{ CODE(0xeb, 0xfc, 0xfe, 0xff, 0xff), 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(
+			seep_entry_branches(cases[i].code, cases[i].bytes, AT + 0x100, &page),
+			cases[i].found);
+}
+
 TEST(functions_are_known_by_their_names)
 {
+	enum { PLAIN, JE, RJEM, MI, TC, OPERATORS };
 	static const struct {
 		const char *name;
 		enum ledger_entry_form form;
-		bool is_plain, is_copy;
+		unsigned family, part;
+		bool is_copy;
 	} cases[] = {
-		{ "malloc", LEDGER_ENTRY_ALLOC, true, false },
-		{ "je_malloc", LEDGER_ENTRY_ALLOC, false, false },
-		{ "_rjem_mallocx", LEDGER_ENTRY_ALLOC, false, false },
-		{ "_rjem_sdallocx", LEDGER_ENTRY_FREE, false, false },
-		{ "mi_realloc_aligned", LEDGER_ENTRY_RESIZE, false, false },
-		{ "tc_posix_memalign", LEDGER_ENTRY_POSIX, false, false },
-		{ "je_free.part.0", LEDGER_ENTRY_FREE, false, true },
-		{ "je_free.cold", 0, false, true },
-		{ "new", 0, true, false },
-		{ "je_mallo", 0, false, false },
-		{ "je_", 0, false, false },
-		{ "", 0, true, false },
+		{ "malloc", LEDGER_ENTRY_ALLOC, PLAIN, SEEP_ENTRY_MALLOC, false },
+		{ "je_malloc", LEDGER_ENTRY_ALLOC, JE, SEEP_ENTRY_MALLOC, false },
+		{ "_rjem_mallocx", LEDGER_ENTRY_ALLOC, RJEM, 0, false },
+		{ "_rjem_sdallocx", LEDGER_ENTRY_FREE, RJEM, 0, false },
+		{ "mi_realloc_aligned", LEDGER_ENTRY_RESIZE, MI, 0, false },
+		{ "mi_calloc", LEDGER_ENTRY_ALLOC_MANY, MI, SEEP_ENTRY_REALLOC, false },
+		{ "tc_posix_memalign", LEDGER_ENTRY_POSIX, TC, 0, false },
+		{ "je_free.part.0", LEDGER_ENTRY_FREE, JE, SEEP_ENTRY_FREE, true },
+		{ "_Znwm", LEDGER_ENTRY_ALLOC, OPERATORS, 0, false },
+		{ "_ZdaPvmSt11align_val_t", LEDGER_ENTRY_FREE, OPERATORS, 0, false },
+		/* Places an object. */
+		{ "_ZnwmPv", .form = 0 },
+		{ "je_free.cold", .form = 0 },
+		{ "new", .form = 0 },
+		{ "je_mallo", .form = 0 },
+		{ "je_", .form = 0 },
+		{ "je__Znwm", .form = 0 },
+		{ "", .form = 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		bool is_plain, is_copy;
+		const struct seep_entry_name found = seep_entry_name(cases[i].name);
 
-		assert_int_equal(seep_entry_form(cases[i].name, &is_plain, &is_copy),
-				 cases[i].form);
-		assert_int_equal(is_plain, cases[i].is_plain);
-		if (cases[i].form)
-			assert_int_equal(is_copy, cases[i].is_copy);
+		assert_int_equal(found.form, cases[i].form);
+		if (!found.form)
+			continue;
+		assert_int_equal(found.family, cases[i].family);
+		assert_int_equal(found.part, cases[i].part);
+		assert_int_equal(found.is_copy, cases[i].is_copy);
 	}
 }

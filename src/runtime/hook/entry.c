@@ -11,7 +11,7 @@
 #include "runtime/hook/entry.h"
 
 #include "runtime/hook/hook.h"
-#include "runtime/next/rt_entries.h"
+#include "runtime/track/resize.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/unwind/modules.h"
 
@@ -26,7 +26,7 @@ struct entry_call {
 	uint64_t size;
 	uint32_t align_log2;
 	enum ledger_kind kind;
-	bool is_inside, is_resized, begun;
+	bool passes, is_inside, is_resized;
 };
 
 /* As the code below has it. */
@@ -34,9 +34,7 @@ _Static_assert(sizeof(struct entry_call) <= 496, "frame");
 _Static_assert(offsetof(struct entry_call, next) == 72, "next");
 _Static_assert(offsetof(struct entry_call, vectors) == 80, "vectors");
 
-#define ENTERED_AT 16 /* below the frame: struct entry_call lies further below */
-
-/* Whoever left it by an exception, or a longjmp, is not in it any more, and another uses its stack. */
+/* Whoever left it by an exception, or a longjmp, is not in it any more: the stack says so. */
 bool rt_entry_is_inside(const void *frame)
 {
 	const struct rt_thread *thread = rt_tls.thread;
@@ -47,7 +45,7 @@ bool rt_entry_is_inside(const void *frame)
 	if (!thread || !thread->last_row.entered)
 		return false;
 	outer = inner + (uint32_t)(thread->last_row.entered - (uint32_t)inner);
-	return outer - inner - 1 < stack_bytes && *(const uintptr_t *)(outer - ENTERED_AT) == outer;
+	return outer - inner - 1 < stack_bytes && rt_walk_is_inside(frame, outer);
 }
 
 static void before_free(struct entry_call *call, const void *frame)
@@ -68,10 +66,11 @@ static void before_resize(struct entry_call *call, uint64_t size, const void *fr
 {
 	call->size = size;
 	call->kind = LEDGER_KIND_REALLOC;
-	call->is_resized = call->block != NULL;
-	if (!call->is_resized || call->is_inside)
+	call->is_resized = call->block && !call->is_inside && rt_mine.control;
+	if (!call->is_resized)
 		return;
-	call->begun = rt_resize_enter(call->block, frame, &call->resize);
+	rt_resize_say(rt_thread_self(), call->block);
+	rt_resize_begin(call->block, frame, &call->resize);
 	call->resize.flags = LEDGER_CELL_FOREIGN;
 }
 
@@ -86,11 +85,13 @@ static uint64_t product(uint64_t count, uint64_t size)
 __attribute__((used)) static void before_entry(struct entry_call *call,
 					       const struct ledger_entry *entry, const void *frame)
 {
-	const bool is_inside = rt_entry_is_inside(frame);
 	struct rt_thread *thread;
 
 	call->next = entry->next;
-	call->is_inside = is_inside;
+	call->passes = !rt_load_acquire(&rt_entries_led);
+	if (call->passes)
+		return;
+	call->is_inside = rt_entry_is_inside(frame);
 	call->is_resized = false;
 	call->block = (void *)call->rdi;
 	call->size = call->rdi;
@@ -120,12 +121,11 @@ __attribute__((used)) static void before_entry(struct entry_call *call,
 		before_free(call, frame);
 		break;
 	}
-	if (is_inside)
+	if (call->is_inside)
 		return;
 	thread = rt_mine.control ? rt_thread_self() : NULL;
 	if (!thread)
 		return;
-	*(uintptr_t *)((uintptr_t)frame - ENTERED_AT) = (uintptr_t)frame;
 	thread->last_row.entered = (uint32_t)(uintptr_t)frame;
 	rt_entries_note();
 }
@@ -135,21 +135,22 @@ __attribute__((used)) static void after_entry(struct entry_call *call,
 {
 	void *after = (void *)call->rax;
 
-	if (call->is_inside)
+	if (call->passes || call->is_inside)
 		return;
 	if (rt_tls.thread)
 		rt_tls.thread->last_row.entered = 0;
-	*(uintptr_t *)((uintptr_t)frame - ENTERED_AT) = 0;
 	if (entry->form == LEDGER_ENTRY_FREE)
 		return;
 	if (entry->form == LEDGER_ENTRY_POSIX)
 		after = (int)call->rax == 0 ? *(void **)call->block : NULL;
-	if (call->is_resized)
-		rt_resize_leave(call->begun, &call->resize, call->block, after, call->size, frame);
-	else
+	if (call->is_resized) {
+		rt_resize_end(&call->resize, call->block, after, call->size, frame);
+		rt_resize_say(rt_tls.thread, NULL);
+	} else {
 		(void)rt_record_slow(after, call->size,
 				     rt_alloc(call->kind, call->align_log2, LEDGER_CELL_FOREIGN),
 				     frame);
+	}
 }
 
 #define STORE(n, at) "movups %xmm" #n ", " #at "(%rsp)\n"

@@ -6,7 +6,7 @@
 #ifndef SEEP_RUNTIME_ENTRY_H
 #define SEEP_RUNTIME_ENTRY_H
 
-#include "runtime/rt.h"
+#include "runtime/next/rt_entries.h"
 
 /* Is the hook at @frame called by an allocator that was entered by its entry? */
 bool rt_entry_is_inside(const void *frame);

@@ -2,6 +2,7 @@
 #include "runtime/hook/hook.h"
 
 #include "runtime/hook/entry.h"
+#include "runtime/track/resize.h"
 #include "runtime/track/tier_quick.h"
 
 /* Found without a control line: is there one now, or will there be? Then what happens is counted. */
@@ -20,7 +21,6 @@ static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc al
 void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
-	const struct rt_thread *thread = rt_tls.thread;
 
 	if (RT_UNLIKELY(!control))
 		return record_unready(block, size, alloc, frame);
@@ -28,8 +28,7 @@ void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const voi
 	 * What a recorded allocator takes to divide it is not counted beside the parts. No quick way is
 	 * taken where there is one.
 	 */
-	if (RT_LIKELY(thread != NULL) && RT_UNLIKELY(thread->last_row.entered) &&
-	    rt_entry_is_inside(frame))
+	if (RT_UNLIKELY(rt_load(&rt_entries_led) != 0) && rt_entry_is_inside(frame))
 		return block;
 	/* Whatever lay there before, its free was seen. */
 	if (rt_mode_is_idle(rt_load(&control->mode)))
@@ -129,42 +128,21 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 		free_whole(block, how, frame);
 }
 
-/*
- * Whoever stops this thread while it says so finds the block in the page map neither where it was
- * nor where it will be. In a child that was forked meanwhile @thread has no cache, or one of its own.
- */
-static void say_resizing(struct rt_thread *thread, const void *block)
-{
-	if (RT_LIKELY(thread != NULL))
-		rt_store_release(&thread->cache->resizing, (uintptr_t)block);
-}
-
-bool rt_resize_enter(void *block, const void *frame, struct rt_resize *ret_resize)
-{
-	*ret_resize = (struct rt_resize){ 0 };
-	if (RT_UNLIKELY(!rt_mine.control) && !is_counted())
-		return false;
-	say_resizing(rt_thread_self(), block);
-	rt_resize_begin(block, frame, ret_resize);
-	return true;
-}
-
-void rt_resize_leave(bool begun, const struct rt_resize *resize, void *block, void *after,
-		     size_t size, const void *frame)
-{
-	/* A handler may have forked meanwhile, and another thread have made the ledger. */
-	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
-		rt_resize_end(resize, block, after, size, frame);
-		say_resizing(rt_tls.thread, NULL);
-	}
-}
-
 void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
-	struct rt_resize resize;
-	const bool begun = rt_resize_enter(block, frame, &resize);
-	void *after = rt_next.realloc(block, request);
+	bool begun = RT_LIKELY(rt_mine.control != NULL) || is_counted();
+	struct rt_resize resize = { 0 };
+	void *after;
 
-	rt_resize_leave(begun, &resize, block, after, size, frame);
+	if (RT_LIKELY(begun)) {
+		rt_resize_say(rt_thread_self(), block);
+		rt_resize_begin(block, frame, &resize);
+	}
+	after = rt_next.realloc(block, request);
+	/* A handler may have forked meanwhile, and another thread have made the ledger. */
+	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
+		rt_resize_end(&resize, block, after, size, frame);
+		rt_resize_say(rt_tls.thread, NULL);
+	}
 	return after;
 }

@@ -10,7 +10,6 @@
 #include "runtime/life/start.h"
 #include "runtime/track/quick.h"
 #include "runtime/track/record.h"
-#include "runtime/track/resize.h"
 
 /* Of the hook itself: its caller's registers, where a walk begins. */
 #define FRAME __builtin_frame_address(0)
@@ -29,11 +28,6 @@ RT_HOT void rt_free_slow(void *block, struct rt_free how, const void *frame);
 /* A block came from another definition of the operator; @before: see rt_record_is_new(). */
 RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc alloc, const void *frame,
 			     uint64_t before);
-
-/* Around a realloc of @block, not NULL. Whoever begins ends it, with what that returned. */
-bool rt_resize_enter(void *block, const void *frame, struct rt_resize *ret_resize);
-void rt_resize_leave(bool begun, const struct rt_resize *resize, void *block, void *after,
-		     size_t size, const void *frame);
 
 /* The next realloc of @block, not NULL, to @request bytes, of which @size were asked for. */
 void *rt_resize(void *block, size_t size, size_t request, const void *frame);

@@ -99,9 +99,8 @@ static enum ledger_attached attach(struct ledger_attach *how)
 		.arguments = (char *const *)how->arguments,
 		.session = how->session,
 		.attaches = true,
-		.has_entries = rt_entries_are_asked(how->entries),
+		.has_entries = rt_entries_are_asked(how),
 	};
-	bool takes_entries;
 
 	if (rt_control())
 		return LEDGER_ATTACH_ALREADY;
@@ -114,15 +113,9 @@ static enum ledger_attached attach(struct ledger_attach *how)
 	register_once();
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
 	mode = pause_recording(rt_mine.control);
-	takes_entries = rt_entries_take(how->entries);
+	rt_entries_take(how);
 	how->changed = rt_bind();
-	if (takes_entries) {
-		how->mode = mode;
-		how->hook = rt_entries_hook;
-		how->mode_at = (uintptr_t)&rt_mine.control->mode;
-	} else {
-		rt_store_release(&rt_mine.control->mode, mode);
-	}
+	rt_store_release(&rt_mine.control->mode, mode);
 	return LEDGER_ATTACH_DONE;
 }
 
@@ -134,6 +127,7 @@ static enum ledger_attached detach(struct ledger_attach *how)
 		return LEDGER_ATTACH_ALREADY;
 	/* In this order: without a control line, and on, this would be a forked child. */
 	(void)rt_phase_end(RT_ON);
+	rt_entries_leave();
 	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
 	is_unsettled = true;
 	how->changed = rt_unbind();

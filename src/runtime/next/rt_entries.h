@@ -6,20 +6,25 @@
 #ifndef SEEP_RUNTIME_RT_ENTRIES_H
 #define SEEP_RUNTIME_RT_ENTRIES_H
 
-#include "ledger/ledger_entry.h"
+#include "ledger/ledger_attach.h"
 #include "runtime/rt.h"
 
 /* Where the jumps are to lead. */
 extern RT_HIDDEN uintptr_t rt_entries_hook;
 
-/* @addresses: of struct ledger_entry_page, LEDGER_ENTRY_MODULES_MAX of them, 0 where there are no more. */
-bool rt_entries_are_asked(const uint64_t *addresses);
+/* All jumps are written: what is entered is recorded. The one who attaches writes it, with all threads stopped. */
+extern RT_HIDDEN _Atomic uint64_t rt_entries_led;
+
+bool rt_entries_are_asked(const struct ledger_attach *how);
 
 /*
- * When recording has begun, and before anything leads to us: from now on these are recorded. False: they
- * cannot be in this life.
+ * When recording has begun, and before anything leads to us: have the pages, and answer. No answer: there
+ * is none asked for, or they cannot be recorded in this life.
  */
-bool rt_entries_take(const uint64_t *addresses);
+void rt_entries_take(struct ledger_attach *how);
+
+/* Whatever is still entered is not recorded. */
+void rt_entries_leave(void);
 
 /* The function at @address is one of them: it is not to be bound to a hook as well. */
 bool rt_entries_have(uintptr_t address);
