@@ -36,9 +36,10 @@ struct ledger_attach {
 	/* Arguments of the process, one after the other, and where each begins in the process. */
 	char argv[LEDGER_ATTACH_ARGV_BYTES];
 	uint64_t arguments[LEDGER_ATTACH_ARGS_MAX]; /* ended by a 0 */
+	/* There is an allocator beside the C library's: this attach records its blocks, or a later one may. */
+	uint32_t has_allocator;
 	/* The answer. */
 	uint32_t changed; /* words that lead to the library now, or lead back */
-	uint32_t spare;
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
 	/*
 	 * Asked: where struct ledger_entry_page are to be, 0 where there are no more, and where their contents

@@ -95,6 +95,14 @@ static const struct {
 			     "; such blocks are not counted" },
 };
 
+/* Of an allocator in a module: what can be done about it, in a process that was attached to. */
+static const char *advice_for(const struct seep_profile *profile)
+{
+	return seep_profile_says(profile, "attached")
+		       ? "; seep attach --entries records it, or says why not"
+		       : "";
+}
+
 /* @callers: of functions that are bound like @first. */
 static void explain_bindings(const struct seep_binding *first, const struct seep_texts *callers,
 			     enum kind kind, struct seep_profile *profile)
@@ -105,10 +113,10 @@ static void explain_bindings(const struct seep_binding *first, const struct seep
 					    : seep_xasprintf("%s of %s", first->function->symbol,
 							     seep_path_base(first->to));
 
-	seep_profile_add_unseen(profile, explanations[kind].code, "%s%s%s%s%s",
-				explanations[kind].before, of_program ? where : who,
-				explanations[kind].between, of_program ? who : where,
-				explanations[kind].after);
+	seep_profile_add_unseen(
+		profile, explanations[kind].code, "%s%s%s%s%s%s", explanations[kind].before,
+		of_program ? where : who, explanations[kind].between, of_program ? who : where,
+		explanations[kind].after, kind == PROGRAMS_MALLOC ? advice_for(profile) : "");
 }
 
 /* @allocator: which we call, and which does as it likes; that is how it allocates. */
@@ -189,15 +197,15 @@ static bool explain_names(struct seep_profile *profile)
 	if (strcmp(name, "malloc") == 0) {
 		seep_profile_add_unseen(profile, "own-allocator",
 					"%s has a malloc of its own; its allocations are not "
-					"counted",
-					seep_path_base(profile->process.exe));
+					"counted%s",
+					seep_path_base(profile->process.exe), advice_for(profile));
 		return true;
 	}
 	seep_profile_add_unseen(
 		profile, SEEP_UNSEEN_PRIVATE,
 		"the program has an allocator linked in (%s); its blocks are not counted, only "
-		"those that it allocates by malloc",
-		name);
+		"those that it allocates by malloc%s",
+		name, advice_for(profile));
 	return true;
 }
 

@@ -194,6 +194,7 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	memcpy(how->dir, a->plan->dir, strlen(a->plan->dir));
 	copy_arguments(a, how);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
+	how->has_allocator = a->linked_allocator || a->entries.count;
 	if (!attach_tell_entries(a, SCRATCH_AT(a, pages), how) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, all_signals), &signals, sizeof(signals)) ||

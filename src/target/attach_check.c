@@ -122,8 +122,8 @@ static void judge_allocator(const struct seep_attach_facts *f, struct seep_findi
 	       f->tool);
 	REASON("allocator", NOTE, f->linked_allocator,
 	       "its program has an allocator linked in (%s), whose blocks are not seen\n"
-	       "seep attach --entries %d records it where its functions begin, or says why not; "
-	       "else record a build that uses the C library's, or a shared one",
+	       "record it by seep attach --entries %d, which says so if it cannot be; or record a "
+	       "build that uses the C library's, or a shared one",
 	       f->linked_allocator, (int)f->pid);
 	REASON("allocator", NOTE, f->tool,
 	       "%s has put hooks into it, too: what either sees from then on may be incomplete\n"

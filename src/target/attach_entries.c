@@ -67,11 +67,15 @@ static char *say(struct attach *a, uint64_t led_at)
 						"seep detach, seep attach --entries %d records it",
 						name_of_program(a), a->linked_allocator, a->pid)
 			       : NULL;
+	if (!a->entries.count && a->entries.why)
+		return seep_xasprintf("the allocator inside a module is not recorded: %s",
+				      a->entries.why);
 	if (!a->entries.count)
-		return a->entries.why ? seep_xasprintf("the allocator inside a module is not "
-						       "recorded: %s",
-						       a->entries.why)
-				      : NULL;
+		return a->linked_allocator
+			       ? seep_xasprintf("the allocator inside %s (%s) is not recorded: its "
+						"functions are not there by names that seep knows",
+						name_of_program(a), a->linked_allocator)
+			       : NULL;
 	if (!led_at)
 		why = "libseep.so does not take it: it was recorded without it before, or may "
 		      "not map code";

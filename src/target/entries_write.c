@@ -184,6 +184,7 @@ static void let_go(struct halt *halt)
 	const uint64_t ns = seep_monotonic_ns() - halt->stopped->began_ns;
 
 	seep_stop_release(halt->stopped);
+	halt->stopped = NULL;
 	halt->result->stopped_ns += ns;
 	halt->result->longest_ns = core_larger(halt->result->longest_ns, ns);
 }

@@ -5,6 +5,7 @@ back to the byte; or left alone, and said so."""
 import json
 import pathlib
 import re
+import time
 
 import pytest
 
@@ -15,6 +16,9 @@ ROUNDS = 20
 THREADS, HELD = 8, 64  # as entry_talk.c has them
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 OWN = ["entry_own.c"]
+
+# What C++'s operators are linked with.
+NEW = {"jemalloc": ["libjemalloc.a", "-ldl", "-lm"], "tcmalloc": ["libtcmalloc_minimal.a", "-lm"]}
 
 # Compiler and words; which functions the program calls; what it is linked with.
 CASES = {
@@ -27,11 +31,12 @@ CASES = {
     "gcc-malloc": (["gcc", "-O2"], "", OWN),
     "clang-malloc": (["clang", "-O2"], "", OWN),
     "jemalloc": (["gcc", "-O2"], "", ["libjemalloc.a", "-ldl", "-lm", "-lstdc++"]),
+    "strangers": (["gcc", "-O2", "-DSTRANGERS"], "je_", OWN),
     "tcmalloc": (["gcc", "-O2"], "tc_", ["libtcmalloc_minimal.a", "-lm", "-lstdc++"]),
 }
 
 
-def build(folder, words, prefix, parts, *more):
+def build(folder, words, prefix, parts, *more, main="entry_talk.c"):
     compiler, *options = words
     sources = [SOURCE / "tests/programs/entry" / part if part.endswith(".c") else
                LIBRARIES / part if part.endswith(".a") else part for part in parts]
@@ -42,13 +47,13 @@ def build(folder, words, prefix, parts, *more):
     done = run_plain(
         [need(compiler), "-g", "-pthread", "-fno-builtin", f"-DPREFIX={prefix}", *options, *more,
          f"-I{SOURCE / 'tests/programs'}", f"-I{SOURCE / 'src'}",
-         SOURCE / "tests/programs/entry/entry_talk.c", *sources, "-o", output])
+         SOURCE / "tests/programs/entry" / main, *sources, "-o", output])
     assert done.status == 0, done.stderr.decode(errors="replace")
     return output
 
 
-def said(seep, pid, command="attach", words=()):
-    done = seep.command(command, "--json", *words, str(pid))
+def said(seep, pid, *words):
+    done = seep.command(*(words or ("attach", "--entries")), "--json", str(pid))
     assert done.status == 0, done.stderr.decode()
     return json.loads(done.stdout)["allocator"]
 
@@ -69,31 +74,112 @@ def code_mappings(process):
     return re.findall(r"^\S+ r-xp", pathlib.Path(f"/proc/{process.pid}/maps").read_text(), re.M)
 
 
+def check_counted(seep, process):
+    """Two times, and the code is as it was after each."""
+    process.ask("round")
+    # That page of code gets what threads are led by, which stays: docs/attach.md.
+    assert attach(seep, process.pid, "--entries").attached
+    detach(seep, process.pid)
+    before = code_of(process)
+    for _ in range(2):
+        assert "are recorded where they begin" in said(seep, process.pid)
+        assert code_of(process) != before
+        truth = dict(word.split("=") for word in process.ask("round").split())
+        report = seep.load(str(process.pid))
+        check_sums(report)
+        ours = contexts_of(report, "do_round")
+        for key in ("allocs", "alloc_bytes", "frees", "freed_bytes"):
+            assert sum(c[key] for c in ours) == int(truth[key]), key
+        assert report["totals"]["missed_frees"] == 0
+        codes = {line["code"] for line in report["unseen"]}
+        assert "entered-allocator" in codes
+        assert not codes & {"own-allocator", "private-allocator"}
+        assert not report["findings"]
+        detach(seep, process.pid)
+        assert code_of(process) == before
+    process.ask("round")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_an_allocator_inside_a_program_is_counted_to_the_byte(seep, name):
     words, prefix, parts = CASES[name]
     with target(build(seep.directory, words, prefix, parts), "0") as process:
-        process.ask("round")
-        # That page of code gets what threads are led by, which stays: docs/attach.md.
+        check_counted(seep, process)
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_operators_of_an_allocator_inside_a_program_are_counted_to_the_byte(seep, name):
+    built = build(seep.directory, ["g++", "-O2", "-std=c++17"], "", NEW[name], main="entry_new.cpp")
+    with target(built) as process:
+        check_counted(seep, process)
+
+
+def test_unless_it_is_asked_for_no_code_is_written(seep):
+    with target(build(seep.directory, ["gcc", "-O2"], "je_", OWN), "0") as process:
+        assert said(seep, process.pid, "attach")
+        detach(seep, process.pid)
+        before, mapped = code_of(process), len(code_mappings(process))
+        assert said(seep, process.pid, "attach") == (
+            "the allocator inside entry_talk (jemalloc) is not seen; after seep detach, "
+            f"seep attach --entries {process.pid} records it")
+        detach(seep, process.pid)
+        path = seep.directory / "plain.seep"
+        assert attach(seep, process.pid, "--for", "100ms", "-o", path).attached
+        report = seep.load(path)
+        unseen = {line["code"]: line["detail"] for line in report["unseen"]}
+        assert "seep attach --entries records it" in unseen["private-allocator"]
+        assert "entered-allocator" not in unseen
+        assert (code_of(process), len(code_mappings(process))) == (before, mapped)
+
+
+@pytest.mark.parametrize("prefix, count", [("je_", 4), ("my_", None)])
+def test_names_alone_make_no_allocator(seep, prefix, count):
+    built = build(seep.directory, ["gcc", "-O2", "-DSTRANGERS"], prefix, OWN)
+    with target(built, "0") as process:
         assert attach(seep, process.pid).attached
         detach(seep, process.pid)
         before = code_of(process)
-        for _ in range(2):
-            assert "are recorded where they begin" in said(seep, process.pid)
-            assert code_of(process) != before
-            truth = dict(word.split("=") for word in process.ask("round").split())
-            report = seep.load(str(process.pid))
-            check_sums(report)
-            ours = contexts_of(report, "do_round")
-            for key in ("allocs", "alloc_bytes", "frees", "freed_bytes"):
-                assert sum(c[key] for c in ours) == int(truth[key]), key
-            assert report["totals"]["missed_frees"] == 0
-            codes = {line["code"] for line in report["unseen"]}
-            assert "entered-allocator" in codes
-            assert not codes & {"own-allocator", "private-allocator"}
-            assert not report["findings"]
-            detach(seep, process.pid)
+        if count:
+            assert said(seep, process.pid).startswith(f"{count} functions of the allocator")
+        else:
+            assert "not there by names that seep knows" in said(seep, process.pid)
             assert code_of(process) == before
+        detach(seep, process.pid)
+        assert code_of(process) == before
+
+
+def test_what_could_not_be_put_back_is_by_the_next_detach(seep):
+    with target(build(seep.directory, ["gcc", "-O2"], "je_", OWN), "0") as process:
+        assert attach(seep, process.pid).attached
+        detach(seep, process.pid)
+        before = code_of(process)
+        # Nothing stops it while it waits for its child.
+        process.ask("hold")
+        began = time.monotonic()
+        assert "is not recorded: one of its threads does not stop" in said(seep, process.pid)
+        assert time.monotonic() - began < 1
+        detach(seep, process.pid)
+        assert code_of(process) == before
+        process.ask("release")
+        assert "are recorded where they begin" in said(seep, process.pid)
+        process.ask("hold")
+        left = said(seep, process.pid, "detach")
+        assert re.fullmatch(
+            "calls of its own allocator still pass libseep.so, which does nothing: one of its threads "
+            f"does not stop; seep detach {process.pid} again puts them back", left)
+        assert code_of(process) != before
+        process.ask("round")
+        # Jumps that are there are not followed by who does not ask for it.
+        assert attach(seep, process.pid).attached
+        process.ask("round")
+        assert not contexts_of(seep.load(str(process.pid)), "do_round")
+        detach(seep, process.pid)
+        again = seep.command("detach", str(process.pid))
+        assert again.status == 2 and left in again.stderr.decode()
+        process.ask("release")
+        assert said(seep, process.pid, "detach") == "4 functions of its own allocator begin as they did before"
+        assert code_of(process) == before
+        assert "it is not recorded" in seep.command("detach", str(process.pid)).stderr.decode()
         process.ask("round")
 
 
@@ -103,7 +189,7 @@ def test_twenty_rounds_under_eight_threads_miss_no_free(seep, name):
     with target(build(seep.directory, words, prefix, parts), str(THREADS)) as process:
         before = None
         for number in range(ROUNDS):
-            attempt = attach(seep, process.pid, "--deadline", "5s")
+            attempt = attach(seep, process.pid, "--entries", "--deadline", "5s")
             assert attempt.attached, attempt.reason
             path = seep.directory / f"{number}.seep"
             detach(seep, process.pid, "-o", path)
@@ -122,6 +208,8 @@ REFUSED = {
     "returns": ("RETURNS", "je_free of entry_talk begins with an instruction that cannot be moved"),
     "calls": ("CALLS", "je_free of entry_talk begins with an instruction that cannot be moved"),
     "loops": ("LOOPS", "je_free of entry_talk has a branch to its first instructions"),
+    "retries": ("RETRIES", "je_free of entry_talk has a branch to its first instructions"),
+    "elsewhere": ("ELSEWHERE", "of entry_talk is branched into from elsewhere"),
     "within": ("WITHIN", "je_within of entry_talk begins inside of what would be replaced"),
     "copy": ("COPY", "je_free.part.0 of entry_talk is a copy that the compiler made"),
     "sizeless": ("SIZELESS", "je_free of entry_talk has no known size"),
@@ -133,7 +221,7 @@ def test_where_one_function_cannot_be_replaced_none_is(seep, name):
     word, reason = REFUSED[name]
     built = build(seep.directory, ["gcc", "-O2", f"-DREFUSED_{word}"], "je_", ["entry_own.c"])
     with target(built, "0") as process:
-        assert attach(seep, process.pid).attached
+        assert attach(seep, process.pid, "--entries").attached
         detach(seep, process.pid)
         before = code_of(process)
         assert reason in said(seep, process.pid)
@@ -150,9 +238,8 @@ def test_a_program_without_one_is_told_nothing(seep):
         assert said(seep, process.pid, "detach") is None
 
 
-@pytest.mark.parametrize("refused, words", [("", "are recorded where they begin"),
-                                            ("-DREFUSED_SHORT", "not seen: je_free of entry_talk is too short")])
-def test_doctor_says_it_beforehand(seep, refused, words):
-    built = build(seep.directory, ["gcc", "-O2", *refused.split()], "je_", OWN)
-    with target(built, "0") as process:
-        assert words in " ".join(seep.command("doctor", str(process.pid)).stdout.decode().split())
+def test_doctor_says_how_it_is_recorded(seep):
+    with target(build(seep.directory, ["gcc", "-O2"], "je_", OWN), "0") as process:
+        words = " ".join(seep.command("doctor", str(process.pid)).stdout.decode().split())
+        assert "linked in (jemalloc), whose blocks are not seen" in words
+        assert f"ecord it by seep attach --entries {process.pid}" in words

@@ -15,13 +15,11 @@ extern RT_HIDDEN uintptr_t rt_entries_hook;
 /* All jumps are written: what is entered is recorded. The one who attaches writes it, with all threads stopped. */
 extern RT_HIDDEN _Atomic uint64_t rt_entries_led;
 
-bool rt_entries_are_asked(const struct ledger_attach *how);
-
 /*
- * When recording has begun, and before anything leads to us: have the pages, and answer. No answer: there
- * is none asked for, or they cannot be recorded in this life.
+ * When recording has begun, and before anything leads to us: answer, if the pages asked for @are_there. No
+ * answer: they cannot be recorded in this life.
  */
-void rt_entries_take(struct ledger_attach *how);
+void rt_entries_take(struct ledger_attach *how, bool are_there);
 
 /* Whatever is still entered is not recorded. */
 void rt_entries_leave(void);

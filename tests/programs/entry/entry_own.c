@@ -82,6 +82,13 @@ IN_ASSEMBLER("push %rbx\ncall own_put_back\npop %rbx\nret\n", SIZED);
 #elif defined(REFUSED_LOOPS)
 IN_ASSEMBLER("xor %eax, %eax\n1: add $1, %eax\nnop\ncmp $3, %eax\njb 1b\njmp own_put_back\n",
 	     SIZED);
+#elif defined(REFUSED_RETRIES)
+IN_ASSEMBLER("xor %eax, %eax\nnop\nnop\nnop\ntest %eax, %eax\njnz je_free\njmp own_put_back\n",
+	     SIZED);
+#elif defined(REFUSED_ELSEWHERE)
+IN_ASSEMBLER("test %rdi, %rdi\njz 1f\njmp own_put_back\n1: ret\n" SIZED
+	     "nop\n.byte 0xe9\n.long je_free + 3 - . - 4\n",
+	     "");
 #elif defined(REFUSED_WITHIN)
 IN_ASSEMBLER("xor %eax, %eax\n.type je_within, @function\n.globl je_within\n"
 	     "je_within: nop\nnop\nnop\njmp own_put_back\n.size je_within, . - je_within\n",
@@ -98,6 +105,20 @@ void NAME(free)(void *block)
 {
 	if (block)
 		put_back(block);
+}
+#endif
+
+/* Names of an allocator's that is not there. */
+#ifdef STRANGERS
+APART int tc_new(const char *text);
+APART int tc_new(const char *text)
+{
+	return text[0] + text[1] + text[2];
+}
+APART void tc_free(int *there);
+APART void tc_free(int *there)
+{
+	__atomic_store_n(there, 0, __ATOMIC_SEQ_CST);
 }
 #endif
 

@@ -98,10 +98,24 @@ static __attribute__((noinline)) void do_round(void)
 		   frees, freed_bytes);
 }
 
+static int hold[2];
+
+/* Until a byte comes it waits for its child, and nothing stops it. */
+static void *wait_for_child(void *argument)
+{
+	char byte;
+
+	if (vfork() == 0) {
+		(void)close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 1);
+	}
+	return argument;
+}
+
 int main(int argc, char **argv)
 {
 	const int count = argc > 1 ? atoi(argv[1]) : 0;
-	pthread_t threads[THREADS_MAX];
+	pthread_t threads[THREADS_MAX], holder;
 	const char *line;
 
 	for (int i = 0; i < count; i++)
@@ -110,6 +124,11 @@ int main(int argc, char **argv)
 	while ((line = read_line())) {
 		if (strcmp(line, "round") == 0)
 			do_round();
+		if (strcmp(line, "hold") == 0)
+			is_wrong |= pipe(hold) != 0 ||
+				    pthread_create(&holder, NULL, wait_for_child, NULL) != 0;
+		if (strcmp(line, "release") == 0)
+			is_wrong |= write(hold[1], "", 1) != 1 || pthread_join(holder, NULL) != 0;
 		talk_answer();
 	}
 	is_over = 1;
