@@ -18,18 +18,25 @@ static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc al
 	return is_counted() ? rt_record_ready(block, size, alloc, frame) : block;
 }
 
+/* What a recorded allocator takes to divide it is not counted beside the parts. */
+static RT_COLD void *record_unless_inside(void *block, size_t size, struct rt_alloc alloc,
+					  const void *frame)
+{
+	const struct ledger_control *control = rt_mine.control;
+
+	if (!control || rt_mode_is_idle(rt_load(&control->mode)) || rt_entry_is_inside(frame))
+		return block;
+	return rt_record_ready(block, size, alloc, frame);
+}
+
 void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
 
 	if (RT_UNLIKELY(!control))
 		return record_unready(block, size, alloc, frame);
-	/*
-	 * What a recorded allocator takes to divide it is not counted beside the parts. No quick way is
-	 * taken where there is one.
-	 */
-	if (RT_UNLIKELY(rt_load(&rt_entries_led) != 0) && rt_entry_is_inside(frame))
-		return block;
+	if (RT_UNLIKELY(rt_load(&rt_entries_led) != 0))
+		return record_unless_inside(block, size, alloc, frame);
 	/* Whatever lay there before, its free was seen. */
 	if (rt_mode_is_idle(rt_load(&control->mode)))
 		return block;
