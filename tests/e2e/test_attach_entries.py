@@ -3,17 +3,21 @@
 back to the byte; or left alone, and said so."""
 
 import json
+import os
 import pathlib
+import random
 import re
+import subprocess
 import time
 
 import pytest
 
 from attach_target import attach, check_sums, detach, target
-from harness import SOURCE, contexts_of, need, program, run_plain
+from harness import SEEP, SOURCE, contexts_of, need, program, run_plain
 
 ROUNDS = 20
 THREADS, HELD = 8, 64  # as entry_talk.c has them
+ROUND_BLOCKS = 50  # that a round keeps
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 OWN = ["entry_own.c"]
 
@@ -201,6 +205,38 @@ def test_twenty_rounds_under_eight_threads_miss_no_free(seep, name):
             assert "entered-allocator" in {line["code"] for line in report["unseen"]}
             before = before or (code_of(process), len(code_mappings(process)))
         assert (code_of(process), len(code_mappings(process))) == before
+
+
+def killed(seep, *words):
+    """What was asked of seep, which is killed some time from its start to a little behind its end."""
+    running = subprocess.Popen([SEEP, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env={**os.environ, **seep.environment()})
+    time.sleep(random.uniform(0, 0.04))
+    running.kill()
+    running.wait()
+
+
+@pytest.mark.parametrize("name", ["gcc", "jemalloc"])
+def test_whoever_is_killed_leaves_no_allocator_half_recorded(seep, name):
+    words, prefix, parts = CASES[name]
+    with target(build(seep.directory, words, prefix, parts), str(THREADS)) as process:
+        assert attach(seep, process.pid, "--entries", "--deadline", "5s").attached
+        detach(seep, process.pid)
+        before = code_of(process)
+        for number in range(ROUNDS):
+            killed(seep, "attach", "--entries", str(process.pid))
+            process.ask("round")
+            if number % 2:
+                killed(seep, "detach", str(process.pid))
+            # One that has left, and is asked to leave again, puts back what is still there.
+            while not re.search("it is not recorded|nobody has attached", seep.command(
+                    "detach", "--deadline", "5s", str(process.pid)).stderr.decode()):
+                pass
+            assert code_of(process) == before, number
+            process.ask("round")
+        for ledger in seep.ledger_dir.glob("*.ledger"):
+            totals = seep.load(ledger)["totals"]
+            assert totals["missed_frees"] == 0 and totals["live_blocks"] <= THREADS * HELD + ROUND_BLOCKS
 
 
 REFUSED = {

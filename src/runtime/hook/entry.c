@@ -11,8 +11,8 @@
 #include "runtime/hook/entry.h"
 
 #include "runtime/hook/hook.h"
-#include "runtime/track/resize.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/resize.h"
 #include "runtime/unwind/modules.h"
 
 /* On the stack, below the frame. */
