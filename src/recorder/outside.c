@@ -8,6 +8,7 @@
 #include "core/bits.h"
 #include "profile/counted.h"
 #include "target/allocators.h"
+#include "target/entry_names.h"
 #include "target/reasons.h"
 
 #include <stdlib.h>
@@ -96,9 +97,9 @@ static const struct {
 };
 
 /* Of an allocator in a module: what can be done about it, in a process that was attached to. */
-static const char *advice_for(const struct seep_profile *profile)
+static const char *advice_for(const struct seep_profile *profile, const char *allocator)
 {
-	return seep_profile_says(profile, "attached")
+	return seep_profile_says(profile, "attached") && seep_entry_knows(allocator)
 		       ? "; seep attach --entries records it, or says why not"
 		       : "";
 }
@@ -113,10 +114,11 @@ static void explain_bindings(const struct seep_binding *first, const struct seep
 					    : seep_xasprintf("%s of %s", first->function->symbol,
 							     seep_path_base(first->to));
 
-	seep_profile_add_unseen(
-		profile, explanations[kind].code, "%s%s%s%s%s%s", explanations[kind].before,
-		of_program ? where : who, explanations[kind].between, of_program ? who : where,
-		explanations[kind].after, kind == PROGRAMS_MALLOC ? advice_for(profile) : "");
+	seep_profile_add_unseen(profile, explanations[kind].code, "%s%s%s%s%s%s",
+				explanations[kind].before, of_program ? where : who,
+				explanations[kind].between, of_program ? who : where,
+				explanations[kind].after,
+				kind == PROGRAMS_MALLOC ? advice_for(profile, "malloc") : "");
 }
 
 /* @allocator: which we call, and which does as it likes; that is how it allocates. */
@@ -198,14 +200,15 @@ static bool explain_names(struct seep_profile *profile)
 		seep_profile_add_unseen(profile, "own-allocator",
 					"%s has a malloc of its own; its allocations are not "
 					"counted%s",
-					seep_path_base(profile->process.exe), advice_for(profile));
+					seep_path_base(profile->process.exe),
+					advice_for(profile, name));
 		return true;
 	}
 	seep_profile_add_unseen(
 		profile, SEEP_UNSEEN_PRIVATE,
 		"the program has an allocator linked in (%s); its blocks are not counted, only "
 		"those that it allocates by malloc%s",
-		name, advice_for(profile));
+		name, advice_for(profile, name));
 	return true;
 }
 

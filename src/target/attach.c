@@ -13,6 +13,7 @@
 #include "target/attach_facts.h"
 #include "target/attach_filters.h"
 #include "target/attach_parts.h"
+#include "target/entry_names.h"
 #include "target/tracee.h"
 
 #include <dirent.h>
@@ -527,7 +528,8 @@ static void *run(void *argument)
 
 	seep_attach_look(a->pid, &facts);
 	a->is_go = facts.kind.is_go;
-	a->linked_allocator = facts.linked_allocator;
+	a->linked_allocator = seep_entry_knows(facts.linked_allocator) ? facts.linked_allocator
+								       : NULL;
 	job->rc = take_lock(a, job->err);
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);

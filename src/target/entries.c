@@ -74,24 +74,20 @@ static bool read_file(const struct look *look, uint64_t value, void *to, uint64_
 	return false;
 }
 
-static void make_jump(uint8_t jump[LEDGER_ENTRY_PATCH_BYTES], uint64_t at, uint64_t to)
-{
-	const int32_t distance = (int32_t)(int64_t)(to - (at + LEDGER_ENTRY_PATCH_BYTES));
-
-	jump[0] = JUMP;
-	memcpy(jump + 1, &distance, sizeof(distance));
-}
-
 static uint64_t address_of(uint64_t page, size_t index, size_t member)
 {
 	return page + offsetof(struct ledger_entry_page, items) +
 	       index * sizeof(struct ledger_entry) + member;
 }
 
-static void jump_of(const struct ledger_entry *entry, uint64_t page, size_t index,
-		    uint8_t jump[LEDGER_ENTRY_PATCH_BYTES])
+void seep_entry_jump(const struct ledger_entry *entry, uint64_t page, size_t index,
+		     uint8_t ret_jump[LEDGER_ENTRY_PATCH_BYTES])
 {
-	make_jump(jump, entry->at, address_of(page, index, offsetof(struct ledger_entry, stub)));
+	const uint64_t to = address_of(page, index, offsetof(struct ledger_entry, stub));
+	const int32_t distance = (int32_t)(int64_t)(to - (entry->at + LEDGER_ENTRY_PATCH_BYTES));
+
+	ret_jump[0] = JUMP;
+	memcpy(ret_jump + 1, &distance, sizeof(distance));
 }
 
 /* push %rbp; lea the entry, %rbp; jmp *its hook */
@@ -121,7 +117,7 @@ static bool is_as_in_file(const struct look *look, const uint8_t *file, uint64_t
 		const uint64_t offset = entry->at - at;
 		uint8_t jump[LEDGER_ENTRY_PATCH_BYTES];
 
-		jump_of(entry, look->into->address, i, jump);
+		seep_entry_jump(entry, look->into->address, i, jump);
 		if (entry->function == at && offset < bytes && sizeof(jump) <= bytes - offset &&
 		    memcmp(memory + offset, jump, sizeof(jump)) == 0)
 			memcpy(memory + offset, entry->before, sizeof(jump));

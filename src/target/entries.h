@@ -33,6 +33,10 @@ void seep_entries_find(const struct seep_live_modules *modules,
 		       const struct seep_entry_pages *pages, struct seep_entries *ret_entries);
 void seep_entries_done(struct seep_entries *entries);
 
+/* What is written over the beginning of @entry, which is at @index of the page at @page. */
+void seep_entry_jump(const struct ledger_entry *entry, uint64_t page, size_t index,
+		     uint8_t ret_jump[LEDGER_ENTRY_PATCH_BYTES]);
+
 /* What will be recorded so, as a sentence; NULL: nothing will. The caller's to free. */
 char *seep_entries_say(const struct seep_entries *entries);
 

@@ -14,7 +14,6 @@
 #include <time.h>
 
 enum {
-	JUMP = 0xe9,
 	STACK_BYTES_MAX = 32 << 20, /* of all threads that are looked through */
 	PIECE_BYTES = 64 << 10,
 };
@@ -107,20 +106,14 @@ static void add_patches(struct patches *patches, const struct ledger_entry_page 
 {
 	for (size_t i = 0; i < page->count; i++) {
 		const struct ledger_entry *entry = &page->items[i];
-		const uint64_t stub = at + offsetof(struct ledger_entry_page, items) +
-				      i * sizeof(*entry) + offsetof(struct ledger_entry, stub);
-		const int32_t distance =
-			(int32_t)(int64_t)(stub - (entry->at + LEDGER_ENTRY_PATCH_BYTES));
 		struct patch *patch;
 
 		if (entry->bytes < LEDGER_ENTRY_PATCH_BYTES ||
 		    entry->bytes > LEDGER_ENTRY_BEFORE_BYTES)
 			continue;
 		patch = SEEP_APPEND(patches->items, patches->count);
-		*patch = (struct patch){
-			.at = entry->at, .page = at, .jump = { JUMP }, .bytes = entry->bytes
-		};
-		memcpy(patch->jump + 1, &distance, sizeof(distance));
+		*patch = (struct patch){ .at = entry->at, .page = at, .bytes = entry->bytes };
+		seep_entry_jump(entry, at, i, patch->jump);
 		memcpy(patch->before, entry->before, sizeof(patch->before));
 	}
 }

@@ -138,3 +138,13 @@ struct seep_entry_name seep_entry_name(const char *name)
 			found.form = functions[i].form;
 	return found;
 }
+
+bool seep_entry_knows(const char *allocator)
+{
+	static const char *const known[] = { "malloc", "jemalloc", "mimalloc", "tcmalloc" };
+	bool is_known = false;
+
+	for (size_t i = 0; allocator && i < sizeof(known) / sizeof(*known); i++)
+		is_known |= strcmp(allocator, known[i]) == 0;
+	return is_known;
+}

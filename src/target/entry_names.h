@@ -31,4 +31,7 @@ struct seep_entry_name {
 
 struct seep_entry_name seep_entry_name(const char *name);
 
+/* Of what seep_allocator_in() says: functions of it may be among these. NULL is none. */
+bool seep_entry_knows(const char *allocator);
+
 #endif
