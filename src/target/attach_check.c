@@ -121,7 +121,8 @@ static void judge_allocator(const struct seep_attach_facts *f, struct seep_findi
 	       "it runs with %s, which replaces its allocator or its code itself\n"
 	       "attach to one that runs without it",
 	       f->tool);
-	REASON("allocator", NOTE, seep_entry_knows(f->linked_allocator),
+	REASON("allocator", NOTE,
+	       f->libc == SEEP_ATTACH_GLIBC && seep_entry_knows(f->linked_allocator),
 	       "its program has an allocator linked in (%s), whose blocks are not seen\n"
 	       "record it by seep attach --entries %d, which says so if it cannot be",
 	       f->linked_allocator, (int)f->pid);
