@@ -46,8 +46,10 @@ struct seep_attach_result {
 SEEP_NODISCARD int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 			       struct seep_attach_result *ret_result, struct seep_error *err);
 
-/* Leave it again. Of the plan only the deadline is used. Returns the same; ENOTFOUND: also not joined. Without a
- * ledger in the result it had been left, and something was there that could not be put back then. */
+/*
+ * Leave it again. Of the plan only the deadline is used. Returns the same; ENOTFOUND: also not joined.
+ * Without a ledger in the result it had been left before, but for what could not be put back then.
+ */
 SEEP_NODISCARD int seep_detach(pid_t pid, const struct seep_attach_plan *plan,
 			       struct seep_attach_result *ret_result, struct seep_error *err);
 

@@ -71,7 +71,8 @@ SEEP_NODISCARD int attach_lead(struct attach *a, const struct seep_diversion *di
 
 /*
  * Of allocators inside modules, attach_entries.c, in this order: which there are, if they are asked for;
- * where pages of code for them are to be, for the library, with their contents @at; and once that records, jumps to it.
+ * where pages of code for them are to be, for the library, with their contents @at; once that records,
+ * jumps to it.
  */
 struct ledger_attach;
 void attach_find_entries(struct attach *a);

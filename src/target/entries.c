@@ -229,7 +229,10 @@ static void each_symbol(struct look *look,
 			act(look, &symbols.symbol, symbols.name);
 }
 
-/* The same from anywhere in the module, by no name: a part of a function that a compiler has put elsewhere. */
+/*
+ * The same from anywhere in the module, by no name: from a part of a function that a compiler has put
+ * elsewhere.
+ */
 static void sweep(struct look *look)
 {
 	const struct ledger_entry_page *page = &look->into->page;

@@ -23,7 +23,10 @@ struct seep_entries {
 	char *why; /* of a module that is left alone, a sentence; NULL: there is none */
 };
 
-/* Addresses of all pages that are in the process, 0 where there are no more. It may have written anything there. */
+/*
+ * Addresses of all pages that are in the process, 0 where there are no more. It may have written anything
+ * there.
+ */
 struct seep_entry_pages {
 	uint64_t items[LEDGER_ENTRY_MODULES_MAX];
 };

@@ -150,7 +150,7 @@ static bool may_return_inside(struct halt *halt, const struct patches *patches,
 	return !stack || at < stack->end;
 }
 
-/* NULL: nobody stands where it would not find what it was about to run. With no patches it does not matter. */
+/* NULL: nobody stands where it would not find what it was about to run; anywhere, without @patches. */
 static const char *look_at_threads(struct halt *halt, const struct patches *patches,
 				   const struct seep_maps *maps, bool *ret_again)
 {

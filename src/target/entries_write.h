@@ -8,8 +8,8 @@
 
 /*
  * By a thread that traces nobody else. All jumps are written, or none, if code is as it was found; then
- * the word at @led_at becomes 1. If somebody kills us in the middle it stays 0. Tried again until @deadline_ns,
- * monotonic, where a thread stands in the way; @result has for how long all stood.
+ * the word at @led_at becomes 1. If we are killed in the middle it stays 0. Tried again until
+ * @deadline_ns, monotonic, where a thread stands in the way; @result has for how long all stood.
  * Returns: 0, -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS
  */
 SEEP_NODISCARD int seep_entries_lead(pid_t pid, const struct seep_entries *entries, uint64_t led_at,

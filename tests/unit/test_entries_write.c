@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jumps that are written into a process which stands still, and put back; or not, if it is not as it was found. */
+/* Jumps that are written into a process which stands still, and put back; or none, if it has changed. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ enum { CODE_BYTES = 4096 };
 
 static const uint8_t function[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0x90, 0xc3 };
 
-/* What a child has: code, a page of entries for it, and the word that switches them on. Shared, to be looked at. */
+/* What a child has, shared: code, a page of entries for it, and the word that switches them on. */
 static struct memory {
 	_Alignas(CODE_BYTES) uint8_t code[CODE_BYTES];
 	struct ledger_entry_page page;

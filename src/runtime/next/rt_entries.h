@@ -12,7 +12,7 @@
 /* Where the jumps are to lead. */
 extern RT_HIDDEN uintptr_t rt_entries_hook;
 
-/* All jumps are written: what is entered is recorded. The one who attaches writes it, with all threads stopped. */
+/* What is entered is recorded. Who attaches sets it, with all threads stopped and all jumps written. */
 extern RT_HIDDEN _Atomic uint64_t rt_entries_led;
 
 /*
