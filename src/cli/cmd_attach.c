@@ -35,6 +35,7 @@ static struct {
 	bool force;
 	uint64_t for_ns;
 	uint64_t deadline_ns;
+	bool entries;
 	bool no_leak_check;
 	bool quiet;
 	const char *json;
@@ -57,6 +58,9 @@ static const struct seep_option attach_options[] = {
 		"Ctrl-C (with --for: ./%e.%p.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force, "Replace FILE if it exists"),
 	DEADLINE_OPTION,
+	SEEP_OPTION(
+		"entries", 0, FLAG, NULL, asked.entries,
+		"Record allocators inside the program or a library, too: writes into their code"),
 	SEEP_RECORD_OPTIONS(asked.record),
 	SEEP_OPTION("no-leak-check", 0, FLAG, NULL, asked.no_leak_check,
 		    "Do not look for leaks before the recording is written"),
@@ -77,6 +81,10 @@ const struct seep_option_table cmd_attach_options = {
 		"One thread at a time is stopped, for about a millisecond, where it holds no\n"
 		"lock of the loader or the allocator. If none comes to such a point within T the\n"
 		"process is left as it was. NAME is that of a program of which one process runs.\n"
+		"\n"
+		"With --entries jumps are written over the first instructions of jemalloc,\n"
+		"tcmalloc, mimalloc or a malloc that is linked into the program or a library,\n"
+		"while all threads stand still. \"seep detach\" puts the instructions back.\n"
 		"\n"
 		"What was allocated before is not recorded. Without --for and -o seep returns at\n"
 		"once: look with \"seep top PID\", \"seep leaks PID\" and all others, and leave with\n"
@@ -160,6 +168,7 @@ static void print_json(uint32_t pid, const char *key, const struct seep_attach_r
 	seep_json_bool(json, key, !err);
 	seep_json_text(json, "reason", err ? err->text : NULL);
 	seep_json_text(json, "ledger", result->ledger);
+	seep_json_text(json, "allocator", result->allocator);
 	seep_json_u64(json, "stopped_ns", result->stopped_ns);
 	seep_json_u64(json, "longest_stop_ns", result->longest_ns);
 	seep_json_u64(json, "tries", result->tries);
@@ -191,6 +200,8 @@ static void print_attached(uint32_t pid, const struct seep_attach_result *result
 	}
 	seep_print_escaped(stdout, "attached to %s (pid %" PRIu32 "): stopped for %s", name, pid,
 			   seep_duration_text(result->stopped_ns).text);
+	if (result->allocator)
+		seep_print_escaped(stdout, "%s", result->allocator);
 	if (!asked.quiet)
 		(void)printf("Next: seep top %" PRIu32 "      # what it allocates, live\n"
 			     "      seep leaks %" PRIu32 "    # what it has lost since\n"
@@ -214,10 +225,13 @@ static void print_recorded(uint32_t pid, const char *output, struct seep_attache
 		(void)seep_complain("attach", &result->not_left);
 		seep_hint("the process is still recorded; seep detach %" PRIu32, pid);
 	}
+	if (result->detach.allocator)
+		seep_hint("%s", result->detach.allocator);
 	if (!asked.quiet)
 		seep_report_summary(&printer, result->profile, output);
 	seep_profile_free(result->profile);
 	free(result->detach.ledger);
+	free(result->detach.allocator);
 }
 
 /* Where names of a process that sees other files are, too. */
@@ -298,6 +312,7 @@ int cmd_attach(char **operands, struct seep_error *err)
 	if (rc < 0)
 		return rc;
 	plan.library = library;
+	plan.entries = asked.entries;
 	plan.options = options.length ? options.text + 1 : "";
 	if (stays)
 		hold_signals();
@@ -309,6 +324,7 @@ int cmd_attach(char **operands, struct seep_error *err)
 	if (stays)
 		rc = record(pid, &plan, &check, &symbols, output, result.ledger, err);
 	free(result.ledger);
+	free(result.allocator);
 	return rc;
 }
 
@@ -322,7 +338,9 @@ static void print_detached(uint32_t pid, const struct seep_attach_result *result
 	}
 	seep_print_escaped(stdout, "detached from %s (pid %" PRIu32 "): stopped for %s", name, pid,
 			   seep_duration_text(result->stopped_ns).text);
-	if (!asked.output && !asked.quiet)
+	if (result->allocator)
+		seep_print_escaped(stdout, "%s", result->allocator);
+	if (result->ledger && !asked.output && !asked.quiet)
 		seep_print_escaped(stdout, "Next: seep save %s   # what was recorded, as a file",
 				   result->ledger);
 }
@@ -365,8 +383,12 @@ int cmd_detach(char **operands, struct seep_error *err)
 	if (seep_detach((pid_t)pid, &plan, &result, err) < 0)
 		return complain("detach", "detached", pid, &result, err);
 	print_detached(pid, &result);
-	if (output)
+	if (output && result.ledger)
 		rc = save(pid, &symbols, output, result.ledger, err);
+	else if (output)
+		rc = seep_fail(err, SEEP_ENOTFOUND,
+			       "it is not recorded: there is nothing to write");
 	free(result.ledger);
+	free(result.allocator);
 	return rc;
 }

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 7
+#define LEDGER_VERSION 8
 #define LEDGER_SUFFIX ".ledger"
 /* In its place: the file that has the ledger's page of sums, once there may be children. */
 #define LEDGER_SUMS_SUFFIX ".sums"
@@ -296,6 +296,8 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_SAMPLES = 1 << 21,       /* some that were to be guarded samples are none */
 	LEDGER_UNSEEN_SCOPE_TAGS = 1 << 22,    /* more tags than are told apart, or paths of them */
 	LEDGER_UNSEEN_ENTRIES = 1 << 23,       /* of some scopes entries and times are not known */
+	LEDGER_UNSEEN_MODULES_OWN =
+		1 << 24, /* allocators inside modules: what is inlined is missing */
 };
 
 /*

@@ -3,11 +3,13 @@
  * What who attaches says to libseep.so in a process that was not started with it, and its answer. It
  * lies in memory of the process that is mapped for this call. seep_rt_attach() and seep_rt_detach()
  * are called by a thread that stands where it may be led astray: in no lock of the C library's.
+ * seep_rt_entry_pages has the addresses of all struct ledger_entry_page that are there.
  */
 #ifndef SEEP_LEDGER_ATTACH_H
 #define SEEP_LEDGER_ATTACH_H
 
 #include "ledger/ledger.h"
+#include "ledger/ledger_entry.h"
 
 enum {
 	LEDGER_ATTACH_TEXT_BYTES = 4096,
@@ -34,10 +36,18 @@ struct ledger_attach {
 	/* Arguments of the process, one after the other, and where each begins in the process. */
 	char argv[LEDGER_ATTACH_ARGV_BYTES];
 	uint64_t arguments[LEDGER_ATTACH_ARGS_MAX]; /* ended by a 0 */
+	/* There is an allocator beside the C library's: this attach records its blocks, or a later one may. */
+	uint32_t has_allocator;
 	/* The answer. */
 	uint32_t changed; /* words that lead to the library now, or lead back */
-	uint32_t spare;
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
+	/*
+	 * Asked: where struct ledger_entry_page are to be, 0 where there are no more, and where their contents
+	 * lie, 0 for one that is there. The answer, 0 unless the library records them: where the word is that
+	 * is to be 1 once all jumps to them are written. Until then what is entered is not recorded.
+	 */
+	uint64_t entries[LEDGER_ENTRY_MODULES_MAX], contents[LEDGER_ENTRY_MODULES_MAX];
+	uint64_t led_at;
 };
 
 #endif

@@ -75,6 +75,11 @@ static const struct {
 	  "some allocations that were drawn became no guarded samples: their 128 places were taken "
 	  "by live blocks, or a sandbox, a limit or SIGSEGV being ignored stood against it",
 	  NULL },
+	{ LEDGER_UNSEEN_MODULES_OWN, "entered-allocator",
+	  "an allocator inside the program or a library is recorded where its functions begin; what "
+	  "a compiler has put into their callers instead of a call is not seen, and blocks that are "
+	  "freed so stay live",
+	  NULL },
 	{ LEDGER_UNSEEN_ARGUMENTS, "arguments-cut",
 	  "the last of the program's arguments are not shown: only the first 64 KB are kept",
 	  NULL },

@@ -8,6 +8,7 @@
 #include "core/bits.h"
 #include "profile/counted.h"
 #include "target/allocators.h"
+#include "target/entry_names.h"
 #include "target/reasons.h"
 
 #include <stdlib.h>
@@ -95,6 +96,14 @@ static const struct {
 			     "; such blocks are not counted" },
 };
 
+/* Of an allocator in a module: what can be done about it, in a process that was attached to. */
+static const char *advice_for(const struct seep_profile *profile, const char *allocator)
+{
+	return seep_profile_says(profile, "attached") && seep_entry_knows(allocator)
+		       ? "; seep attach --entries records it, or says why not"
+		       : "";
+}
+
 /* @callers: of functions that are bound like @first. */
 static void explain_bindings(const struct seep_binding *first, const struct seep_texts *callers,
 			     enum kind kind, struct seep_profile *profile)
@@ -105,16 +114,19 @@ static void explain_bindings(const struct seep_binding *first, const struct seep
 					    : seep_xasprintf("%s of %s", first->function->symbol,
 							     seep_path_base(first->to));
 
-	seep_profile_add_unseen(profile, explanations[kind].code, "%s%s%s%s%s",
+	seep_profile_add_unseen(profile, explanations[kind].code, "%s%s%s%s%s%s",
 				explanations[kind].before, of_program ? where : who,
 				explanations[kind].between, of_program ? who : where,
-				explanations[kind].after);
+				explanations[kind].after,
+				kind == PROGRAMS_MALLOC ? advice_for(profile, "malloc") : "");
 }
 
 /* @allocator: which we call, and which does as it likes; that is how it allocates. */
 static void look_through_bindings(const struct seep_outside *outside, const char *allocator,
 				  enum kind kind, struct seep_profile *profile)
 {
+	/* What is called from outside is entered by its beginning, too. */
+	const bool is_entered = seep_profile_says(profile, "entered-allocator");
 	const struct seep_binding *first = NULL;
 	SEEP_RELEASED(seep_texts_done) struct seep_texts callers = { 0 };
 
@@ -122,6 +134,8 @@ static void look_through_bindings(const struct seep_outside *outside, const char
 		const struct seep_binding *binding = &outside->bindings.items[i];
 		const char *name = seep_path_base(binding->from);
 
+		if (is_entered && binding->to_program && kind != PROGRAMS_OPERATORS)
+			continue;
 		if (kind_of(binding) != kind || strcmp(binding->from, allocator) == 0 ||
 		    (kind == BY_OTHER_NAMES && strcmp(binding->from, binding->to) == 0))
 			continue;
@@ -180,20 +194,21 @@ static bool explain_names(struct seep_profile *profile)
 {
 	const char *name = seep_allocator_in(profile->process.exe);
 
-	if (!name)
+	if (!name || seep_profile_says(profile, "entered-allocator"))
 		return false;
 	if (strcmp(name, "malloc") == 0) {
 		seep_profile_add_unseen(profile, "own-allocator",
 					"%s has a malloc of its own; its allocations are not "
-					"counted",
-					seep_path_base(profile->process.exe));
+					"counted%s",
+					seep_path_base(profile->process.exe),
+					advice_for(profile, name));
 		return true;
 	}
 	seep_profile_add_unseen(
 		profile, SEEP_UNSEEN_PRIVATE,
 		"the program has an allocator linked in (%s); its blocks are not counted, only "
-		"those that it allocates by malloc",
-		name);
+		"those that it allocates by malloc%s",
+		name, advice_for(profile, name));
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include "target/attach_facts.h"
 #include "target/attach_filters.h"
 #include "target/attach_parts.h"
+#include "target/entry_names.h"
 #include "target/tracee.h"
 
 #include <dirent.h>
@@ -51,6 +52,7 @@ struct scratch {
 	char path[PATH_BYTES];
 	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
 	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];
+	struct ledger_entry_page pages[LEDGER_ENTRY_MODULES_MAX];
 	_Alignas(PAGE_BYTES) uint8_t stack[STACK_BYTES];
 };
 
@@ -193,7 +195,9 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	memcpy(how->dir, a->plan->dir, strlen(a->plan->dir));
 	copy_arguments(a, how);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
-	if (!seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
+	how->has_allocator = a->linked_allocator || a->entries.count;
+	if (!attach_tell_entries(a, SCRATCH_AT(a, pages), how) ||
+	    !seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, all_signals), &signals, sizeof(signals)) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, path), path, sizeof(path)))
 		return seep_fail_errno(err, errno, "cannot write to its memory");
@@ -268,19 +272,36 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 }
 
 /* Of the process's answer. */
-static int conclude(const struct attach *a, const struct ledger_attach *how, struct seep_error *err)
+static int conclude(struct attach *a, const struct ledger_attach *how, struct seep_error *err)
 {
+	struct seep_error unrestored;
+	int restored = 0;
+
 	switch (atomic_load(&how->result)) {
 	case LEDGER_ATTACH_DONE:
 		a->result->ledger = seep_xstrndup(how->ledger, sizeof(how->ledger) - 1);
 		a->result->changed = how->changed;
+		if (!a->leaves)
+			attach_lead_entries(a, how->led_at);
+		else if (attach_restore_entries(a, &unrestored) < 0)
+			a->result->allocator = seep_xstrdup(unrestored.text);
 		return 0;
 	case LEDGER_ATTACH_OTHER_VERSION:
 		return seep_fail(err, SEEP_EREFUSED,
 				 "another version of libseep.so is loaded in it, and stays");
 	case LEDGER_ATTACH_ALREADY:
-		return a->leaves ? seep_fail(err, SEEP_ENOTFOUND, "it is not recorded")
-				 : seep_fail(err, SEEP_EEXIST, "it is recorded already");
+		if (!a->leaves)
+			return seep_fail(err, SEEP_EEXIST, "it is recorded already");
+		/* Whoever left it may not have been able to. */
+		restored = attach_restore_entries(a, err);
+		if (restored == 0)
+			return seep_fail(err, SEEP_ENOTFOUND, "it is not recorded");
+		if (restored > 0)
+			a->result->allocator = seep_xasprintf(
+				"%d functions of its own allocator begin as they did "
+				"before",
+				restored);
+		return restored < 0 ? restored : 0;
 	case LEDGER_ATTACH_NO_LEDGER:
 		return seep_fail(
 			err, SEEP_EREFUSED,
@@ -465,6 +486,8 @@ static int join(struct attach *a, struct seep_error *err)
 	if (rc == 0)
 		rc = settle(a, err);
 	if (rc == 0)
+		attach_find_entries(a);
+	if (rc == 0)
 		rc = prepare(a, !a->ours, err);
 	if (rc == 0 && !a->ours)
 		rc = copy_library(a, err);
@@ -505,11 +528,14 @@ static void *run(void *argument)
 
 	seep_attach_look(a->pid, &facts);
 	a->is_go = facts.kind.is_go;
+	a->linked_allocator = seep_entry_knows(facts.linked_allocator) ? facts.linked_allocator
+								       : NULL;
 	job->rc = take_lock(a, job->err);
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);
 	clean_up(a);
 	attach_forget_modules(a);
+	seep_entries_done(&a->entries);
 	if (a->lock >= 0)
 		(void)close(a->lock);
 	return NULL;

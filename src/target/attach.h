@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,10 +20,12 @@ struct seep_attach_plan {
 	const char *dir;      /* as SEEP_DIR in the process; "" the usual place */
 	uint64_t session;     /* of a recorder that it is to wait for at its end; 0 none */
 	uint64_t deadline_ns; /* for how long a point is looked for */
+	bool entries;	      /* allocators inside modules are recorded, too: entries.h */
 };
 
 struct seep_attach_result {
-	char *ledger; /* path as the process has it, of attach and detach; release with free() */
+	char *ledger;	 /* path as the process has it, of attach and detach; release with free() */
+	char *allocator; /* a sentence, of an allocator inside a module; NULL; release with free() */
 	uint32_t changed;    /* words of the process that lead to the library now, or back */
 	uint64_t stopped_ns; /* for how long threads were kept from what they did, together */
 	uint64_t longest_ns; /* the longest of these */
@@ -43,7 +46,10 @@ struct seep_attach_result {
 SEEP_NODISCARD int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 			       struct seep_attach_result *ret_result, struct seep_error *err);
 
-/* Leave it again. Of the plan only the deadline is used. Returns the same; ENOTFOUND: also not joined. */
+/*
+ * Leave it again. Of the plan only the deadline is used. Returns the same; ENOTFOUND: also not joined.
+ * Without a ledger in the result it had been left before, but for what could not be put back then.
+ */
 SEEP_NODISCARD int seep_detach(pid_t pid, const struct seep_attach_plan *plan,
 			       struct seep_attach_result *ret_result, struct seep_error *err);
 

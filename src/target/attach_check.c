@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "ledger/ledger.h"
+#include "target/entry_names.h"
 
 #include <elf.h>
 #include <string.h>
@@ -120,6 +121,11 @@ static void judge_allocator(const struct seep_attach_facts *f, struct seep_findi
 	       "it runs with %s, which replaces its allocator or its code itself\n"
 	       "attach to one that runs without it",
 	       f->tool);
+	REASON("allocator", NOTE,
+	       f->libc == SEEP_ATTACH_GLIBC && seep_entry_knows(f->linked_allocator),
+	       "its program has an allocator linked in (%s), whose blocks are not seen\n"
+	       "record it by seep attach --entries %d, which says so if it cannot be",
+	       f->linked_allocator, (int)f->pid);
 	REASON("allocator", NOTE, f->linked_allocator,
 	       "its program has an allocator linked in (%s), whose blocks are not seen\n"
 	       "record a build that uses the C library's, or a shared one",

@@ -8,6 +8,7 @@
 
 #include "target/attach.h"
 #include "target/divert.h"
+#include "target/entries.h"
 #include "target/live_modules.h"
 #include "target/safe_point.h"
 
@@ -33,9 +34,11 @@ struct attach {
 	const char *why;    /* no thread can be led astray: where one was */
 	pid_t held[ATTACH_HELD_MAX]; /* threads that have not stopped yet, and are to be let go */
 	unsigned held_count;
-	bool lost;    /* a thread was led, and has not come back */
-	bool catches; /* one that is in such a place is led when it leaves it */
-	pid_t holder; /* of the loader's lock, as far as is known; 0 */
+	bool lost;		      /* a thread was led, and has not come back */
+	bool catches;		      /* one that is in such a place is led when it leaves it */
+	pid_t holder;		      /* of the loader's lock, as far as is known; 0 */
+	struct seep_entries entries;  /* of allocators inside modules */
+	const char *linked_allocator; /* what the program has linked in that may be entered; NULL */
 	struct seep_attach_result *result;
 };
 
@@ -65,5 +68,18 @@ bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint
  */
 SEEP_NODISCARD int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool calls,
 			       struct seep_error *err);
+
+/*
+ * Of allocators inside modules, attach_entries.c, in this order: which there are, if they are asked for;
+ * where pages of code for them are to be, for the library, with their contents @at; once that records,
+ * jumps to it.
+ */
+struct ledger_attach;
+void attach_find_entries(struct attach *a);
+SEEP_NODISCARD bool attach_tell_entries(const struct attach *a, uint64_t at,
+					struct ledger_attach *how);
+void attach_lead_entries(struct attach *a, uint64_t led_at);
+/* After the library has left. Returns how many jumps were still there, or -SEEP_EREFUSED. */
+SEEP_NODISCARD int attach_restore_entries(struct attach *a, struct seep_error *err);
 
 #endif

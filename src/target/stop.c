@@ -25,11 +25,10 @@ enum {
 	VECTORS_MAX_BYTES = 16 * 1024, /* with AMX 11 KB */
 	ZOMBIE_TURNS = 50,	       /* of waiting, before /proc is asked for a zombie */
 	TURNS_MAX = 10000,
+	STARVED_TIMES = 10, /* one that wants to run and does not get a processor will answer */
 };
 
 #define ANSWER_NS 1000000000ull
-/* One that wants to run and does not get a processor will answer. */
-#define STARVED_NS 10000000000ull
 
 static bool is_held(const struct seep_stopped *stopped, pid_t tid)
 {
@@ -112,7 +111,7 @@ static bool is_settled(const struct seep_stopped *stopped, struct seep_thread *t
 	return true;
 }
 
-/* Wait until those from @first on have stopped, ended, or let a second pass. */
+/* Wait until those from @first on have stopped, ended, or let their time pass. */
 static void await(struct seep_stopped *stopped, struct seep_thread *first, size_t count)
 {
 	const uint64_t began_ns = seep_monotonic_ns();
@@ -127,8 +126,9 @@ static void await(struct seep_stopped *stopped, struct seep_thread *first, size_
 
 			if (thread->stopped || thread->gone || is_settled(stopped, thread, turns))
 				continue;
-			if (waited_ns < ANSWER_NS ||
-			    (waited_ns < STARVED_NS && seep_tracee_state(thread->tid) == 'R'))
+			if (waited_ns < stopped->answer_ns ||
+			    (waited_ns < STARVED_TIMES * stopped->answer_ns &&
+			     seep_tracee_state(thread->tid) == 'R'))
 				all = false;
 		}
 		if (!all)
@@ -323,10 +323,17 @@ static int not_found(pid_t pid, struct seep_error *err)
 
 int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *err)
 {
+	return seep_stop_briefly(pid, ANSWER_NS, ret_stopped, err);
+}
+
+int seep_stop_briefly(pid_t pid, uint64_t answer_ns, struct seep_stopped **ret_stopped,
+		      struct seep_error *err)
+{
 	struct seep_stopped *stopped = seep_xcalloc(1, sizeof(*stopped));
 	int problem, rc;
 
 	stopped->pid = pid;
+	stopped->answer_ns = answer_ns;
 	/* Found now, it costs no time that the process stands still. */
 	stopped->call_site = seep_injection_site(pid);
 	stopped->began_ns = seep_monotonic_ns();

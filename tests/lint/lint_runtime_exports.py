@@ -30,7 +30,7 @@ def public_functions(lint):
     except FileNotFoundError:
         return set()
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    outside = re.findall(r"^void (\w+)\(", lint.read(OUTSIDE_HEADER), re.M)
+    outside = re.findall(r"^(?:void|extern uint64_t) (\w+)[([]", lint.read(OUTSIDE_HEADER), re.M)
     return set(re.findall(r"^SEEP_WEAK [\w ]+\*?(?<=[ *])(\w+)\(", text, re.M)) | set(outside)
 
 

@@ -129,7 +129,10 @@ CASE(a_glibc_that_cannot_be_read, "kind", PROBLEM, "cannot be told", f.glibc_min
 CASE(shadow_stacks, "kind", PROBLEM, "x86_shstk=off", f.has_shadow_stack = true)
 CASE(valgrind, "allocator", PROBLEM, "valgrind", f.tool = "valgrind"; f.tool_is_in_the_way = true)
 CASE(heaptrack, "allocator", NOTE, "heaptrack", f.tool = "heaptrack")
-CASE(an_allocator_linked_in, "allocator", NOTE, "jemalloc", f.linked_allocator = "jemalloc")
+CASE(an_allocator_linked_in, "allocator", NOTE, "seep attach --entries 4242",
+     f.linked_allocator = "jemalloc")
+CASE(an_allocator_of_other_names, "allocator", NOTE, "record a build",
+     f.linked_allocator = "rpmalloc")
 CASE(strict_mode, "seccomp", PROBLEM, "strict mode", f.seccomp = 1)
 CASE(a_filter_that_we_may_not_read, "seccomp", PROBLEM, "CAP_SYS_ADMIN", f.seccomp = 2)
 CASE(a_filter_that_is_read, "seccomp", NOTE, "reads it first", f.seccomp = 2;

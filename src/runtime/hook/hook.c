@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
+#include "runtime/hook/entry.h"
 #include "runtime/track/resize.h"
 #include "runtime/track/tier_quick.h"
 
@@ -17,12 +18,25 @@ static RT_COLD void *record_unready(void *block, size_t size, struct rt_alloc al
 	return is_counted() ? rt_record_ready(block, size, alloc, frame) : block;
 }
 
+/* What a recorded allocator takes to divide it is not counted beside the parts. */
+static RT_COLD void *record_unless_inside(void *block, size_t size, struct rt_alloc alloc,
+					  const void *frame)
+{
+	const struct ledger_control *control = rt_mine.control;
+
+	if (!control || rt_mode_is_idle(rt_load(&control->mode)) || rt_entry_is_inside(frame))
+		return block;
+	return rt_record_ready(block, size, alloc, frame);
+}
+
 void *rt_record_whole(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	const struct ledger_control *control = rt_mine.control;
 
 	if (RT_UNLIKELY(!control))
 		return record_unready(block, size, alloc, frame);
+	if (RT_UNLIKELY(rt_load(&rt_entries_led) != 0))
+		return record_unless_inside(block, size, alloc, frame);
 	/* Whatever lay there before, its free was seen. */
 	if (rt_mode_is_idle(rt_load(&control->mode))) {
 		rt_tier_add_no_more();
@@ -129,16 +143,6 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 		free_whole(block, how, frame);
 }
 
-/*
- * Whoever stops this thread while it says so finds the block in the page map neither where it was
- * nor where it will be. In a child that was forked meanwhile @thread has no cache, or one of its own.
- */
-static void say_resizing(struct rt_thread *thread, const void *block)
-{
-	if (RT_LIKELY(thread != NULL))
-		rt_store_release(&thread->cache->resizing, (uintptr_t)block);
-}
-
 void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
 	bool begun = RT_LIKELY(rt_mine.control != NULL) || is_counted();
@@ -146,14 +150,14 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 	void *after;
 
 	if (RT_LIKELY(begun)) {
-		say_resizing(rt_thread_self(), block);
+		rt_resize_say(rt_thread_self(), block);
 		rt_resize_begin(block, frame, &resize);
 	}
 	after = rt_next.realloc(block, request);
 	/* A handler may have forked meanwhile, and another thread have made the ledger. */
 	if (RT_LIKELY(rt_mine.control != NULL) || is_counted() || begun) {
 		rt_resize_end(&resize, block, after, size, frame);
-		say_resizing(rt_tls.thread, NULL);
+		rt_resize_say(rt_tls.thread, NULL);
 	}
 	return after;
 }

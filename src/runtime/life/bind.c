@@ -2,6 +2,7 @@
 #include "runtime/life/bind.h"
 
 #include "runtime/next/next.h"
+#include "runtime/next/rt_entries.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/stack.h"
 
@@ -291,7 +292,8 @@ static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 
 		if (order->binds)
 			find(function, names[i]);
-		if (!function->found || !function->own)
+		/* Calls of what is entered by a jump come to us once, from wherever they are made. */
+		if (!function->found || !function->own || rt_entries_have(function->found))
 			continue;
 		if (order->binds && !function->is_led)
 			lead_to_hook(&order->look, function);

@@ -8,6 +8,7 @@
 #include "runtime/life/phase.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
+#include "runtime/next/rt_entries.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
@@ -18,6 +19,12 @@
 #include "runtime/track/thread.h"
 #include "runtime/track/tier.h"
 #include "runtime/unwind/modules.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* All that were ever made: they stay, since a thread may stand in one. */
+RT_EXPORT uint64_t seep_rt_entry_pages[LEDGER_ENTRY_MODULES_MAX];
 
 /* The ledger that was left last is not given back yet: somebody was in bookkeeping. */
 static bool is_unsettled;
@@ -89,6 +96,48 @@ static uint32_t pause_recording(struct ledger_control *control)
 	return mode;
 }
 
+/* Its contents are there before it can be executed, and before it is known. */
+static bool make_page(uint64_t address, const struct ledger_entry_page *contents, uint64_t *known)
+{
+	struct ledger_entry_page *page = (struct ledger_entry_page *)address;
+	const long mapped = rt_syscall6(SYS_mmap, (long)address, LEDGER_ENTRY_PAGE_BYTES,
+					PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (mapped != (long)address)
+		return false;
+	memcpy(page, contents, sizeof(*page));
+	for (size_t i = 0; i < page->count && i < LEDGER_ENTRIES_MAX; i++)
+		page->items[i].hook = rt_entries_hook;
+	if (rt_syscall3(SYS_mprotect, mapped, LEDGER_ENTRY_PAGE_BYTES, PROT_READ | PROT_EXEC) < 0) {
+		(void)rt_syscall3(SYS_munmap, mapped, LEDGER_ENTRY_PAGE_BYTES, 0);
+		return false;
+	}
+	*known = address;
+	return true;
+}
+
+static bool have_page(uint64_t address, uint64_t contents)
+{
+	for (size_t i = 0; i < LEDGER_ENTRY_MODULES_MAX; i++) {
+		if (seep_rt_entry_pages[i] == address)
+			return true;
+		if (!seep_rt_entry_pages[i])
+			return contents &&
+			       make_page(address, (const struct ledger_entry_page *)contents,
+					 &seep_rt_entry_pages[i]);
+	}
+	return false;
+}
+
+static bool have_pages(const struct ledger_attach *how)
+{
+	for (size_t i = 0; i < LEDGER_ENTRY_MODULES_MAX && how->entries[i]; i++)
+		if (!have_page(how->entries[i], how->contents[i]))
+			return false;
+	return how->entries[0];
+}
+
 static enum ledger_attached attach(struct ledger_attach *how)
 {
 	uint32_t mode;
@@ -98,6 +147,7 @@ static enum ledger_attached attach(struct ledger_attach *how)
 		.arguments = (char *const *)how->arguments,
 		.session = how->session,
 		.attaches = true,
+		.has_entries = how->has_allocator,
 	};
 
 	if (rt_control())
@@ -111,6 +161,7 @@ static enum ledger_attached attach(struct ledger_attach *how)
 	register_once();
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
 	mode = pause_recording(rt_mine.control);
+	rt_entries_take(how, have_pages(how));
 	how->changed = rt_bind();
 	rt_store_release(&rt_mine.control->mode, mode);
 	return LEDGER_ATTACH_DONE;
@@ -124,6 +175,7 @@ static enum ledger_attached detach(struct ledger_attach *how)
 		return LEDGER_ATTACH_ALREADY;
 	/* In this order: without a control line, and on, this would be a forked child. */
 	(void)rt_phase_end(RT_ON);
+	rt_entries_leave();
 	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
 	is_unsettled = true;
 	how->changed = rt_unbind();

@@ -13,4 +13,7 @@
 void seep_rt_attach(struct ledger_attach *how);
 void seep_rt_detach(struct ledger_attach *how);
 
+/* Of struct ledger_entry_page in this process; 0 where there are no more. */
+extern uint64_t seep_rt_entry_pages[LEDGER_ENTRY_MODULES_MAX];
+
 #endif

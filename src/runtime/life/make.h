@@ -16,6 +16,7 @@ struct rt_start {
 	char *const *arguments; /* one after the other in memory */
 	uint64_t session;	/* of a recorder; 0: none */
 	bool attaches;		/* the process has run without us */
+	bool has_entries; /* or may come to: of allocators beside the next one (hook/entry.h) */
 };
 
 /*

@@ -92,14 +92,18 @@ bool rt_start(const void *argument)
 	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_in_vdso("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)rt_options.verify;
-	rt_global.no_quick = rt_options.verify || rt_options_guards() || first.stop;
-	if (rt_global.glibc && !rt_operators_foreign) {
-		if (!rt_global.no_quick)
-			rt_store(&rt_global.quick, RT_QUICK_GLIBC);
-		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_GLIBC;
-	} else {
-		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_OTHER;
-	}
+	rt_global.no_quick = rt_options.verify || rt_options_guards() || first.stop ||
+			     first.has_entries;
+	/* The page map of an earlier life is used again. */
+	if (!rt_leaves)
+		rt_global.granule_shift = rt_global.glibc && !rt_operators_foreign &&
+							  !first.has_entries
+						  ? LEDGER_GRANULE_SHIFT_GLIBC
+						  : LEDGER_GRANULE_SHIFT_OTHER;
+	if (rt_global.granule_shift == LEDGER_GRANULE_SHIFT_GLIBC && !rt_global.no_quick)
+		rt_store(&rt_global.quick, RT_QUICK_GLIBC);
+	else if (rt_load(&rt_global.quick) == RT_QUICK_GLIBC)
+		rt_store(&rt_global.quick, RT_QUICK_NONE);
 	if (!rt_pagemap_start())
 		return false;
 	rt_store(&rt_mine.first_row, 1);

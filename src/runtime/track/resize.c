@@ -80,7 +80,7 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 /* Of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
 static uint32_t flags_after(const struct rt_resize *resize, const void *after)
 {
-	return rt_guarded_flags(after) | rt_marks_of_thread() |
+	return rt_guarded_flags(after) | rt_marks_of_thread() | resize->flags |
 	       (rt_cell_flags(resize->value) & RT_CELL_IGNORED);
 }
 

@@ -44,6 +44,11 @@ struct rt_thread {
 		uint64_t mode_and_epoch;
 		struct ledger_slot *slot;
 		uint32_t row;
+		/*
+		 * No more of that, but there is no other room: the low half of the frame address of
+		 * the entry (hook/entry.c) whose function it is in; 0, or of one that it has left.
+		 */
+		uint32_t entered;
 	} last_row;
 	/* Of the flush that goes on, or was left: what ledger_redo says, but for figures. */
 	struct {
