@@ -195,6 +195,7 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	memcpy(how->dir, a->plan->dir, strlen(a->plan->dir));
 	copy_arguments(a, how);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
+	how->gives_up = a->gives_up;
 	how->has_allocator = a->linked_allocator || a->entries.count;
 	if (!attach_tell_entries(a, SCRATCH_AT(a, pages), how) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
@@ -279,6 +280,8 @@ static int conclude(struct attach *a, const struct ledger_attach *how, struct se
 
 	switch (atomic_load(&how->result)) {
 	case LEDGER_ATTACH_DONE:
+		if (a->gives_up)
+			return 0;
 		a->result->ledger = seep_xstrndup(how->ledger, sizeof(how->ledger) - 1);
 		a->result->changed = how->changed;
 		if (!a->leaves)
@@ -339,7 +342,7 @@ static bool is_locked(const uint64_t results[RESULTS])
 /* Where a thread has to leave first, it is given the time to: the loader, or libseep.so. */
 static int call_until(struct attach *a, const char *name, struct seep_error *err)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	const struct timespec pause = { .tv_nsec = 30000000 };
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
 	uint64_t results[RESULTS], none = 0;
 	bool waits = false;
@@ -472,6 +475,14 @@ static bool has_proc(const struct attach *a)
 	       fs.f_type == PROC_MAGIC;
 }
 
+/* Its functions could not be led to us: so calls of them from elsewhere are, as without the option. */
+static int give_up_entries(struct attach *a, struct seep_error *err)
+{
+	int rc = fill_scratch(a, err);
+
+	return rc == 0 ? call_until(a, "seep_rt_attach", err) : rc;
+}
+
 static int join(struct attach *a, struct seep_error *err)
 {
 	int rc = attach_read_modules(a, err);
@@ -482,7 +493,7 @@ static int join(struct attach *a, struct seep_error *err)
 			"it sees no /proc, by way of which its loader would find libseep.so; "
 			"mount one in its root");
 	if (rc == 0)
-		rc = seep_attach_check_filters(a->pid, err);
+		rc = seep_attach_check_filters(a->pid, a->plan->entries, err);
 	if (rc == 0)
 		rc = settle(a, err);
 	if (rc == 0)
@@ -493,7 +504,9 @@ static int join(struct attach *a, struct seep_error *err)
 		rc = copy_library(a, err);
 	if (rc == 0)
 		rc = fill_scratch(a, err);
-	return rc == 0 ? call_until(a, "seep_rt_attach", err) : rc;
+	if (rc == 0)
+		rc = call_until(a, "seep_rt_attach", err);
+	return rc == 0 && a->gives_up ? give_up_entries(a, err) : rc;
 }
 
 static int leave(struct attach *a, struct seep_error *err)

@@ -80,8 +80,10 @@ static char *say(struct attach *a, uint64_t led_at)
 		why = "libseep.so does not take it: it was recorded without it before, or may "
 		      "not map code";
 	else if (seep_entries_lead(a->pid, &a->entries, led_at, seep_monotonic_ns() + LEAD_NS,
-				   a->result, &err) < 0)
+				   a->result, &err) < 0) {
+		a->gives_up = true;
 		why = err.text;
+	}
 	return why ? seep_xasprintf("the allocator inside %s is not recorded: %s",
 				    seep_path_base(a->entries.modules[0].path), why)
 		   : seep_entries_say(&a->entries);

@@ -38,6 +38,7 @@ struct attach {
 	bool catches;		      /* one that is in such a place is led when it leaves it */
 	pid_t holder;		      /* of the loader's lock, as far as is known; 0 */
 	struct seep_entries entries;  /* of allocators inside modules */
+	bool gives_up;		      /* these: it is recorded without */
 	const char *linked_allocator; /* what the program has linked in that may be entered; NULL */
 	struct seep_attach_result *result;
 };

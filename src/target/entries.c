@@ -27,6 +27,7 @@ enum {
 	LOWEST = 1 << 16, /* address that a process may map */
 };
 
+#define ASIDE_BYTES (UINT64_C(1) << 28)
 #define NEAR (UINT64_C(1) << 30) /* what a jump reaches, with room to spare */
 
 /* What is found of one module. */
@@ -280,7 +281,11 @@ static uint64_t find_room(const struct seep_live_modules *modules,
 	for (size_t i = seep_maps_from(maps, module->start) + 1; i-- > 0;) {
 		const uint64_t end = maps->items[i].begin;
 		const uint64_t begin = i ? maps->items[i - 1].end : LOWEST;
-		uint64_t at = end - PAGE_BYTES - LEDGER_ENTRY_PAGE_BYTES;
+		/* Not at the top, where the kernel puts what is loaded meanwhile: libseep.so. */
+		uint64_t at = end - LEDGER_ENTRY_PAGE_BYTES -
+			      core_larger(core_smaller((end - begin) / 2, ASIDE_BYTES) &
+						  -(uint64_t)PAGE_BYTES,
+					  PAGE_BYTES);
 
 		for (size_t j = 0; j < taken->count; j++)
 			if (at < taken->modules[j].address + needed &&
@@ -330,8 +335,12 @@ static void look_at_module(struct look *look, struct seep_entries *into)
 	struct seep_entry_module *found = look->into;
 	const int fd = open_module(look);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (!into->why)
+			into->why = seep_xasprintf("the file of %s cannot be read",
+						   seep_path_base(look->module->path));
 		return;
+	}
 	if (!seep_elf_open_fd(fd, &look->elf))
 		each_symbol(look, note_family);
 	if (look->families[SEEP_ENTRY_OPERATORS] == SEEP_ENTRY_WHOLE) {

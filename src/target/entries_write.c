@@ -222,8 +222,9 @@ static int put_jumps(pid_t tid, const struct patches *patches, uint64_t led_at,
 		done++;
 	if (done == patches->count && poke(tid, led_at, &led, sizeof(led)))
 		return 0;
-	while (done-- > 0)
-		(void)poke(tid, patches->items[done].at, patches->items[done].before,
+	/* Of the one that failed a part may have been written. */
+	for (size_t i = 0; i <= done && i < patches->count; i++)
+		(void)poke(tid, patches->items[i].at, patches->items[i].before,
 			   LEDGER_ENTRY_PATCH_BYTES);
 	return seep_fail(err, SEEP_ESYS, "memory of code cannot be written");
 }

@@ -46,7 +46,6 @@ static const struct {
 	{ "reallocn", LEDGER_ENTRY_RESIZE_MANY, true },
 	{ "recalloc", LEDGER_ENTRY_RESIZE_MANY, true },
 	{ "recalloc_aligned", LEDGER_ENTRY_RESIZE_MANY, true },
-	{ "reallocf", RESIZE, true },
 	{ "rezalloc", RESIZE, true },
 	{ "realloc_aligned", RESIZE, true },
 	{ "realloc_aligned_at", RESIZE, true },

@@ -52,10 +52,10 @@ static inline const char *talk_line(int ms)
 		const int ready = poll(&input, 1, ms);
 		ssize_t n;
 
-		/* No handler of this program runs: whoever is led away comes back into the same call. */
-		if (ready < 0)
+		/* No other handler of this program runs: whoever is led away comes back into the same call. */
+		if (ready < 0 && !talk_ended)
 			abort();
-		if (ready == 0)
+		if (ready <= 0)
 			break;
 		n = read(STDIN_FILENO, line + used, 1);
 		if (n < 0 && errno == EINTR)

@@ -317,7 +317,7 @@ static void check_filter(int call, uint32_t answer, int code, const char *said)
 	filter_others = SECCOMP_RET_ALLOW;
 	pid = start_target(run_filtered);
 	assert_int_equal(shared->result, 0);
-	rc = seep_attach_check_filters(pid, &err);
+	rc = seep_attach_check_filters(pid, false, &err);
 	end_target(pid);
 	if (rc == -SEEP_ESYS)
 		skip(); /* no CAP_SYS_ADMIN, or we are under a filter */

@@ -91,6 +91,8 @@ __attribute__((used)) static void before_entry(struct entry_call *call,
 	call->passes = !rt_load_acquire(&rt_entries_led);
 	if (call->passes)
 		return;
+	/* In a forked child it is made now. */
+	(void)rt_control();
 	call->is_inside = rt_entry_is_inside(frame);
 	call->is_resized = false;
 	call->block = (void *)call->rdi;

@@ -138,9 +138,18 @@ static bool have_pages(const struct ledger_attach *how)
 	return how->entries[0];
 }
 
+static enum ledger_attached bind(struct ledger_attach *how, bool have_entries)
+{
+	const uint32_t mode = pause_recording(rt_mine.control);
+
+	rt_entries_take(how, have_entries);
+	how->changed = rt_bind();
+	rt_store_release(&rt_mine.control->mode, mode);
+	return LEDGER_ATTACH_DONE;
+}
+
 static enum ledger_attached attach(struct ledger_attach *how)
 {
-	uint32_t mode;
 	const struct rt_start first = {
 		.options = how->options,
 		.dir = how->dir[0] ? how->dir : NULL,
@@ -151,7 +160,7 @@ static enum ledger_attached attach(struct ledger_attach *how)
 	};
 
 	if (rt_control())
-		return LEDGER_ATTACH_ALREADY;
+		return how->gives_up ? bind(how, false) : LEDGER_ATTACH_ALREADY;
 	if (!settle())
 		return LEDGER_ATTACH_BUSY;
 	rt_next_find();
@@ -160,11 +169,7 @@ static enum ledger_attached attach(struct ledger_attach *how)
 		return LEDGER_ATTACH_NO_LEDGER;
 	register_once();
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
-	mode = pause_recording(rt_mine.control);
-	rt_entries_take(how, have_pages(how));
-	how->changed = rt_bind();
-	rt_store_release(&rt_mine.control->mode, mode);
-	return LEDGER_ATTACH_DONE;
+	return bind(how, have_pages(how));
 }
 
 static enum ledger_attached detach(struct ledger_attach *how)

@@ -10,7 +10,6 @@ uintptr_t rt_entries_hook;
 _Atomic uint64_t rt_entries_led;
 
 static const struct ledger_entry_page *taken[LEDGER_ENTRY_MODULES_MAX]; /* in this life */
-static _Atomic bool is_noted;
 
 /* What our own hooks call, such as operator new's, leads past the jump: they record it. */
 static void lead_past(const struct ledger_entry *entry)
@@ -47,7 +46,6 @@ void rt_entries_take(struct ledger_attach *how, bool are_there)
 {
 	restore_next();
 	rt_entries_leave();
-	rt_store(&is_noted, false);
 	memset(taken, 0, sizeof(taken));
 	/* Something of ours is in between, or cells are too large for blocks of others. */
 	if (!are_there || rt_next.malloc != rt_found.malloc ||
@@ -67,8 +65,5 @@ void rt_entries_leave(void)
 
 void rt_entries_note(void)
 {
-	if (RT_LIKELY(rt_load(&is_noted)))
-		return;
-	rt_store(&is_noted, true);
 	rt_note_unseen(LEDGER_UNSEEN_MODULES_OWN);
 }
