@@ -59,22 +59,25 @@ struct scratch {
 #define SCRATCH_AT(a, member) ((a)->scratch + offsetof(struct scratch, member))
 
 /*
- * Room for the scratch in the middle between two mappings, where the kernel does not put the next one. Not
- * below the stack, which may grow. 0: there is none.
+ * Room for the scratch in the middle of the widest gap between two mappings, where nobody else maps until it
+ * is there. Not below the stack, which may grow. 0: there is none.
  */
 static uint64_t find_room(const struct attach *a)
 {
 	const uint64_t bytes = sizeof(struct scratch), spare = UINT64_C(1) << 20;
 	const struct seep_maps *maps = &a->modules.maps;
+	uint64_t widest = bytes + 4 * spare, at = 0;
 
 	for (size_t i = maps->count; i-- > 1;) {
 		const uint64_t begin = maps->items[i - 1].end, end = maps->items[i].begin;
 
-		if (end < UINT64_C(1) << 47 && end > begin &&
-		    strcmp(maps->items[i].name, "[stack]") != 0 && end - begin > bytes + 4 * spare)
-			return (begin + (end - begin - bytes) / 2) & -(uint64_t)PAGE_BYTES;
+		if (end < UINT64_C(1) << 47 && end > begin && end - begin > widest &&
+		    strcmp(maps->items[i].name, "[stack]") != 0) {
+			widest = end - begin;
+			at = (begin + (widest - bytes) / 2) & -(uint64_t)PAGE_BYTES;
+		}
 	}
-	return 0;
+	return at;
 }
 
 /* Its descriptors' files are named so in /proc. */
