@@ -516,7 +516,9 @@ def test_what_who_is_killed_leaves_is_taken_away_by_the_next(seep):
             seep.command("detach", str(process.pid))
         must_attach(seep, process.pid)
         detach(seep, process.pid)
-        assert holdings(process.pid) == before
+        files, mappings = holdings(process.pid)
+        # The kernel may have joined two that came to lie side by side.
+        assert files == before[0] and mappings <= before[1]
 
 
 @pytest.mark.parametrize("name", ["truth", "churn"])
