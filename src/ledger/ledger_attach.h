@@ -38,8 +38,8 @@ struct ledger_attach {
 	uint64_t arguments[LEDGER_ATTACH_ARGS_MAX]; /* ended by a 0 */
 	/* There is an allocator beside the C library's: this attach records its blocks, or a later one may. */
 	uint32_t has_allocator;
-	uint32_t
-		gives_up; /* it is recorded, and its functions could not be led to us: as if there were none */
+	/* It is recorded, and its functions could not be led to us: as if there were none. */
+	uint32_t gives_up;
 	/* The answer. */
 	uint32_t changed; /* words that lead to the library now, or lead back */
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */

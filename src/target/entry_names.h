@@ -23,8 +23,8 @@ enum {
 };
 
 struct seep_entry_name {
-	enum ledger_entry_form
-		form;	       /* what it does; 0: it is none of these, and the rest is void */
+	/* What it does; 0: it is none of these, and the rest is void. */
+	enum ledger_entry_form form;
 	unsigned family, part; /* as above */
 	bool is_copy;	       /* or a part of one, that a compiler made ("je_free.part.0") */
 };

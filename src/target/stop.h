@@ -44,8 +44,8 @@ struct seep_stopped {
 	struct seep_idtable tids; /* of threads, by which they are found */
 	uint64_t began_ns;	  /* monotonic: when the first one was to stop, */
 	uint64_t stopped_ns;	  /* and when the last one had */
-	uint64_t
-		answer_ns; /* that a thread is given to stop; ten times as much to get a processor */
+	/* That a thread is given to stop; ten times as much to get a processor. */
+	uint64_t answer_ns;
 	uint64_t call_site; /* address of a system call instruction; 0: none was found */
 };
 
@@ -67,7 +67,7 @@ struct seep_stopped {
  */
 SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *err);
 
-/* The same with @answer_ns in place of the second: where standing still costs more than giving up. */
+/* The same, and a thread is given @answer_ns in place of a second: where standing still costs more than giving up. */
 SEEP_NODISCARD int seep_stop_briefly(pid_t pid, uint64_t answer_ns,
 				     struct seep_stopped **ret_stopped, struct seep_error *err);
 
