@@ -57,6 +57,8 @@ static APART void overwrite_stack(void)
 
 int main(int argc, char **argv)
 {
+	/* Its buffer would be allocated after "ready". */
+	setvbuf(stdin, NULL, _IONBF, 0);
 	kept = malloc(1000);
 	lose_lists();
 	overwrite_stack();
