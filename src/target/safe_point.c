@@ -18,7 +18,7 @@ enum {
 	UCONTEXT_RIP = 168,
 };
 
-/* Code of the C library where nobody may be led from. */
+/* Code of the C library and libseep.so where nobody may be led from. */
 struct region {
 	uint64_t begin, end;
 	const char *name;
@@ -89,6 +89,9 @@ static const char *const allocating[] = {
 	"reallocarray",
 };
 
+/* Hooks of libseep.so through which a second process may return to the same caller. */
+static const char *const return_twice[] = { "vfork", "_Fork", "clone", "syscall" };
+
 static void add_region(struct seep_safe_points *points, uint64_t begin, uint64_t end,
 		       const char *name)
 {
@@ -146,6 +149,19 @@ static void find_regions(struct seep_safe_points *points, struct seep_live_modul
 	}
 }
 
+static void find_forks(struct seep_safe_points *points, struct seep_live_module *ours)
+{
+	seep_live_symbols(points->modules, ours);
+	for (size_t i = 0; i < ours->symbol_count; i++) {
+		const Elf64_Sym *symbol = &ours->symbols[i];
+		const char *name = seep_live_symbol_name(ours, symbol);
+		const uint64_t begin = ours->bias + symbol->st_value;
+
+		if (symbol->st_shndx != SHN_UNDEF && IS_AMONG(name, return_twice))
+			add_region(points, begin, begin + symbol->st_size, name);
+	}
+}
+
 /* The program itself, or libraries: several where one stands in front of another. */
 static void find_allocators(struct seep_safe_points *points)
 {
@@ -165,9 +181,12 @@ struct seep_safe_points *seep_safe_points_new(struct seep_live_modules *modules)
 	struct seep_safe_points *points = seep_xcalloc(1, sizeof(*points));
 
 	points->modules = modules;
-	for (size_t i = 0; i < modules->count; i++)
+	for (size_t i = 0; i < modules->count; i++) {
 		if (modules->items[i].is_libc)
 			find_regions(points, &modules->items[i]);
+		if (modules->items[i].is_ours)
+			find_forks(points, &modules->items[i]);
+	}
 	find_allocators(points);
 	return points;
 }
@@ -259,14 +278,12 @@ static const char *name_of(const struct seep_safe_points *points,
 {
 	if (module->is_loader)
 		return "the dynamic loader";
-	if (module->is_ours)
-		return "libseep.so";
 	if (module->is_allocator && !module->is_program)
 		return "the program's allocator";
-	for (size_t i = 0; module->is_libc && i < points->region_count; i++)
+	for (size_t i = 0; i < points->region_count; i++)
 		if (pc >= points->regions[i].begin && pc < points->regions[i].end)
 			return points->regions[i].name;
-	return NULL;
+	return module->is_ours ? "libseep.so" : NULL;
 }
 
 /* It sleeps until something happens: nobody calls such in the middle of an allocator. */
@@ -326,6 +343,8 @@ static bool may_return_to_us(const struct seep_safe_points *points,
 		return false;
 	if (module->is_loader)
 		return caller && caller->is_libc;
+	if (module->is_ours)
+		return !IS_AMONG(name, return_twice);
 	return !module->is_libc || strcmp(name, "malloc") == 0 || strcmp(name, "dlopen") == 0 ||
 	       strcmp(name, "dlmopen") == 0 || strcmp(name, "dlclose") == 0;
 }
