@@ -329,7 +329,6 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 
 	if (!why)
 		why = told(c->profile, c->budget->tag ? tags : modes);
-
 	if (!why && !plan->is_alone)
 		why = told(c->profile, others);
 	if (!why)
@@ -431,8 +430,7 @@ static int look_at_baseline(const struct checker *c, const struct seep_budget_pl
 		}
 		figure = figure_of(&before, item);
 		c->outcome->error = seep_error_join(c->outcome->error, figure.error);
-		if (figure.value > c->outcome->base)
-			c->outcome->base = figure.value;
+		c->outcome->base = core_larger(c->outcome->base, figure.value);
 	}
 	return found ? 0
 		     : seep_fail(why, SEEP_ENOTFOUND,

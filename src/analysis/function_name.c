@@ -496,8 +496,7 @@ bool seep_function_is_library(const char *function)
 	const struct seep_name_part name = seep_function_name(function);
 	const char *end = name.text + name.bytes;
 	struct seep_name_part callable;
-	const char *self;
-	const char *trait;
+	const char *self, *trait;
 
 	if (seep_begins_among(name.text, library_prefixes))
 		return true;

@@ -195,9 +195,7 @@ struct seep_profile_context seep_group_context(const struct seep_groups *groups,
 		const struct seep_profile_context *more = &profile->contexts[at = groups->next[at]];
 
 		for (int k = 0; k < SEEP_FIGURE_COUNT; k++)
-			if (__builtin_add_overflow(sum.figures[k], more->figures[k],
-						   &sum.figures[k]))
-				sum.figures[k] = UINT64_MAX;
+			core_add(&sum.figures[k], more->figures[k]);
 		sum.first_ns = core_smaller(sum.first_ns, more->first_ns);
 		sum.scope = sum.scope == more->scope ? sum.scope : 0;
 		sum.by_frame_pointer |= more->by_frame_pointer;

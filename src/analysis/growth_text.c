@@ -69,7 +69,6 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 		       const struct seep_profile_growth *growth)
 {
 	const uint64_t start_ns = core_larger(context->first_ns, profile->process.start_ns);
-
 	const struct seep_rate_text mean =
 		seep_growth_rate_text(seep_growth_bytes_per_hour(growth));
 	const struct seep_rate_text lately = seep_growth_rate_text(growth->present_bytes_per_hour);

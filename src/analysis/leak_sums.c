@@ -21,11 +21,10 @@ const struct seep_profile_leak *seep_leak_root(const struct seep_profile *profil
 
 static struct seep_leak_sum *sum_of(struct seep_leak_sums *sums, uint64_t hash)
 {
-	size_t at = SEEP_IDTABLE_START;
-	const uint32_t id = seep_idtable_find(&sums->ids, hash, &at);
+	const struct seep_leak_sum *known = seep_leak_sums_find(sums, hash);
 
-	if (id != SEEP_IDTABLE_NONE)
-		return &sums->items[id];
+	if (known)
+		return &sums->items[known - sums->items];
 	seep_idtable_add(&sums->ids, hash, (uint32_t)sums->count);
 	*SEEP_APPEND(sums->items, sums->count) = (struct seep_leak_sum){ .hash = hash };
 	return &sums->items[sums->count - 1];

@@ -2,7 +2,6 @@
 #include "analysis/live.h"
 
 #include "analysis/counts.h"
-#include "analysis/growth_ages.h"
 #include "analysis/live_tags.h"
 #include "analysis/rank.h"
 #include "analysis/within.h"

@@ -48,7 +48,7 @@ uint32_t seep_scopes_old_epoch(const struct seep_profile *profile, uint64_t now_
 /* How long it was open each time, of those that were left; 0 if none was. */
 uint64_t seep_scope_mean_ns(const struct seep_profile_scope *scope);
 
-/* The tags of @scope, an index + 1, and of those around it, outermost first: "tenant=42/parse". */
+/* Tags of @scope, an index + 1, and those around it, outermost first: "tenant=42/parse"; 0: "". */
 char *seep_scope_path(const struct seep_profile *profile, uint32_t scope) SEEP_RETURNS_MEMORY;
 
 #endif

@@ -71,8 +71,6 @@ struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 			};
 		seep_counts_add_context(&threads->items[threads->count - 1].counts, contexts[i]);
 	}
-	if (threads->count > 1)
-		qsort_r(threads->items, threads->count, sizeof(*threads->items), by_value,
-			&measure);
+	qsort_r(threads->items, threads->count, sizeof(*threads->items), by_value, &measure);
 	return threads;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tier "counts": blocks whose stacks were not walked are lost as those of their site that were. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/verdict_parts.h"
 #include "base/xalloc.h"

@@ -384,7 +384,6 @@ static void publish(struct judge *j)
 {
 	struct seep_profile *profile = j->profile;
 	SEEP_FREED uint32_t *order = seep_xcalloc(j->draft_count, sizeof(*order));
-
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < j->draft_count; i++) {
@@ -404,8 +403,7 @@ static void publish(struct judge *j)
 			draft->leak.flags |= SEEP_LEAK_STARTUP;
 		explain(j, draft);
 	}
-	if (count > 1)
-		qsort_r(order, count, sizeof(*order), compare_drafts, j->drafts);
+	qsort_r(order, count, sizeof(*order), compare_drafts, j->drafts);
 	j->places = seep_xcalloc(j->draft_count, sizeof(*j->places));
 	for (size_t i = 0; i < count; i++)
 		j->places[order[i]] = (uint32_t)i;
@@ -448,7 +446,6 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 		.effects = seep_xcalloc((size_t)profile->context_count * SEEP_VERDICT_COUNT,
 					sizeof(*j.effects)),
 	};
-
 	size_t count;
 
 	seep_profile_hash_contexts(profile);

@@ -276,10 +276,8 @@ int seep_atomic_open(int folder_fd, const char *path, mode_t mode,
 	return 0;
 }
 
-int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret_file,
-		     struct seep_error *err)
+int seep_output_open(const char *path, struct seep_atomic_file *ret_file, struct seep_error *err)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY;
 	enum seep_target target;
 	int rc, fd;
 
@@ -288,8 +286,8 @@ int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 	if (rc < 0)
 		return rc;
 	if (target == SEEP_TARGET_FREE || target == SEEP_TARGET_FILE)
-		return seep_atomic_open(AT_FDCWD, path, mode, ret_file, err);
-	fd = open(path, flags, mode);
+		return seep_atomic_open(AT_FDCWD, path, 0600, ret_file, err);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	ret_file->stream = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!ret_file->stream) {
 		rc = seep_fail_errno(err, errno, "cannot write %s", path);

@@ -126,10 +126,10 @@ SEEP_NODISCARD int seep_atomic_open(int folder_fd, const char *path, mode_t mode
 
 /*
  * seep_atomic_open() for what may go anywhere: into a link, device or pipe it is written in place,
- * as a shell's ">" does, and what was in there is gone at once. @mode is for a new file.
+ * as a shell's ">" does, and what was in there is gone at once. A new file's mode is 0600.
  */
-SEEP_NODISCARD int seep_output_open(const char *path, mode_t mode,
-				    struct seep_atomic_file *ret_file, struct seep_error *err);
+SEEP_NODISCARD int seep_output_open(const char *path, struct seep_atomic_file *ret_file,
+				    struct seep_error *err);
 
 /*
  * Flush, sync and rename over the old file. Releases @file whether it succeeds or not; on failure

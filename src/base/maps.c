@@ -18,11 +18,11 @@
 /* vm.max_map_count is 65,530 as a rule; with a million lines of long paths this is enough. */
 enum { MAPS_MAX_BYTES = 256 << 20 };
 
-/* The number at *@at, which moves behind it and the byte that follows. */
-static uint64_t take_number(char **at, int base, char follows, bool *is_good)
+/* The hexadecimal number at *@at, which moves behind it and the byte that follows. */
+static uint64_t take_number(char **at, char follows, bool *is_good)
 {
 	char *end;
-	const uint64_t number = strtoull(*at, &end, base);
+	const uint64_t number = strtoull(*at, &end, 16);
 
 	*is_good &= end != *at && *end == follows;
 	*at = end + (*end != '\0');
@@ -35,8 +35,8 @@ static bool take_line(char *line, struct seep_mapping *ret_mapping)
 	bool is_good = true;
 	char *at = line;
 
-	ret_mapping->begin = take_number(&at, 16, '-', &is_good);
-	ret_mapping->end = take_number(&at, 16, ' ', &is_good);
+	ret_mapping->begin = take_number(&at, '-', &is_good);
+	ret_mapping->end = take_number(&at, ' ', &is_good);
 	if (strnlen(at, 5) < 5 || at[4] != ' ')
 		return false;
 	ret_mapping->readable = at[0] == 'r';
@@ -44,9 +44,9 @@ static bool take_line(char *line, struct seep_mapping *ret_mapping)
 	ret_mapping->executable = at[2] == 'x';
 	ret_mapping->shared = at[3] == 's';
 	at += 5;
-	ret_mapping->offset = take_number(&at, 16, ' ', &is_good);
-	ret_mapping->device_major = (uint32_t)take_number(&at, 16, ':', &is_good);
-	ret_mapping->device_minor = (uint32_t)take_number(&at, 16, ' ', &is_good);
+	ret_mapping->offset = take_number(&at, ' ', &is_good);
+	ret_mapping->device_major = (uint32_t)take_number(&at, ':', &is_good);
+	ret_mapping->device_minor = (uint32_t)take_number(&at, ' ', &is_good);
 	ret_mapping->inode = strtoull(at, &at, 10);
 	ret_mapping->name = at + strspn(at, " ");
 	return is_good && ret_mapping->begin < ret_mapping->end;

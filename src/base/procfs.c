@@ -37,6 +37,13 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
 											  : text;
 }
 
+const char *seep_procfs_line(const char *text, const char *key)
+{
+	const char *at = text ? strstr(text, key) : NULL;
+
+	return at ? at + strlen(key) : "";
+}
+
 char *seep_procfs_children(uint32_t pid)
 {
 	char file[32];
@@ -208,6 +215,19 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 	/* With threads left it is a process whose first thread has ended before the others. */
 	return seep_procfs_began(pid, stat.start_ticks, start_ticks) && stat.state != 'X' &&
 	       (stat.state != 'Z' || stat.threads > 1);
+}
+
+struct seep_procfs_confinement seep_procfs_confinement(pid_t pid)
+{
+	const struct seep_procfs_path path = seep_procfs_path(pid, "attr/current");
+	struct seep_procfs_confinement by;
+
+	(void)seep_file_read_start(path.text, by.text, sizeof(by.text));
+	by.text[strcspn(by.text, "\n")] = '\0';
+	if (!strstr(by.text, "(enforce)") &&
+	    (!strchr(by.text, ':') || strstr(by.text, "unconfined")))
+		*by.text = '\0';
+	return by;
 }
 
 void seep_procfs_boot_id(uint8_t ret_id[16])

@@ -51,6 +51,9 @@ struct seep_procfs_path seep_procfs_path(pid_t pid, const char *file);
  */
 char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 
+/* What follows @key, as "\nUid:", in a file that was read; "" if nothing does, or @text is NULL. */
+const char *seep_procfs_line(const char *text, const char *key);
+
 /* Numbers of the children that its first thread has, or was given; NULL and free() as above. */
 char *seep_procfs_children(uint32_t pid);
 
@@ -96,6 +99,15 @@ bool seep_procfs_began(uint32_t pid, uint64_t seen_ticks, uint64_t start_ticks);
  * @start_ticks as above.
  */
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
+
+/*
+ * What a security module confines it by, "" if nothing does. AppArmor: "profile (enforce)". SELinux:
+ * "user:role:type:level"; type "unconfined_t" is free.
+ */
+struct seep_procfs_confinement {
+	char text[256];
+};
+struct seep_procfs_confinement seep_procfs_confinement(pid_t pid);
 
 /* The 16 bytes of the kernel's boot id; all zero when it cannot be read. */
 void seep_procfs_boot_id(uint8_t ret_id[16]);

@@ -190,23 +190,27 @@ static int complain(const char *command, const char *key, uint32_t pid,
 	return status;
 }
 
-static void print_attached(uint32_t pid, const struct seep_attach_result *result)
+static void print_result(uint32_t pid, bool is_attached, const struct seep_attach_result *result)
 {
 	SEEP_FREED char *name = name_of(pid);
 
 	if (asked.json) {
-		print_json(pid, "attached", result, NULL);
+		print_json(pid, is_attached ? "attached" : "detached", result, NULL);
 		return;
 	}
-	seep_print_escaped(stdout, "attached to %s (pid %" PRIu32 "): stopped for %s", name, pid,
+	seep_print_escaped(stdout, "%s %s (pid %" PRIu32 "): stopped for %s",
+			   is_attached ? "attached to" : "detached from", name, pid,
 			   seep_duration_text(result->stopped_ns).text);
 	if (result->allocator)
 		seep_print_escaped(stdout, "%s", result->allocator);
-	if (!asked.quiet)
+	if (is_attached && !asked.quiet)
 		(void)printf("Next: seep top %" PRIu32 "      # what it allocates, live\n"
 			     "      seep leaks %" PRIu32 "    # what it has lost since\n"
 			     "      seep detach %" PRIu32 "   # record no more\n",
 			     pid, pid, pid);
+	if (!is_attached && result->ledger && !asked.output && !asked.quiet)
+		seep_print_escaped(stdout, "Next: seep save %s   # what was recorded, as a file",
+				   result->ledger);
 }
 
 static int expand_output(uint32_t pid, char **ret_output, struct seep_error *err)
@@ -244,16 +248,15 @@ static int read_symbol_options(uint32_t pid, struct seep_symbols_options *ret_sy
 
 /* Stay, as the recorder of what was attached to. */
 static int record(uint32_t pid, const struct seep_attach_plan *attach,
-		  const struct seep_leak_check_plan *check,
+		  struct seep_leak_check_plan *leak_check,
 		  const struct seep_symbols_options *symbols, const char *output,
 		  const char *ledger, struct seep_error *err)
 {
-	struct seep_leak_check_plan leak_check = *check;
 	const struct seep_attached_plan plan = {
 		.recorder = { .output = output,
 			      .force = asked.force,
-			      .leak_check = asked.no_leak_check ? NULL : &leak_check,
-			      .suppress = &leak_check,
+			      .leak_check = asked.no_leak_check ? NULL : leak_check,
+			      .suppress = leak_check,
 			      .growth_after_ns = asked.growth_after_ns,
 			      .symbols = symbols },
 		.attach = attach,
@@ -262,7 +265,7 @@ static int record(uint32_t pid, const struct seep_attach_plan *attach,
 	struct seep_attached_result result;
 	int rc;
 
-	leak_check.symbols = symbols;
+	leak_check->symbols = symbols;
 	rc = seep_attached_record(&plan, (pid_t)pid, ledger, &result, err);
 	if (rc == 0)
 		print_recorded(pid, output, &result);
@@ -319,30 +322,13 @@ int cmd_attach(char **operands, struct seep_error *err)
 	if (seep_attach((pid_t)pid, &plan, &result, err) < 0)
 		return complain("attach", "attached", pid, &result, err);
 	if (!stays || !asked.quiet)
-		print_attached(pid, &result);
+		print_result(pid, true, &result);
 	(void)fflush(stdout);
 	if (stays)
 		rc = record(pid, &plan, &check, &symbols, output, result.ledger, err);
 	free(result.ledger);
 	free(result.allocator);
 	return rc;
-}
-
-static void print_detached(uint32_t pid, const struct seep_attach_result *result)
-{
-	SEEP_FREED char *name = name_of(pid);
-
-	if (asked.json) {
-		print_json(pid, "detached", result, NULL);
-		return;
-	}
-	seep_print_escaped(stdout, "detached from %s (pid %" PRIu32 "): stopped for %s", name, pid,
-			   seep_duration_text(result->stopped_ns).text);
-	if (result->allocator)
-		seep_print_escaped(stdout, "%s", result->allocator);
-	if (result->ledger && !asked.output && !asked.quiet)
-		seep_print_escaped(stdout, "Next: seep save %s   # what was recorded, as a file",
-				   result->ledger);
 }
 
 static int save(uint32_t pid, const struct seep_symbols_options *symbols, const char *output,
@@ -382,7 +368,7 @@ int cmd_detach(char **operands, struct seep_error *err)
 		return rc;
 	if (seep_detach((pid_t)pid, &plan, &result, err) < 0)
 		return complain("detach", "detached", pid, &result, err);
-	print_detached(pid, &result);
+	print_result(pid, false, &result);
 	if (output && result.ledger)
 		rc = save(pid, &symbols, output, result.ledger, err);
 	else if (output)

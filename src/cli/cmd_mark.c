@@ -37,18 +37,16 @@ static int set_mark(const struct seep_ledger_operand *operand, const char *name,
 	const uint64_t now_ns = seep_monotonic_ns();
 	SEEP_RELEASED(seep_ledger_close) struct seep_ledger ledger = { .fd = -1 };
 	int rc = seep_ledger_operand_open(operand, &ledger, err);
-	uint64_t age_ns;
+	uint64_t made_ns;
 
+	if (rc == 0)
+		rc = seep_ledger_mark(&ledger, name, now_ns, NULL, err);
 	if (rc < 0)
 		return rc;
-	rc = seep_ledger_mark(&ledger, name, now_ns, NULL, err);
-	age_ns = ledger.view.header.created_ns;
-	age_ns = now_ns > age_ns ? now_ns - age_ns : 0;
-	if (rc < 0)
-		return rc;
+	made_ns = ledger.view.header.created_ns;
 	seep_print_escaped(stdout, "mark %s set in %s (pid %u) at %s", name,
 			   seep_path_base(operand->entry->exe), operand->entry->pid,
-			   seep_duration_text(age_ns).text);
+			   seep_duration_text(now_ns > made_ns ? now_ns - made_ns : 0).text);
 	return 0;
 }
 

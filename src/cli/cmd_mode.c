@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/ledger_operand.h"

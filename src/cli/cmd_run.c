@@ -26,7 +26,6 @@
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "core/stack_hash.h"
-#include "ledger/ledger.h"
 #include "profile/verdict.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"

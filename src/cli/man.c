@@ -136,28 +136,20 @@ static void put_prose(const char *text, FILE *out)
 	put_lines(text, strlen(text), false, out);
 }
 
-static bool is_name_byte(char byte)
-{
-	return isalnum((unsigned char)byte) || byte == '-' || byte == '_' || byte == '%';
-}
-
 /* Syntax: options bold, "FILE" in italics, brackets and the like plain. */
 static void put_syntax(const char *text, FILE *out)
 {
-	while (*text) {
-		size_t bytes = 0;
-		bool upper = true;
+	static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
+	static const char name_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789-_%";
 
-		while (is_name_byte(text[bytes])) {
-			upper = upper && !islower((unsigned char)text[bytes]);
-			bytes++;
-		}
+	while (*text) {
+		size_t bytes = strspn(text, name_bytes);
+
 		if (!bytes) {
-			bytes = strcspn(text,
-					"-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-					"0123456789_%");
+			bytes = strcspn(text, name_bytes);
 			put_bytes(text, bytes, out);
-		} else if (*text == '-' || upper) {
+		} else if (*text == '-' || strcspn(text, lower) >= bytes) {
 			(void)fputs(*text == '-' ? "\\fB" : "\\fI", out);
 			put_bytes(text, bytes, out);
 			(void)fputs("\\fR", out);

@@ -23,7 +23,7 @@ int seep_output_begin(const char *path, const char *what, struct seep_atomic_fil
 	int ret = path ? seep_output_check(path, what, err) : 0;
 
 	*ret_file = (struct seep_atomic_file){ .stream = stdout };
-	return ret == 0 && path ? seep_output_open(path, 0600, ret_file, err) : ret;
+	return ret == 0 && path ? seep_output_open(path, ret_file, err) : ret;
 }
 
 int seep_output_end(struct seep_atomic_file *file, struct seep_error *err)

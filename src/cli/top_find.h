@@ -9,7 +9,6 @@
 #include "cli/ledger_operand.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct seep_top_find {
 	char *path;		     /* of the first one's ledger */

@@ -157,13 +157,8 @@ static void put_text(FILE *out, const char *text)
 /* A name with its number; @text NULL: it has one already. */
 static void put_name(FILE *out, const char *key, uint32_t number, const char *text)
 {
-	(void)fprintf(out, "%s=(%" PRIu32 ")", key, number);
-	if (text != NULL) {
-		(void)fputc(' ', out);
-		put_text(out, text);
-	} else {
-		(void)fputc('\n', out);
-	}
+	(void)fprintf(out, "%s=(%" PRIu32 ")%s", key, number, text != NULL ? " " : "");
+	put_text(out, text != NULL ? text : "");
 }
 
 static void put_function(struct callgrind *c, uint32_t function, bool called)
@@ -243,8 +238,7 @@ static void put_costs(struct callgrind *c)
 
 	for (uint32_t i = 0; i < c->count; i++)
 		order[i] = i + 1;
-	if (c->count > 0)
-		qsort_r(order, c->count, sizeof(*order), in_order, c);
+	qsort_r(order, c->count, sizeof(*order), in_order, c);
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct seep_trie_node *cost = &c->costs.nodes[order[i]];
 		const uint32_t next = function_of(c, cost->parent);

@@ -30,34 +30,27 @@ static void write_frame(FILE *out, struct seep_export_names *names, uint32_t ind
 	}
 }
 
-/* How far each figure may be off, 0 if not at all; empty where the figure is. */
-static void write_errors(FILE *out, const struct seep_profile *profile,
-			 const struct seep_profile_context *context)
+/* A cell for each figure, empty where it is not known. @figures: by figure; NULL: all are 0. */
+static void write_figures(FILE *out, const struct seep_profile *profile, const uint64_t *figures)
 {
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		(void)fputc(',', out);
 		if (seep_figure_is_known(profile, i))
-			(void)fprintf(out, "%" PRIu64, context->errors ? context->errors[i] : 0);
+			(void)fprintf(out, "%" PRIu64, figures ? figures[i] : 0);
 	}
 }
 
 static void write_context(FILE *out, struct seep_export_names *names,
 			  const struct seep_profile_context *context, bool estimates)
 {
-	SEEP_FREED char *scope = context->scope ? seep_scope_path(names->profile, context->scope)
-						: NULL;
+	SEEP_FREED char *scope = seep_scope_path(names->profile, context->scope);
 
 	(void)fprintf(out, "%016" PRIx64 ",%s,", context->hash,
 		      seep_profile_kind_name(context->kind));
 	seep_csv_write(out, context->thread);
 	(void)fputc(',', out);
 	seep_csv_write(out, scope);
-	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
-		(void)fputc(',', out);
-		/* Else the cell is empty. */
-		if (seep_figure_is_known(names->profile, i))
-			(void)fprintf(out, "%" PRIu64, context->figures[i]);
-	}
+	write_figures(out, names->profile, context->figures);
 	(void)fprintf(out, ",%d,\"%s", context->truncated,
 		      context->stack_count
 			      ? seep_csv_guard(seep_export_name(names, context->stack[0].frame))
@@ -70,8 +63,9 @@ static void write_context(FILE *out, struct seep_export_names *names,
 	if (context->stack_count == 0)
 		(void)fputs(seep_export_no_stack(context->other), out);
 	(void)fputc('"', out);
+	/* How far each may be off, 0 if not at all. */
 	if (estimates)
-		write_errors(out, names->profile, context);
+		write_figures(out, names->profile, context->errors);
 	(void)fputs("\r\n", out);
 }
 

@@ -7,7 +7,6 @@
 #include "export/export.h"
 
 #include <base/pprof.pb-c.h>
-#include <stdlib.h>
 
 #include "analysis/counts.h"
 #include "analysis/scope_sums.h"
@@ -267,8 +266,7 @@ static void add_sample(struct builder *b, const struct seep_profile_context *con
 {
 	Pprof__Sample *sample = new_message(b, &pprof__sample__descriptor);
 	const struct seep_counts counts = seep_counts_of(context);
-	SEEP_FREED char *scope = context->scope ? seep_scope_path(b->profile, context->scope)
-						: NULL;
+	SEEP_FREED char *scope = seep_scope_path(b->profile, context->scope);
 	uint32_t entries;
 
 	b->out.sample[b->out.n_sample++] = sample;

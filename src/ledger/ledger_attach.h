@@ -41,7 +41,6 @@ struct ledger_attach {
 	/* It is recorded, and its functions could not be led to us: as if there were none. */
 	uint32_t gives_up;
 	/* The answer. */
-	uint32_t changed; /* words that lead to the library now, or lead back */
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
 	/*
 	 * Asked: where struct ledger_entry_page are to be, 0 where there are no more, and where their contents

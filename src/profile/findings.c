@@ -78,10 +78,9 @@ static uint32_t without_doubtful(struct seep_profile *profile)
 void seep_findings_merge(struct seep_profile *profile)
 {
 	struct seep_profile_finding *all = profile->findings;
-	uint32_t count = profile->finding_count;
+	const uint32_t count = without_doubtful(profile);
 	uint32_t kept = 0;
 
-	count = without_doubtful(profile);
 	if (count == 0)
 		return;
 	for (uint32_t i = 0; i < count; i++)

@@ -189,7 +189,7 @@ struct giver {
 	uint32_t site; /* place of its context */
 	struct amount rest[SHARES];
 	struct stack *stacks;
-	uint32_t count, room;
+	uint32_t count;
 	uint32_t *stack_of; /* by place: index in stacks */
 	uint32_t *list;	    /* of those that something is given to, now */
 	uint32_t list_count;

@@ -289,8 +289,7 @@ struct seep_ledger_sums seep_ledger_sum(struct seep_ledger *ledger)
 char *seep_ledger_string(const struct seep_ledger *ledger, struct ledger_string string)
 {
 	const struct ledger_table *table = &ledger->view.header.table[LEDGER_TABLE_STRINGS];
-	size_t bytes = string.bytes < SEEP_LEDGER_TEXT_BYTES ? string.bytes
-							     : SEEP_LEDGER_TEXT_BYTES;
+	const size_t bytes = core_smaller(string.bytes, SEEP_LEDGER_TEXT_BYTES);
 	char *text = seep_xcalloc(bytes + 1, 1);
 
 	if (string.offset > table->capacity || bytes > table->capacity - string.offset)

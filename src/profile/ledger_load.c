@@ -42,8 +42,7 @@ void *seep_ledger_grow(void *array, uint64_t *count, uint64_t wanted, size_t ite
 {
 	const uint64_t old = *count;
 
-	if (wanted > UINT32_MAX)
-		wanted = UINT32_MAX;
+	wanted = core_smaller(wanted, UINT32_MAX);
 	if (array && wanted <= old)
 		return array;
 	*count = wanted;

@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 struct ledger_finding;
-struct ledger_header;
 struct seep_ledger;
 
 /* What was found out from outside; rows are the ledger's. */

@@ -31,8 +31,7 @@ char *seep_ledger_text(struct seep_ledger_load *load, struct ledger_string strin
 
 	if (!bytes)
 		return NULL;
-	return seep_builder_text(&load->builder, bytes,
-				 string.bytes < bytes_max ? string.bytes : bytes_max);
+	return seep_builder_text(&load->builder, bytes, core_smaller(string.bytes, bytes_max));
 }
 
 /* Each argument ends with a zero byte; a last one without is accepted. */
@@ -70,7 +69,6 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_process *process = &load->profile->process;
-
 	const uint32_t mode = LEDGER_GET(ledger_view_control(&load->view)->mode);
 
 	process->mode = mode & LEDGER_MODE_MASK;
@@ -202,10 +200,9 @@ static uint32_t find_module(struct seep_ledger_load *load, const struct seep_pro
 
 void seep_ledger_load_modules(struct seep_ledger_load *load)
 {
-	uint64_t count = load->view.count[LEDGER_TABLE_MODULES];
+	/* A node cannot name more. */
+	const uint64_t count = core_smaller(load->view.count[LEDGER_TABLE_MODULES], UINT16_MAX);
 
-	if (count > UINT16_MAX)
-		count = UINT16_MAX; /* a node cannot name more */
 	load->modules = seep_ledger_grow(load->modules, &load->module_count, count,
 					 sizeof(*load->modules));
 	for (uint64_t i = 0; i < load->module_count; i++) {
@@ -221,8 +218,7 @@ void seep_ledger_load_modules(struct seep_ledger_load *load)
 
 static int by_epoch(const void *a, const void *b)
 {
-	const struct seep_profile_mark *left = a;
-	const struct seep_profile_mark *right = b;
+	const struct seep_profile_mark *left = a, *right = b;
 
 	return (left->epoch > right->epoch) - (left->epoch < right->epoch);
 }

@@ -145,8 +145,7 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 {
 	const struct ledger_redo *redo;
 	uint64_t emptied = UINT64_MAX;
-	uint64_t first = 0;
-	uint64_t row = 0;
+	uint64_t first = 0, row = 0;
 	uint64_t count = find_slots(r, cache, &first);
 
 	redo = unfinished_flush(r, cache, cache_index, &row);
@@ -299,7 +298,6 @@ static bool was_left_alone(const struct reader *r, uint64_t index, uint64_t sequ
 static bool end_row(const struct reader *r, uint64_t index)
 {
 	const struct ledger_row *row = ledger_view_row(r->view, index);
-	const struct seep_row_sum *sum = &r->rows->sums[index];
 	const uint64_t sequence = r->rows->sequences[index];
 	struct ledger_row_values values;
 
@@ -308,7 +306,7 @@ static bool end_row(const struct reader *r, uint64_t index)
 	COPY_VALUES(&values, row);
 	add(r, index, &values);
 	hold_as(r, index, values.turn);
-	if (sum->context == 0)
+	if (r->rows->sums[index].context == 0)
 		r->rows->held[index] &= CHANGED;
 	if (sequence & LEDGER_SEQ_ODD)
 		return was_left_alone(r, index, sequence);

@@ -92,7 +92,6 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 	/* Of an estimate: what is alive and what was freed make what was allocated. */
 	const uint64_t live = core_smaller(profile->totals.live_bytes, counted.alloc_bytes);
 	const struct seep_profile_process *process = &profile->process;
-	const struct seep_profile_totals *totals = &profile->totals;
 
 	return (struct seep_profile_other){
 		.pid = process->pid,
@@ -105,7 +104,7 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 		.frees = core_smaller(counted.frees, counted.allocs),
 		.freed_bytes = counted.alloc_bytes - live,
 		.live_bytes = live,
-		.peak_bytes = totals->peak_bytes,
+		.peak_bytes = profile->totals.peak_bytes,
 	};
 }
 

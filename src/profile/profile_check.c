@@ -4,8 +4,6 @@
 #include "profile/profile.h"
 #include "profile/total_fields.h"
 
-#include <stdbool.h>
-
 static int contradicts(struct seep_error *err, const char *what)
 {
 	return seep_fail(err, SEEP_ECORRUPT, "its figures contradict each other: %s", what);
@@ -14,8 +12,7 @@ static int contradicts(struct seep_error *err, const char *what)
 /* Without epochs they are not known. */
 static bool epochs_add_up(const struct seep_profile_context *context)
 {
-	uint64_t blocks = 0;
-	uint64_t bytes = 0;
+	uint64_t blocks = 0, bytes = 0;
 
 	for (uint32_t i = 0; i < context->epoch_count; i++) {
 		const struct seep_profile_epoch *epoch = &context->epochs[i];

@@ -8,6 +8,7 @@
 #include "profile/symbolise.h"
 
 #include "base/progress.h"
+#include "base/search.h"
 #include "base/work.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
@@ -66,12 +67,10 @@ static uint64_t address_of(const struct seep_profile_frame *frame)
 
 static int by_place(const void *a, const void *b)
 {
-	const struct wanted *left = a;
-	const struct wanted *right = b;
+	const struct wanted *left = a, *right = b;
 
-	if (left->module != right->module)
-		return left->module < right->module ? -1 : 1;
-	return (left->address > right->address) - (left->address < right->address);
+	return seep_search_order(left->module, right->module)
+		       ?: seep_search_order(left->address, right->address);
 }
 
 /* Frames without a name so far, and with @missing those of modules that had a problem. */
@@ -326,10 +325,8 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 
 static int by_address(const void *a, const void *b)
 {
-	uint64_t left = address_of(*(struct seep_profile_frame *const *)a);
-	uint64_t right = address_of(*(struct seep_profile_frame *const *)b);
-
-	return (left > right) - (left < right);
+	return seep_search_order(address_of(*(struct seep_profile_frame *const *)a),
+				 address_of(*(struct seep_profile_frame *const *)b));
 }
 
 static size_t collect_unnamed(struct seep_profile *profile, struct seep_profile_frame **unnamed)

@@ -7,9 +7,8 @@
 static const struct {
 	const char *name;
 	const char *meaning;
-	bool is_leak;
 } verdicts[] = {
-#define V(constant, name, is_leak, meaning) { name, meaning, is_leak },
+#define V(constant, name, is_leak, meaning) { name, meaning },
 	SEEP_VERDICTS(V)
 #undef V
 };
@@ -26,7 +25,7 @@ const char *seep_verdict_meaning(unsigned verdict)
 
 bool seep_verdict_is_leak(unsigned verdict)
 {
-	return verdict < SEEP_VERDICT_COUNT && verdicts[verdict].is_leak;
+	return verdict < SEEP_VERDICT_COUNT && (SEEP_LEAK_KINDS >> verdict & 1);
 }
 
 #define BIT(verdict) (UINT32_C(1) << SEEP_VERDICT_##verdict)

@@ -10,13 +10,10 @@
 #include "recorder/finish.h"
 #include "recorder/watch.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/procfs.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "profile/ledger_name.h"
 #include "profile/process_life.h"
@@ -221,11 +222,9 @@ static int compare_entries(const void *left, const void *right)
 {
 	const struct seep_census_entry *a = left, *b = right;
 
-	if (seep_census_runs(a) != seep_census_runs(b))
-		return seep_census_runs(a) ? -1 : 1;
-	if (a->created_realtime_ns != b->created_realtime_ns)
-		return a->created_realtime_ns < b->created_realtime_ns ? -1 : 1;
-	return strcmp(a->path, b->path);
+	return seep_search_order(seep_census_runs(b), seep_census_runs(a))
+		       ?: seep_search_order(a->created_realtime_ns, b->created_realtime_ns)
+		       ?: strcmp(a->path, b->path);
 }
 
 int seep_census_take(struct seep_census *ret_census, struct seep_error *err)

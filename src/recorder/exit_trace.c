@@ -130,9 +130,8 @@ static bool meet_exit(struct seep_exit_trace *trace, pid_t tid)
 		return true;
 	}
 	mask_wake(SIG_BLOCK);
-	if (seep_leak_check_scan(trace->ledger, (uint32_t)trace->pid, SEEP_SCAN_DYING, trace->plan,
-				 &trace->scan, &trace->why) < 0)
-		trace->scan = NULL;
+	(void)!seep_leak_check_scan(trace->ledger, (uint32_t)trace->pid, SEEP_SCAN_DYING,
+				    trace->plan, &trace->scan, &trace->why);
 	return false;
 }
 

@@ -180,8 +180,7 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 	struct seep_error why = { 0 };
 	int rc;
 
-	if (seep_leak_check_scan(ledger, pid, moment, plan, &scan, &why) < 0)
-		scan = NULL;
+	(void)!seep_leak_check_scan(ledger, pid, moment, plan, &scan, &why);
 	rc = seep_profile_load_ledger(path, false, &profile, err);
 	if (rc == 0)
 		rc = name(plan, profile, err);

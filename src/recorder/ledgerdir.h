@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The folder where ledgers are made, and how it is chosen.
- */
+/* The folder where ledgers are made, and how it is chosen. */
 #ifndef SEEP_RECORDER_LEDGERDIR_H
 #define SEEP_RECORDER_LEDGERDIR_H
 

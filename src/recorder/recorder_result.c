@@ -41,8 +41,7 @@ void seep_recorder_find_lead(struct seep_recorder_result *result)
 	if (!file)
 		return;
 	result->lead_path = seep_xasprintf("%s/%s", result->folder, file);
-	if (seep_recording_load(result->lead_path, &result->lead, NULL) < 0)
-		result->lead = NULL;
+	(void)!seep_recording_load(result->lead_path, &result->lead, NULL);
 }
 
 void seep_recorder_result_done(struct seep_recorder_result *result)

@@ -7,6 +7,7 @@
 
 #include "analysis/growth_text.h"
 #include "analysis/rank.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
 #include "view/view_head.h"
@@ -30,18 +31,13 @@ static void choose_leaks(struct seep_json_shown *shown, uint32_t kinds)
 	}
 }
 
-static void count_uses(struct seep_ranked *uses, const struct seep_profile_context *context)
-{
-	for (uint32_t i = 0; i < context->stack_count; i++)
-		uses[context->stack[i].frame].value++;
-}
-
 /* @place: index + 1; 0: none. */
-static void count_uses_at(const struct seep_json_shown *shown, struct seep_ranked *uses,
-			  uint32_t place)
+static void count_uses(const struct seep_profile *profile, struct seep_ranked *uses, uint32_t place)
 {
-	if (place)
-		count_uses(uses, &shown->profile->contexts[place - 1]);
+	const struct seep_profile_context *context = seep_profile_context_at(profile, place);
+
+	for (uint32_t i = 0; context && i < context->stack_count; i++)
+		uses[context->stack[i].frame].value++;
 }
 
 static void choose_frames(struct seep_json_shown *shown)
@@ -54,13 +50,13 @@ static void choose_frames(struct seep_json_shown *shown)
 	for (uint32_t i = 0; i < profile->frame_count; i++)
 		uses[i].index = i;
 	for (uint32_t i = 0; i < shown->context_count; i++)
-		count_uses(uses, &profile->contexts[shown->contexts[i]]);
+		count_uses(profile, uses, shown->contexts[i] + 1);
 	for (uint32_t i = 0; i < shown->leak_count; i++)
-		count_uses_at(shown, uses, profile->leaks[shown->leaks[i]].context);
+		count_uses(profile, uses, profile->leaks[shown->leaks[i]].context);
 	for (uint32_t i = 0; i < profile->finding_count && shown->has_findings; i++) {
-		count_uses_at(shown, uses, profile->findings[i].block);
-		count_uses_at(shown, uses, profile->findings[i].freed);
-		count_uses_at(shown, uses, profile->findings[i].here);
+		count_uses(profile, uses, profile->findings[i].block);
+		count_uses(profile, uses, profile->findings[i].freed);
+		count_uses(profile, uses, profile->findings[i].here);
 	}
 	seep_rank_top(uses, profile->frame_count, profile->frame_count);
 	for (uint32_t i = 0; i < profile->frame_count && uses[i].value > 0; i++) {
@@ -91,12 +87,6 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 	choose_frames(shown);
 }
 
-void seep_json_shown_findings(struct seep_json_shown *shown, const struct seep_profile *profile)
-{
-	*shown = (struct seep_json_shown){ .profile = profile, .has_findings = true };
-	choose_frames(shown);
-}
-
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  uint32_t *contexts, uint32_t count, bool findings)
 {
@@ -120,21 +110,15 @@ static int compare_stacks(const void *a, const void *b, void *data)
 {
 	const struct seep_json_shown *shown = data;
 	const uint32_t indexes[2] = { *(const uint32_t *)a, *(const uint32_t *)b };
-	const struct seep_profile_context *of[2];
-	uint32_t i, j;
+	const struct seep_profile_context *x = &shown->profile->contexts[indexes[0]];
+	const struct seep_profile_context *y = &shown->profile->contexts[indexes[1]];
+	uint32_t i = x->stack_count, j = y->stack_count;
+	int order = 0;
 
-	for (int side = 0; side < 2; side++)
-		of[side] = &shown->profile->contexts[indexes[side]];
-	for (i = of[0]->stack_count, j = of[1]->stack_count; i > 0 && j > 0; i--, j--) {
-		const uint32_t places[2] = { shown->frame_places[of[0]->stack[i - 1].frame],
-					     shown->frame_places[of[1]->stack[j - 1].frame] };
-
-		if (places[0] != places[1])
-			return places[0] < places[1] ? -1 : 1;
-	}
-	if (i != j)
-		return i == 0 ? -1 : 1;
-	return indexes[0] < indexes[1] ? -1 : 1;
+	while (!order && i > 0 && j > 0)
+		order = seep_search_order(shown->frame_places[x->stack[--i].frame],
+					  shown->frame_places[y->stack[--j].frame]);
+	return order ?: seep_search_order(i, j) ?: seep_search_order(indexes[0], indexes[1]);
 }
 
 /* The next one, if it has no place yet. */

@@ -27,8 +27,6 @@ struct seep_json_shown {
 
 void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  const struct seep_view_options *options);
-/* The same with findings alone. */
-void seep_json_shown_findings(struct seep_json_shown *shown, const struct seep_profile *profile);
 /* The same with these contexts, which become the shown one's, and without leaks. */
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  uint32_t *contexts, uint32_t count, bool findings);

@@ -396,12 +396,6 @@ static void write_findings(struct seep_json *json, const struct seep_json_shown 
 		seep_json_finding(json, shown, &profile->findings[i]);
 }
 
-static void write_marks(struct seep_json *json, const struct seep_profile *profile)
-{
-	for (uint32_t i = 0; seep_json_each(json, "marks", i, profile->mark_count); i++)
-		seep_json_mark(json, NULL, &profile->marks[i]);
-}
-
 static void write_timeline(struct seep_json *json, const struct seep_profile *profile)
 {
 	for (uint32_t i = 0; seep_json_each_object(json, "timeline", i, profile->sample_count);
@@ -449,7 +443,8 @@ void seep_json_profile(struct seep_json *json, const char *key, const struct see
 	write_leaks(json, shown);
 	write_findings(json, shown);
 	seep_json_scopes(json, shown);
-	write_marks(json, profile);
+	for (uint32_t i = 0; seep_json_each(json, "marks", i, profile->mark_count); i++)
+		seep_json_mark(json, NULL, &profile->marks[i]);
 	write_timeline(json, profile);
 	write_unseen(json, profile, profile->context_count - shown->context_count, options->shown);
 	seep_json_close(json);
@@ -473,7 +468,7 @@ void seep_report_heap_json(FILE *out, const struct seep_profile *profile,
 	struct seep_json *json = seep_json_new(out, strings);
 	SEEP_RELEASED(seep_json_shown_done) struct seep_json_shown shown;
 
-	seep_json_shown_findings(&shown, profile);
+	seep_json_shown_take(&shown, profile, NULL, 0, true);
 	seep_json_open_document(json, NULL);
 	write_process(json, profile);
 	seep_json_u64(json, "live_blocks", counts->live_blocks);

@@ -71,8 +71,6 @@ static void print_leaks(const struct seep_printer *printer, const struct seep_vi
 				seep_things_text(leaks->all, "leak").text);
 	for (uint32_t i = 0; i < leaks->count; i++)
 		print_leak(printer, view, &leaks->items[i], i + 1);
-	if (leaks->count > 0)
-		fputc('\n', printer->out);
 }
 
 static void print_verdicts(const struct seep_printer *printer, const struct seep_profile *profile)
@@ -164,8 +162,7 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 				", or the recording does not "
 				"list it.",
 				options->why_address);
-	if (leaks.count == 0)
-		fputc('\n', printer->out);
+	fputc('\n', printer->out);
 	print_verdicts(printer, profile);
 	print_suppressions(printer, &profile->scan);
 	if (advice) {

@@ -134,12 +134,11 @@ static void print_tags(const struct seep_printer *printer, const struct seep_liv
 static void print_evidence(const struct seep_printer *printer, const struct seep_live_line *line,
 			   const char *name)
 {
-	const struct seep_profile *profile = line->process->profile;
 	SEEP_FREED char *evidence = NULL;
 
 	if (!*seep_live_verdict(line))
 		return;
-	evidence = seep_growth_evidence(profile, &line->sum, &line->growth);
+	evidence = seep_growth_evidence(line->process->profile, &line->sum, &line->growth);
 	seep_line_print(printer, "%s %s: %s (confidence: %s)", seep_live_verdict(line), name,
 			evidence, seep_growth_confidence_name(line->growth.confidence));
 }
@@ -240,14 +239,12 @@ static void write_process(struct seep_json *json, const struct seep_live *live,
 
 static void write_growth(struct seep_json *json, const struct seep_live_line *line)
 {
-	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &line->sum;
 	SEEP_FREED char *evidence = NULL;
 
 	if (!line->judged)
 		return;
-	evidence = seep_growth_evidence(profile, context, &line->growth);
-	seep_json_growth(json, context, &line->growth, evidence);
+	evidence = seep_growth_evidence(line->process->profile, &line->sum, &line->growth);
+	seep_json_growth(json, &line->sum, &line->growth, evidence);
 }
 
 /* What of one process is in the document. */

@@ -77,8 +77,8 @@ static void add_frame(struct seep_table *table, const struct seep_view *view,
 	seep_table_add(table, shown);
 }
 
-void seep_report_print_stack(const struct seep_printer *printer, const struct seep_view *view,
-			     const struct seep_stack_lines *lines, size_t indent)
+static void print_stack(const struct seep_printer *printer, const struct seep_view *view,
+			const struct seep_stack_lines *lines, size_t indent)
 {
 	static const struct seep_column columns[] = {
 		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
@@ -102,7 +102,7 @@ void seep_report_print_item(const struct seep_printer *printer, const struct see
 	fprintf(printer->out, "\n%3" PRIu32 ". ", number);
 	seep_text_fold(printer, SEEP_STYLE_BOLD, SEEP_REPORT_INDENT, SEEP_REPORT_INDENT,
 		       lines->figures);
-	seep_report_print_stack(printer, view, lines, SEEP_REPORT_INDENT);
+	print_stack(printer, view, lines, SEEP_REPORT_INDENT);
 }
 
 void seep_report_print_context(const struct seep_printer *printer, struct seep_view *view,
@@ -116,7 +116,7 @@ void seep_report_print_context(const struct seep_printer *printer, struct seep_v
 	if (title)
 		fprintf(printer->out, "%*s%s:\n", (int)indent, "", title);
 	seep_stack_lines_fold(&lines, view, context);
-	seep_report_print_stack(printer, view, &lines, indent + (title ? 2 : 0));
+	print_stack(printer, view, &lines, indent + (title ? 2 : 0));
 }
 
 void seep_report_print_origin(const struct seep_printer *printer, struct seep_view *view,

@@ -24,14 +24,10 @@ extern const struct seep_column seep_report_ranked[4];
 void seep_report_print_table(const struct seep_printer *printer, const struct seep_view *view,
 			     struct seep_table *table, size_t indent);
 
-/* A call stack, a line for each frame. */
-void seep_report_print_stack(const struct seep_printer *printer, const struct seep_view *view,
-			     const struct seep_stack_lines *lines, size_t indent);
-
 /* Of what belongs to an item of a list, behind its number. */
 enum { SEEP_REPORT_INDENT = 5 };
 
-/* The same as number @number of a list, after its figures. */
+/* A call stack, a line for each frame, as number @number of a list, after its figures. */
 void seep_report_print_item(const struct seep_printer *printer, const struct seep_view *view,
 			    const struct seep_stack_lines *lines, uint32_t number);
 

@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "report/report_parts.h"
 #include "view/alike.h"
-#include "view/frame_text.h"
 #include "view/growth_view.h"
 #include "view/leaks_view.h"
 #include "view/view_foot.h"

@@ -80,16 +80,6 @@ static struct half *add_half(struct dwarf_split *split)
 	return half;
 }
 
-/* What the unit's other half shares with the skeleton's file. */
-static void borrow_parts(struct dwarf_parts *parts, const struct dwarf_unit *skeleton)
-{
-	const struct dwarf_parts *linked = &skeleton->file->parts;
-
-	parts->at[DWARF_ADDR] = linked->at[DWARF_ADDR];
-	/* Lists of version 4 stay in the linked file. */
-	parts->at[DWARF_RANGES] = linked->at[DWARF_RANGES];
-}
-
 static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf_unit *skeleton)
 {
 	for (size_t i = 0; i < file->unit_count && !seep_work_is_over(); i++) {
@@ -106,6 +96,19 @@ static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf
 		return unit;
 	}
 	return NULL;
+}
+
+/* The unit in @half, of @parts and what it shares with the skeleton's file. */
+static struct dwarf_unit *unit_of_parts(struct half *half, struct dwarf_parts *parts,
+					const struct dwarf_unit *skeleton)
+{
+	const struct dwarf_parts *linked = &skeleton->file->parts;
+
+	parts->at[DWARF_ADDR] = linked->at[DWARF_ADDR];
+	/* Lists of version 4 stay in the linked file. */
+	parts->at[DWARF_RANGES] = linked->at[DWARF_RANGES];
+	dwarf_file_init(&half->file, parts);
+	return unit_of_id(&half->file, skeleton);
 }
 
 /*
@@ -256,7 +259,6 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 					  const struct dwarf_unit *skeleton)
 {
 	struct dwarf_parts parts;
-	struct half *half;
 
 	if (!split->package_sought) {
 		split->package_sought = true;
@@ -265,10 +267,7 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 	}
 	if (!split->package || !find_parts(split->package, skeleton->id, &parts))
 		return NULL;
-	borrow_parts(&parts, skeleton);
-	half = add_half(split);
-	dwarf_file_init(&half->file, &parts);
-	return unit_of_id(&half->file, skeleton);
+	return unit_of_parts(add_half(split), &parts, skeleton);
 }
 
 /* In the file at @path, which is taken, and opened once. */
@@ -294,9 +293,7 @@ static struct dwarf_unit *find_at(struct dwarf_split *split, char *path,
 	dwarf_parts_of(half->elf, true, &parts);
 	/* There may be thousands of such files. */
 	seep_elf_stop_reading(half->elf);
-	borrow_parts(&parts, skeleton);
-	dwarf_file_init(&half->file, &parts);
-	return unit_of_id(&half->file, skeleton);
+	return unit_of_parts(half, &parts, skeleton);
 }
 
 static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_unit *skeleton,

@@ -232,9 +232,8 @@ static bool read_sections(struct seep_elf *elf)
 
 	if (header->e_shoff == 0 || count == 0)
 		return true;
-	if (header->e_shentsize != sizeof(Elf64_Shdr))
-		return false;
-	if (count * sizeof(Elf64_Shdr) > elf->file_bytes)
+	if (header->e_shentsize != sizeof(Elf64_Shdr) ||
+	    count * sizeof(Elf64_Shdr) > elf->file_bytes)
 		return false;
 	elf->sections = seep_xcalloc(count, sizeof(*elf->sections));
 	if (!seep_elf_read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))

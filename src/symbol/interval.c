@@ -18,14 +18,9 @@ static int compare(const void *a, const void *b)
 	const struct seep_interval *x = a;
 	const struct seep_interval *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->depth != y->depth)
-		return x->depth < y->depth ? -1 : 1;
 	/* A total order: the result must not depend on the sort. */
-	if (x->to != y->to)
-		return x->to > y->to ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+	return seep_search_order(x->from, y->from) ?: seep_search_order(x->depth, y->depth)
+		?: seep_search_order(y->to, x->to) ?: seep_search_order(x->id, y->id);
 }
 
 /* From @from on it is @id. A segment that turned out empty is taken back. */

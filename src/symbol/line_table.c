@@ -330,9 +330,7 @@ static int compare_sequences(const void *a, const void *b)
 	const struct sequence *x = a;
 	const struct sequence *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->first > y->first) - (x->first < y->first);
+	return seep_search_order(x->from, y->from) ?: seep_search_order(x->first, y->first);
 }
 
 struct seep_line_table *seep_line_table_new(const struct seep_line_source *source,

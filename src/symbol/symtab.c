@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symtab.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "symbol/demangle.h"
 
@@ -97,13 +98,9 @@ static int compare(const void *a, const void *b)
 	const struct symtab_entry *x = a;
 	const struct symtab_entry *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	if (x->order != y->order)
-		return x->order < y->order ? -1 : 1;
-	if (x->name_bytes != y->name_bytes)
-		return x->name_bytes < y->name_bytes ? -1 : 1;
-	return memcmp(x->name, y->name, x->name_bytes);
+	return seep_search_order(x->address, y->address) ?: seep_search_order(x->order, y->order)
+		?: seep_search_order(x->name_bytes, y->name_bytes)
+		?: memcmp(x->name, y->name, x->name_bytes);
 }
 
 /* Leave the best name of each address, with the largest size that any of them had. */

@@ -6,7 +6,6 @@
 #include "base/release.h"
 #include "base/units.h"
 #include "base/xalloc.h"
-#include "core/bits.h"
 #include "ledger/ledger_attach.h"
 #include "symbol/elf_image.h"
 #include "target/attach_check.h"
@@ -24,7 +23,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -286,9 +284,8 @@ static int conclude(struct attach *a, const struct ledger_attach *how, struct se
 		if (a->gives_up)
 			return 0;
 		a->result->ledger = seep_xstrndup(how->ledger, sizeof(how->ledger) - 1);
-		a->result->changed = how->changed;
 		if (!a->leaves)
-			attach_lead_entries(a, how->led_at);
+			a->result->allocator = attach_lead_entries(a, how->led_at);
 		else if (attach_restore_entries(a, &unrestored) < 0)
 			a->result->allocator = seep_xstrdup(unrestored.text);
 		return 0;

@@ -26,7 +26,6 @@ struct seep_attach_plan {
 struct seep_attach_result {
 	char *ledger;	 /* path as the process has it, of attach and detach; release with free() */
 	char *allocator; /* a sentence, of an allocator inside a module; NULL; release with free() */
-	uint32_t changed;    /* words of the process that lead to the library now, or back */
 	uint64_t stopped_ns; /* for how long threads were kept from what they did, together */
 	uint64_t longest_ns; /* the longest of these */
 	uint32_t tries;	     /* threads that were stopped */

@@ -56,7 +56,7 @@ static const char *name_of_program(const struct attach *a)
 }
 
 /* As a sentence. */
-static char *say(struct attach *a, uint64_t led_at)
+char *attach_lead_entries(struct attach *a, uint64_t led_at)
 {
 	struct seep_error err = { 0 };
 	const char *why = NULL;
@@ -87,11 +87,6 @@ static char *say(struct attach *a, uint64_t led_at)
 	return why ? seep_xasprintf("the allocator inside %s is not recorded: %s",
 				    seep_path_base(a->entries.modules[0].path), why)
 		   : seep_entries_say(&a->entries);
-}
-
-void attach_lead_entries(struct attach *a, uint64_t led_at)
-{
-	a->result->allocator = say(a, led_at);
 }
 
 int attach_restore_entries(struct attach *a, struct seep_error *err)

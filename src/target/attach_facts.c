@@ -2,16 +2,14 @@
 #include "target/attach_facts.h"
 
 #include "base/file.h"
-#include "base/maps.h"
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "ledger/ledger.h"
 #include "symbol/elf_image.h"
-#include "target/remote_memory.h"
+#include "target/live_modules.h"
 #include "target/served_files.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -25,8 +23,6 @@
 #include <unistd.h>
 
 enum {
-	NAMES_MAX_BYTES = 1 << 20, /* of a C library's symbols: it has some 30 KB */
-	DYNAMIC_MAX = 1024,
 	CAPABILITY_DAC_OVERRIDE = 1,
 	CAPABILITY_SYS_ADMIN = 21,
 };
@@ -42,17 +38,9 @@ static const struct {
 	{ "/libbytehound.so", "bytehound", false }, { "/_memray", "memray", false },
 };
 
-/* The rest of the line of /proc/PID/status that begins with @key; "" if there is none. */
-static const char *line_of(const char *status, const char *key)
-{
-	const char *at = status ? strstr(status, key) : NULL;
-
-	return at ? at + strlen(key) : "";
-}
-
 static uint64_t bytes_of(const char *status, const char *key)
 {
-	return strtoull(line_of(status, key), NULL, 10) * 1024;
+	return strtoull(seep_procfs_line(status, key), NULL, 10) * 1024;
 }
 
 /*
@@ -80,36 +68,6 @@ static unsigned highest_minor(const char *names, size_t bytes)
 		if (sscanf(at, "GLIBC_2.%3u%c", &minor, &end) >= 1 && minor > highest)
 			highest = minor;
 	return highest;
-}
-
-/* Of the C library whose ELF header is at @start. */
-static unsigned read_glibc(struct seep_memory *memory, uint64_t start)
-{
-	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
-	uint64_t bias, at = 0, names_at = 0, bytes = 0;
-	const size_t count = seep_memory_segments(memory, start, segments, &bias);
-	SEEP_FREED char *names = NULL;
-	Elf64_Dyn entry;
-
-	for (size_t i = 0; i < count; i++)
-		if (segments[i].p_type == PT_DYNAMIC)
-			at = bias + segments[i].p_vaddr;
-	for (int i = 0; at && i < DYNAMIC_MAX; i++, at += sizeof(entry)) {
-		if (!seep_memory_read(memory, at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
-			break;
-		if (entry.d_tag == DT_STRTAB)
-			names_at = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_STRSZ)
-			bytes = entry.d_un.d_val;
-	}
-	if (!names_at || bytes > NAMES_MAX_BYTES)
-		return 0;
-	/* The loader has added the bias, unless it has not come to it yet. */
-	names_at += names_at < bias ? bias : 0;
-	names = seep_xcalloc((size_t)bytes + 1, 1);
-	return seep_memory_read(memory, names_at, names, (size_t)bytes)
-		       ? highest_minor(names, (size_t)bytes)
-		       : 0;
 }
 
 /* Of libseep.so; 2.34 at least, the first whose libc.so.6 has dlopen(). */
@@ -165,28 +123,27 @@ static void note_mapping(struct seep_attach_facts *facts, struct seep_memory *me
 	if (seep_begins_with(base, "ld-musl-") || seep_begins_with(base, "libc.musl-") ||
 	    strstr(path, "-linux-musl/"))
 		facts->libc = SEEP_ATTACH_MUSL;
-	if (mapping->offset != 0 || !memory)
-		return;
-	facts->is_recorded |= strstr(path, ".ledger") && is_live_ledger(memory, mapping->begin);
-	if (seep_begins_with(base, "libc.so.6") || seep_begins_with(base, "libc-2.")) {
-		facts->libc = SEEP_ATTACH_GLIBC;
-		/* The first: another one may be mapped as data. */
-		if (!facts->glibc_minor)
-			facts->glibc_minor = read_glibc(memory, mapping->begin);
-	}
+	facts->is_recorded |= mapping->offset == 0 && strstr(path, ".ledger") &&
+			      is_live_ledger(memory, mapping->begin);
 }
 
 static void look_at_mappings(struct seep_attach_facts *facts)
 {
-	SEEP_RELEASED(seep_maps_done) struct seep_maps maps = { 0 };
-	struct seep_memory *memory = NULL;
+	SEEP_RELEASED(seep_live_modules_done) struct seep_live_modules modules = { 0 };
 
-	facts->sees_mappings = seep_maps_read(facts->pid, &maps, NULL) == 0 &&
-			       seep_memory_open(facts->pid, 0, &memory, NULL) == 0;
-	for (size_t i = 0; facts->sees_mappings && i < maps.count; i++)
-		if (*maps.items[i].name == '/')
-			note_mapping(facts, memory, &maps.items[i]);
-	seep_memory_close(memory);
+	facts->sees_mappings = seep_live_modules_read(facts->pid, &modules, NULL) == 0;
+	for (size_t i = 0; i < modules.maps.count; i++)
+		if (*modules.maps.items[i].name == '/')
+			note_mapping(facts, modules.memory, &modules.maps.items[i]);
+	for (size_t i = 0; i < modules.count; i++) {
+		struct seep_live_module *module = &modules.items[i];
+
+		if (!module->is_libc)
+			continue;
+		seep_live_symbols(&modules, module);
+		facts->libc = SEEP_ATTACH_GLIBC;
+		facts->glibc_minor = highest_minor(module->names, module->name_bytes);
+	}
 	facts->is_preloaded &= !facts->is_recorded;
 }
 
@@ -230,8 +187,9 @@ static bool may_read_filters(void)
 {
 	SEEP_FREED char *ours = seep_procfs_read(seep_procfs_self(), "status", NULL);
 
-	return strtoull(line_of(ours, "\nCapEff:"), NULL, 16) >> CAPABILITY_SYS_ADMIN & 1 &&
-	       strtoul(line_of(ours, "\nSeccomp:"), NULL, 10) == 0;
+	return strtoull(seep_procfs_line(ours, "\nCapEff:"), NULL, 16) >> CAPABILITY_SYS_ADMIN &
+		       1 &&
+	       strtoul(seep_procfs_line(ours, "\nSeccomp:"), NULL, 10) == 0;
 }
 
 static uint64_t less(uint64_t limit, uint64_t taken)
@@ -332,14 +290,14 @@ static void look_for_folder(struct seep_attach_facts *facts, const char *status)
 	SEEP_CLOSED const int root = open(seep_procfs_path(facts->pid, "root").text,
 					  O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct user user = {
-		.may_all = strtoull(line_of(status, "\nCapEff:"), NULL, 16) >>
+		.may_all = strtoull(seep_procfs_line(status, "\nCapEff:"), NULL, 16) >>
 				   CAPABILITY_DAC_OVERRIDE &
 			   1,
 	};
 	char number[16];
 
-	(void)sscanf(line_of(status, "\nUid:"), "%*u %u", &user.uid);
-	(void)sscanf(line_of(status, "\nGid:"), "%*u %u", &user.gid);
+	(void)sscanf(seep_procfs_line(status, "\nUid:"), "%*u %u", &user.uid);
+	(void)sscanf(seep_procfs_line(status, "\nGid:"), "%*u %u", &user.gid);
 	facts->uid = user.uid;
 	facts->own_uid = own_number(facts->pid, user.uid);
 	(void)snprintf(number, sizeof(number), "%u", facts->own_uid);
@@ -352,18 +310,6 @@ static void look_for_folder(struct seep_attach_facts *facts, const char *status)
 	*facts->folder = '\0';
 }
 
-/* AppArmor: "profile (enforce)". SELinux: "user:role:type:level". */
-static void look_at_confinement(struct seep_attach_facts *facts)
-{
-	char text[128];
-
-	(void)seep_file_read_start(seep_procfs_path(facts->pid, "attr/current").text, text,
-				   sizeof(text));
-	text[strcspn(text, "\n")] = '\0';
-	if (strstr(text, "(enforce)") || (strchr(text, ':') && !strstr(text, "unconfined")))
-		(void)snprintf(facts->confined, sizeof(facts->confined), "%s", text);
-}
-
 void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 {
 	SEEP_FREED char *status = seep_procfs_read((uint32_t)pid, "status", NULL);
@@ -373,7 +319,7 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 	if (!status || !seep_procfs_stat((uint32_t)pid, &stat))
 		return;
 	facts->state = stat.state;
-	facts->process = (pid_t)strtol(line_of(status, "\nTgid:"), NULL, 10);
+	facts->process = (pid_t)strtol(seep_procfs_line(status, "\nTgid:"), NULL, 10);
 	(void)snprintf(facts->name, sizeof(facts->name), "%s", stat.name);
 	seep_refusal_look(pid, &facts->refusal);
 	facts->trace_errno = trace_errno(pid);
@@ -384,8 +330,10 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 	facts->needed_glibc_minor = needed_glibc();
 	facts->seccomp = strictest_seccomp(pid);
 	facts->may_read_filters = may_read_filters();
-	facts->has_shadow_stack = strstr(line_of(status, "\nx86_Thread_features:"), "shstk");
+	facts->has_shadow_stack = strstr(seep_procfs_line(status, "\nx86_Thread_features:"),
+					 "shstk");
 	look_at_limits(facts, status);
 	look_for_folder(facts, status);
-	look_at_confinement(facts);
+	(void)snprintf(facts->confined, sizeof(facts->confined), "%s",
+		       seep_procfs_confinement(pid).text);
 }

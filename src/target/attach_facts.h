@@ -44,7 +44,7 @@ struct seep_attach_facts {
 	unsigned seccomp; /* of the thread that is restricted most: 0 none, 1 strict, 2 filter */
 	bool may_read_filters; /* we may, once it is stopped */
 	bool has_shadow_stack;
-	char confined[128]; /* AppArmor's or SELinux's word for it; "" none */
+	char confined[256]; /* AppArmor's or SELinux's word for it; "" none */
 
 	struct seep_limits left; /* what may still be taken; of a file: its size */
 	struct core_cgroup group;

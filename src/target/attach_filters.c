@@ -14,10 +14,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define STOP_NS UINT64_C(20000000) /* for a thread to stop */
 
 /* A call that attaching, the loader or the library makes. */

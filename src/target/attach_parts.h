@@ -79,7 +79,7 @@ struct ledger_attach;
 void attach_find_entries(struct attach *a);
 SEEP_NODISCARD bool attach_tell_entries(const struct attach *a, uint64_t at,
 					struct ledger_attach *how);
-void attach_lead_entries(struct attach *a, uint64_t led_at);
+char *attach_lead_entries(struct attach *a, uint64_t led_at); /* a sentence of that; NULL */
 /* After the library has left. Returns how many jumps were still there, or -SEEP_EREFUSED. */
 SEEP_NODISCARD int attach_restore_entries(struct attach *a, struct seep_error *err);
 

@@ -2,12 +2,10 @@
 #include "target/bindings.h"
 
 #include "base/idtable.h"
-#include "base/maps.h"
-#include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "target/remote_memory.h"
+#include "target/live_modules.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,10 +13,8 @@
 #include <string.h>
 
 enum {
-	MODULES_MAX = 4096,
 	FOUND_MAX = 256, /* more modules than anybody reads about */
 	KNOWN_MAX = 8192,
-	DYNAMIC_MAX_BYTES = 16 * 1024,
 	TABLE_MAX_BYTES = 64 * 1024 * 1024,
 	ENTRIES_MAX = 4096,
 };
@@ -36,56 +32,14 @@ struct got {
 	size_t count;
 };
 
-struct module {
-	struct seep_memory *memory; /* borrowed */
-	uint64_t start;
-	uint64_t end; /* from the program headers, exclusive */
-	uint64_t bias;
-	uint64_t dynamic; /* address */
-	uint64_t dynamic_bytes;
-	const char *path; /* borrowed from the maps */
-	bool has_code;
-	bool is_program;
-	bool is_ours;
-	const struct got *got; /* NULL: not looked at */
-};
-
-/*
- * Where the module lies whose ELF header is at @start. False: there is none, or it is not linked
- * dynamically.
- */
-static bool find_module(struct seep_memory *memory, uint64_t start, struct module *ret_module)
-{
-	struct module module = { .memory = memory, .start = start };
-	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
-	const size_t count = seep_memory_segments(memory, start, segments, &module.bias);
-	uint64_t last = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const Elf64_Phdr h = segments[i];
-
-		if (h.p_type == PT_LOAD) {
-			last = core_larger(last, h.p_vaddr + h.p_memsz);
-		} else if (h.p_type == PT_DYNAMIC) {
-			module.dynamic = module.bias + h.p_vaddr;
-			module.dynamic_bytes = core_smaller(h.p_memsz, DYNAMIC_MAX_BYTES);
-		}
-	}
-	module.end = module.bias + last;
-	if (start - module.bias >= last || module.end <= start || !module.dynamic_bytes)
-		return false;
-	*ret_module = module;
-	return true;
-}
-
 /* Something that changes with the module's contents: of its headers and dynamic section. */
-static uint64_t identity_of(const struct module *module)
+static uint64_t identity_of(struct seep_memory *memory, const struct seep_live_module *module)
 {
-	uint64_t words[DYNAMIC_MAX_BYTES / sizeof(uint64_t)];
+	uint64_t words[SEEP_LIVE_DYNAMIC_MAX_BYTES / sizeof(uint64_t)];
 	size_t count = (size_t)(module->dynamic_bytes / sizeof(*words));
 	uint64_t hash = module->end - module->start;
 
-	if (!seep_memory_read(module->memory, module->dynamic, words, count * sizeof(*words)))
+	if (!seep_memory_read(memory, module->dynamic, words, count * sizeof(*words)))
 		return 0;
 	/* Addresses as linked: the dynamic linker has added the bias to some. */
 	for (size_t i = 0; i < count; i++) {
@@ -101,31 +55,8 @@ static uint64_t identity_of(const struct module *module)
 	return hash;
 }
 
-/* @tables: values of the dynamic section by tag; addresses of tables are absolute. */
-static bool find_tables(const struct module *module, uint64_t tables[DT_NUM])
-{
-	static const uint8_t addresses[] = { DT_SYMTAB, DT_RELA, DT_JMPREL, DT_STRTAB };
-	Elf64_Dyn dynamic[DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
-	size_t count = (size_t)(module->dynamic_bytes / sizeof(*dynamic));
-
-	if (!seep_memory_read(module->memory, module->dynamic, dynamic, count * sizeof(*dynamic)))
-		return false;
-	memset(tables, 0, DT_NUM * sizeof(*tables));
-	for (size_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++)
-		if (dynamic[i].d_tag > 0 && dynamic[i].d_tag < DT_NUM)
-			tables[dynamic[i].d_tag] = dynamic[i].d_un.d_val;
-	if (!tables[DT_SYMTAB] || !tables[DT_STRTAB] || !tables[DT_STRSZ])
-		return false;
-	/* Some are addresses already, some still as linked. */
-	for (size_t i = 0; i < sizeof(addresses); i++)
-		if (tables[addresses[i]] < module->bias)
-			tables[addresses[i]] += module->bias;
-	return tables[DT_STRSZ] <= TABLE_MAX_BYTES && tables[DT_RELASZ] <= TABLE_MAX_BYTES &&
-	       tables[DT_PLTRELSZ] <= TABLE_MAX_BYTES;
-}
-
 /* Of one relocation, when it is of an allocation function. */
-static void add_entry(const struct module *module, const uint64_t tables[DT_NUM], const char *names,
+static void add_entry(struct seep_memory *memory, const uint64_t tables[DT_NUM], const char *names,
 		      const Elf64_Rela *rela, struct got *got)
 {
 	uint64_t type = ELF64_R_TYPE(rela->r_info);
@@ -134,7 +65,7 @@ static void add_entry(const struct module *module, const uint64_t tables[DT_NUM]
 
 	if ((type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT) || got->count >= ENTRIES_MAX)
 		return;
-	if (!seep_memory_read(module->memory,
+	if (!seep_memory_read(memory,
 			      tables[DT_SYMTAB] + ELF64_R_SYM(rela->r_info) * sizeof(symbol),
 			      &symbol, sizeof(symbol)) ||
 	    symbol.st_name >= tables[DT_STRSZ])
@@ -149,30 +80,33 @@ static void add_entry(const struct module *module, const uint64_t tables[DT_NUM]
 	};
 }
 
-static void read_relocations(const struct module *module, const uint64_t tables[DT_NUM],
+static void read_relocations(struct seep_memory *memory, const uint64_t tables[DT_NUM],
 			     const char *names, uint64_t at, uint64_t bytes, struct got *got)
 {
 	const size_t count = (size_t)bytes / sizeof(Elf64_Rela);
 	SEEP_FREED Elf64_Rela *all = seep_xcalloc(count, sizeof(*all));
 
-	if (seep_memory_read(module->memory, at, all, count * sizeof(*all)))
+	if (seep_memory_read(memory, at, all, count * sizeof(*all)))
 		for (size_t i = 0; i < count; i++)
-			add_entry(module, tables, names, &all[i], got);
+			add_entry(memory, tables, names, &all[i], got);
 }
 
 /* Empty where something is unreadable. */
-static struct got read_got(const struct module *module)
+static struct got read_got(const struct seep_live_modules *modules,
+			   const struct seep_live_module *module)
 {
+	struct seep_memory *memory = modules->memory;
 	struct got got = { 0 };
 	uint64_t tables[DT_NUM];
 	SEEP_FREED char *names = NULL;
 
-	if (!find_tables(module, tables))
+	if (!seep_live_dynamic(modules, module, tables) || tables[DT_STRSZ] > TABLE_MAX_BYTES ||
+	    tables[DT_RELASZ] > TABLE_MAX_BYTES || tables[DT_PLTRELSZ] > TABLE_MAX_BYTES)
 		return got;
 	names = seep_xcalloc((size_t)tables[DT_STRSZ] + 1, 1);
-	if (seep_memory_read(module->memory, tables[DT_STRTAB], names, tables[DT_STRSZ])) {
-		read_relocations(module, tables, names, tables[DT_RELA], tables[DT_RELASZ], &got);
-		read_relocations(module, tables, names, tables[DT_JMPREL], tables[DT_PLTRELSZ],
+	if (seep_memory_read(memory, tables[DT_STRTAB], names, tables[DT_STRSZ])) {
+		read_relocations(memory, tables, names, tables[DT_RELA], tables[DT_RELASZ], &got);
+		read_relocations(memory, tables, names, tables[DT_JMPREL], tables[DT_PLTRELSZ],
 				 &got);
 	}
 	return got;
@@ -187,9 +121,10 @@ static struct known {
 static struct seep_idtable known_ids;			       /* to indices above */
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER; /* leaf; guards both above */
 
-static const struct got *got_of(const struct module *module)
+static const struct got *got_of(const struct seep_live_modules *modules,
+				const struct seep_live_module *module)
 {
-	const uint64_t identity = identity_of(module);
+	const uint64_t identity = identity_of(modules->memory, module);
 	const uint64_t hash = seep_hash_text(identity, module->path);
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id;
@@ -202,53 +137,12 @@ static const struct got *got_of(const struct module *module)
 	if (id == SEEP_IDTABLE_NONE && known_ids.count < KNOWN_MAX) {
 		id = (uint32_t)known_ids.count;
 		known_files[id] = (struct known){ seep_xstrdup(module->path), identity,
-						  read_got(module) };
+						  read_got(modules, module) };
 		seep_idtable_add(&known_ids, hash, id);
 	}
 	(void)pthread_mutex_unlock(&known_lock);
 	/* An entry is never changed nor released. */
 	return id == SEEP_IDTABLE_NONE ? NULL : &known_files[id].got;
-}
-
-struct process {
-	struct seep_memory *memory;
-	struct seep_maps maps;
-	char *program; /* path; NULL unknown */
-	struct module *modules;
-	size_t count;
-};
-
-static struct module *module_at(const struct process *process, uint64_t address)
-{
-	for (size_t i = 0; i < process->count; i++)
-		if (address >= process->modules[i].start && address < process->modules[i].end)
-			return &process->modules[i];
-	return NULL;
-}
-
-static void take_mapping(struct process *process, const struct seep_mapping *mapping)
-{
-	struct module module;
-	struct module *around;
-
-	if (mapping->name[0] != '/')
-		return;
-	around = module_at(process, mapping->begin);
-	if (around && strcmp(around->path, mapping->name) == 0) {
-		around->has_code |= mapping->executable;
-		return;
-	}
-	/* What else begins with an ELF header, a file that is only read, has no code. */
-	if (mapping->offset != 0 || !mapping->readable || process->count >= MODULES_MAX ||
-	    !find_module(process->memory, mapping->begin, &module))
-		return;
-	module.path = mapping->name;
-	module.has_code = mapping->executable;
-	module.is_program = process->program && strcmp(mapping->name, process->program) == 0;
-	/* Of an attached process it is a file in memory. */
-	module.is_ours = strcmp(seep_path_base(mapping->name), "libseep.so") == 0 ||
-			 strstr(mapping->name, "/memfd:libseep.so") == mapping->name;
-	*SEEP_APPEND(process->modules, process->count) = module;
 }
 
 /* False of a process that has ended, or is about to: its memory goes first. */
@@ -265,29 +159,10 @@ static bool has_memory(uint32_t pid)
 	return has;
 }
 
-static int open_process(uint32_t pid, struct process *ret_process)
+static bool has_entry(const struct got *got, const struct seep_allocation_function *function)
 {
-	int rc;
-
-	*ret_process = (struct process){ 0 };
-	rc = seep_maps_read((pid_t)pid, &ret_process->maps, NULL);
-	if (rc == 0)
-		rc = seep_memory_open(ret_process->maps.tid, 0, &ret_process->memory, NULL);
-	/* At a process's end its files become root's, whoever it was: nobody refuses. */
-	if (rc < 0 && !has_memory(pid))
-		return -SEEP_ENOTFOUND;
-	if (rc < 0)
-		return rc;
-	ret_process->program = seep_procfs_exe((uint32_t)ret_process->maps.tid);
-	for (size_t i = 0; i < ret_process->maps.count; i++)
-		take_mapping(ret_process, &ret_process->maps.items[i]);
-	return 0;
-}
-
-static bool has_entry(const struct module *module, const struct seep_allocation_function *function)
-{
-	for (size_t i = 0; module->got && i < module->got->count; i++)
-		if (module->got->items[i].function == function)
+	for (size_t i = 0; got && i < got->count; i++)
+		if (got->items[i].function == function)
 			return true;
 	return false;
 }
@@ -303,8 +178,9 @@ static bool is_lazy_stub(struct seep_memory *memory, uint64_t address)
 	return code[0] == 0x68 || (memcmp(code, endbr, sizeof(endbr)) == 0 && code[4] == 0x68);
 }
 
-static void add_found(struct seep_bindings *bindings, const struct module *from,
-		      const struct module *to, const struct seep_allocation_function *function)
+static void add_found(struct seep_bindings *bindings, const struct seep_live_module *from,
+		      const struct seep_live_module *to,
+		      const struct seep_allocation_function *function)
 {
 	for (size_t i = 0; i < bindings->count; i++) {
 		const struct seep_binding *seen = &bindings->items[i];
@@ -323,76 +199,79 @@ static void add_found(struct seep_bindings *bindings, const struct module *from,
 	};
 }
 
-static void look_at_entry(const struct process *process, const struct module *from,
+struct look {
+	struct seep_live_modules modules;
+	const struct got **gots; /* of each module; NULL: not looked at */
+};
+
+static void look_at_entry(const struct look *look, const struct seep_live_module *from,
 			  const struct entry *entry, struct seep_bindings *bindings)
 {
-	const struct module *to;
+	struct seep_memory *memory = look->modules.memory;
+	const struct seep_live_module *to;
 	uint64_t target;
 
-	if (!seep_memory_read(process->memory, from->bias + entry->address, &target,
-			      sizeof(target)))
+	if (!seep_memory_read(memory, from->bias + entry->address, &target, sizeof(target)))
 		return;
-	to = module_at(process, target);
+	to = seep_live_module_at(&look->modules, target);
 	/* Of no module: somebody's own interposition, made while the program runs. */
-	if (!to || to->is_ours || !to->has_code)
+	if (!to || to->is_ours)
 		return;
-	if (to == from && entry->may_be_lazy && is_lazy_stub(process->memory, target))
+	if (to == from && entry->may_be_lazy && is_lazy_stub(memory, target))
 		return;
 	/* Where the program takes a function's address, its stub is that address for all. */
-	if (to->is_program && has_entry(to, entry->function))
+	if (to->is_program && has_entry(look->gots[to - look->modules.items], entry->function))
 		return;
 	add_found(bindings, from, to, entry->function);
 }
 
-static void look_at(struct process *process, struct seep_bindings *bindings)
+static void look_at(const struct look *look, struct seep_bindings *bindings)
 {
 	bool has_ours = false;
 
-	for (size_t i = 0; i < process->count; i++) {
-		struct module *module = &process->modules[i];
+	for (size_t i = 0; i < look->modules.count; i++) {
+		const struct seep_live_module *module = &look->modules.items[i];
 
 		has_ours |= module->is_ours;
-		if (module->has_code && !module->is_ours)
-			module->got = got_of(module);
+		if (!module->is_ours)
+			look->gots[i] = got_of(&look->modules, module);
 	}
-	for (size_t i = 0; has_ours && i < process->count; i++) {
-		const struct module *from = &process->modules[i];
-
-		for (size_t k = 0; from->got && k < from->got->count; k++)
-			look_at_entry(process, from, &from->got->items[k], bindings);
-	}
+	for (size_t i = 0; has_ours && i < look->modules.count; i++)
+		for (size_t k = 0; look->gots[i] && k < look->gots[i]->count; k++)
+			look_at_entry(look, &look->modules.items[i], &look->gots[i]->items[k],
+				      bindings);
 }
 
-static void look_for_manager(const struct process *process, uint32_t pid,
+static void look_for_manager(const struct seep_live_modules *modules,
 			     struct seep_bindings *bindings)
 {
 	const struct seep_memory_manager *manager = NULL;
 	size_t bytes = 0;
 	SEEP_FREED char *environment = NULL;
 
-	for (size_t i = 0; i < process->count && !manager; i++)
-		manager = seep_memory_manager_of(process->modules[i].path);
+	for (size_t i = 0; i < modules->count && !manager; i++)
+		manager = seep_memory_manager_of(modules->items[i].path);
 	if (!manager || bindings->manager)
 		return;
-	environment = seep_procfs_read(pid, "environ", &bytes);
+	environment = seep_procfs_read((uint32_t)modules->pid, "environ", &bytes);
 	if (!environment || !seep_memory_manager_is_off(manager, environment, bytes))
 		bindings->manager = manager;
 }
 
 int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings)
 {
-	struct process process;
-	int rc = open_process(pid, &process);
+	struct look look = { 0 };
+	int rc = seep_live_modules_read((pid_t)pid, &look.modules, NULL);
 
-	if (rc == 0) {
-		look_at(&process, bindings);
-		look_for_manager(&process, pid, bindings);
-	}
-	seep_memory_close(process.memory);
-	seep_maps_done(&process.maps);
-	free(process.program);
-	free(process.modules);
-	return rc;
+	/* At a process's end its files become root's, whoever it was: nobody refuses. */
+	if (rc < 0)
+		return has_memory(pid) ? rc : -SEEP_ENOTFOUND;
+	look.gots = seep_xcalloc(look.modules.count + 1, sizeof(*look.gots));
+	look_at(&look, bindings);
+	look_for_manager(&look.modules, bindings);
+	free(look.gots);
+	seep_live_modules_done(&look.modules);
+	return 0;
 }
 
 void seep_bindings_done(struct seep_bindings *bindings)

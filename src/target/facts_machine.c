@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/facts.h"
 #include "target/preflight.h"
@@ -12,10 +13,6 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 void seep_facts_init(struct seep_facts *facts)
 {
@@ -77,17 +74,6 @@ static bool kernel_populates(void)
 	done = madvise(page, bytes, MADV_POPULATE_WRITE) == 0;
 	(void)munmap(page, bytes);
 	return done;
-}
-
-/* AppArmor: "profile (enforce)". SELinux: "user:role:type:level"; type "unconfined_t" is free. */
-static const char *confinement(struct seep_facts *facts)
-{
-	char text[4096];
-
-	(void)seep_file_read_start("/proc/self/attr/current", text, sizeof(text));
-	if (strstr(text, "(enforce)") || (strchr(text, ':') && !strstr(text, "unconfined")))
-		return keep_line(facts, text);
-	return NULL;
 }
 
 /* Remove the ledgers of a process that has ended. Returns whether there was one. */
@@ -162,7 +148,7 @@ void seep_facts_look_at_machine(struct seep_facts *facts, const char *ledger_dir
 	machine->kernel = seep_facts_keep(facts, uname(&system) == 0 ? system.release : "?");
 	machine->has_proc = access("/proc/self/stat", R_OK) == 0;
 	machine->kernel_populates = kernel_populates();
-	machine->confined = confinement(facts);
+	machine->confined = keep_line(facts, seep_procfs_confinement(getpid()).text);
 	machine->ledger_dir = seep_facts_keep(facts, ledger_dir);
 	facts->ledgers = seep_facts_room(facts, ledger_dir, ledger_dir);
 	machine->ledgers_problem = seep_facts_keep(facts, ledger_problem);

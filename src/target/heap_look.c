@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/heap_look.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

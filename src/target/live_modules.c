@@ -12,14 +12,8 @@
 enum {
 	MODULES_MAX = 8192,
 	PAGE_BYTES = 4096,
-	DYNAMIC_MAX_BYTES = 16 * 1024,
 	TABLE_MAX_BYTES = 256 * 1024 * 1024,
 };
-
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
 
 static void take_segments(struct seep_live_module *module, const Elf64_Phdr *segments, size_t count)
 {
@@ -31,11 +25,13 @@ static void take_segments(struct seep_live_module *module, const Elf64_Phdr *seg
 			module->end = core_larger(module->end, end);
 		} else if (h->p_type == PT_DYNAMIC) {
 			module->dynamic = module->bias + h->p_vaddr;
-			module->dynamic_bytes = core_smaller(h->p_memsz, DYNAMIC_MAX_BYTES);
+			module->dynamic_bytes = core_smaller(h->p_memsz,
+							     SEEP_LIVE_DYNAMIC_MAX_BYTES);
 		} else if (h->p_type == PT_GNU_EH_FRAME) {
 			module->tables_hdr = module->bias + h->p_vaddr;
 		}
 		if (h->p_type == PT_LOAD && h->p_flags & PF_X && h->p_filesz == h->p_memsz) {
+			module->code_begin = module->bias + h->p_vaddr;
 			module->code_end = end;
 			module->page_end = (end + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES;
 		}
@@ -58,37 +54,43 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 	const char *base = seep_path_base(mapping->name);
 	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
 	const bool is_vdso = strcmp(mapping->name, "[vdso]") == 0;
+	const struct seep_live_module *around = seep_live_module_at(modules, mapping->begin);
+	const struct seep_mapping *code;
 	size_t count;
 
 	if ((mapping->name[0] != '/' && !is_vdso) || (mapping->offset != 0 && !is_vdso) ||
 	    !mapping->readable || modules->count >= MODULES_MAX ||
-	    seep_live_module_at(modules, mapping->begin))
+	    (around && strcmp(around->path, mapping->name) == 0))
 		return;
 	count = seep_memory_segments(modules->memory, mapping->begin, segments, &module.bias);
 	if (count == 0)
 		return;
 	take_segments(&module, segments, count);
-	if (module.end <= module.start)
-		return;
-	/* Not where such a file is only read. */
-	if (!module.code_end)
+	/* Who reads such a file has it whole, and its code elsewhere and not as code. */
+	code = seep_maps_find(&modules->maps, module.code_begin);
+	if (module.end <= module.start || module.start - module.bias >= module.end - module.bias ||
+	    !code || !code->executable)
 		return;
 	module.is_program = program && strcmp(mapping->name, program) == 0;
-	module.is_libc = begins_with(base, "libc.so.6") || begins_with(base, "libc-2.");
-	module.is_loader = begins_with(base, "ld-linux-x86-64.so") || begins_with(base, "ld-2.");
-	module.is_ours = begins_with(base, "libseep.so") || begins_with(base, "memfd:libseep.so");
+	module.is_libc = seep_begins_with(base, "libc.so.6") || seep_begins_with(base, "libc-2.");
+	module.is_loader = seep_begins_with(base, "ld-linux-x86-64.so") ||
+			   seep_begins_with(base, "ld-2.");
+	module.is_ours = seep_begins_with(base, "libseep.so") ||
+			 seep_begins_with(base, "memfd:libseep.so");
 	*SEEP_APPEND(modules->items, modules->count) = module;
 }
 
 int seep_live_modules_read(pid_t pid, struct seep_live_modules *ret_modules, struct seep_error *err)
 {
-	SEEP_FREED char *program = seep_procfs_exe((uint32_t)pid);
+	SEEP_FREED char *program = NULL;
 	int rc;
 
 	*ret_modules = (struct seep_live_modules){ .pid = pid };
 	rc = seep_maps_read(pid, &ret_modules->maps, err);
 	if (rc == 0)
-		rc = seep_memory_open(pid, 0, &ret_modules->memory, err);
+		rc = seep_memory_open(ret_modules->maps.tid, 0, &ret_modules->memory, err);
+	if (rc == 0)
+		program = seep_procfs_exe((uint32_t)ret_modules->maps.tid);
 	for (size_t i = 0; rc == 0 && i < ret_modules->maps.count; i++)
 		take_mapping(ret_modules, &ret_modules->maps.items[i], program);
 	if (rc < 0)
@@ -118,11 +120,11 @@ struct seep_live_module *seep_live_module_at(const struct seep_live_modules *mod
 	return NULL;
 }
 
-/* Values of the dynamic section by tag; what is an address may still be as linked. */
-static bool find_tables(const struct seep_live_modules *modules,
-			const struct seep_live_module *module, uint64_t tables[DT_NUM])
+bool seep_live_dynamic(const struct seep_live_modules *modules,
+		       const struct seep_live_module *module, uint64_t tables[DT_NUM])
 {
-	Elf64_Dyn dynamic[DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
+	static const uint8_t addresses[] = { DT_SYMTAB, DT_RELA, DT_JMPREL, DT_STRTAB };
+	Elf64_Dyn dynamic[SEEP_LIVE_DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
 	const size_t count = (size_t)(module->dynamic_bytes / sizeof(*dynamic));
 
 	memset(tables, 0, DT_NUM * sizeof(*tables));
@@ -131,13 +133,20 @@ static bool find_tables(const struct seep_live_modules *modules,
 	for (size_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++)
 		if (dynamic[i].d_tag > 0 && dynamic[i].d_tag < DT_NUM)
 			tables[dynamic[i].d_tag] = dynamic[i].d_un.d_val;
-	if (tables[DT_SYMTAB] < module->bias)
-		tables[DT_SYMTAB] += module->bias;
-	if (tables[DT_STRTAB] < module->bias)
-		tables[DT_STRTAB] += module->bias;
-	/* All in the module, so that a damaged one asks for no more than it takes itself. */
+	if (!tables[DT_SYMTAB] || !tables[DT_STRTAB] || !tables[DT_STRSZ])
+		return false;
+	/* Some the loader has relocated, some are as linked. */
+	for (size_t i = 0; i < sizeof(addresses); i++)
+		if (tables[addresses[i]] < module->bias)
+			tables[addresses[i]] += module->bias;
+	return true;
+}
+
+/* All in the module, so that a damaged one asks for no more than it takes itself. */
+static bool are_inside(const uint64_t tables[DT_NUM], const struct seep_live_module *module)
+{
 	return tables[DT_SYMTAB] >= module->start && tables[DT_STRTAB] > tables[DT_SYMTAB] &&
-	       tables[DT_STRTAB] < module->end && tables[DT_STRSZ] > 0 &&
+	       tables[DT_STRTAB] < module->end &&
 	       tables[DT_STRSZ] <= module->end - tables[DT_STRTAB] &&
 	       module->end - module->start <= TABLE_MAX_BYTES;
 }
@@ -151,7 +160,7 @@ void seep_live_symbols(const struct seep_live_modules *modules, struct seep_live
 	if (module->has_symbols)
 		return;
 	module->has_symbols = true;
-	if (!find_tables(modules, module, tables))
+	if (!seep_live_dynamic(modules, module, tables) || !are_inside(tables, module))
 		return;
 	count = (size_t)(tables[DT_STRTAB] - tables[DT_SYMTAB]) / sizeof(Elf64_Sym);
 	module->symbols = seep_xcalloc(count + 1, sizeof(*module->symbols));

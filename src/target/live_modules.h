@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SEEP_LIVE_DYNAMIC_MAX_BYTES = 16 << 10 };
+
 struct seep_live_module {
 	uint64_t start, end, bias;
 	const char *path; /* as in the maps; "[vdso]" */
@@ -23,8 +25,8 @@ struct seep_live_module {
 	uint64_t dynamic, dynamic_bytes;
 	uint64_t tables_at, tables_end; /* of the segment with .eh_frame_hdr; 0: none */
 	uint64_t tables_hdr;
-	/* An executable segment's end, and that of its last page: room for code of others. */
-	uint64_t code_end, page_end;
+	/* Its executable segment, and the end of the last page: room for code of others. */
+	uint64_t code_begin, code_end, page_end;
 
 	/* When they were asked for. */
 	bool has_symbols, has_tables;
@@ -39,7 +41,7 @@ struct seep_live_modules {
 	pid_t pid;
 	struct seep_memory *memory;
 	struct seep_maps maps;
-	struct seep_live_module *items; /* by address */
+	struct seep_live_module *items; /* by address; what is mapped only to be read is none */
 	size_t count;
 };
 
@@ -51,6 +53,13 @@ void seep_live_modules_done(struct seep_live_modules *modules);
 /* The module that @address lies in; NULL: none. */
 struct seep_live_module *seep_live_module_at(const struct seep_live_modules *modules,
 					     uint64_t address);
+
+/*
+ * Values of its dynamic section by tag, 0 for those that it lacks; what is known to be an address is
+ * one. False: it cannot be read, or has no dynamic symbols.
+ */
+bool seep_live_dynamic(const struct seep_live_modules *modules,
+		       const struct seep_live_module *module, uint64_t ret_tables[DT_NUM]);
 
 /* Read its dynamic symbols; there may be none. */
 void seep_live_symbols(const struct seep_live_modules *modules, struct seep_live_module *module);

@@ -3,7 +3,6 @@
 
 #include "base/xalloc.h"
 #include "core/bits.h"
-#include "target/allocators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,12 +91,6 @@ static const char *const allocating[] = {
 /* Hooks of libseep.so through which a second process may return to the same caller. */
 static const char *const return_twice[] = { "vfork", "_Fork", "clone", "syscall" };
 
-static void add_region(struct seep_safe_points *points, uint64_t begin, uint64_t end,
-		       const char *name)
-{
-	*SEEP_APPEND(points->regions, points->region_count) = (struct region){ begin, end, name };
-}
-
 static bool is_among(const char *name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -111,7 +104,7 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 /* From the end of the function before @symbol, of another kind, to the next one's start. */
 static struct region around(const struct seep_live_module *libc, const Elf64_Sym *symbol)
 {
-	struct region region = { libc->start - libc->bias, libc->end - libc->bias, NULL };
+	struct region region = { libc->start - libc->bias, libc->end - libc->bias, "malloc" };
 
 	for (size_t i = 0; i < libc->symbol_count; i++) {
 		const Elf64_Sym *other = &libc->symbols[i];
@@ -129,36 +122,25 @@ static struct region around(const struct seep_live_module *libc, const Elf64_Sym
 	return region;
 }
 
-static void find_regions(struct seep_safe_points *points, struct seep_live_module *libc)
+/* Of the C library, or of libseep.so. */
+static void find_regions(struct seep_safe_points *points, struct seep_live_module *module)
 {
-	seep_live_symbols(points->modules, libc);
-	for (size_t i = 0; i < libc->symbol_count; i++) {
-		const Elf64_Sym *symbol = &libc->symbols[i];
-		const char *name = seep_live_symbol_name(libc, symbol);
+	seep_live_symbols(points->modules, module);
+	for (size_t i = 0; i < module->symbol_count; i++) {
+		const Elf64_Sym *symbol = &module->symbols[i];
+		const char *name = seep_live_symbol_name(module, symbol);
 		struct region region = { symbol->st_value, symbol->st_value + symbol->st_size,
 					 name };
 
 		if (symbol->st_shndx == SHN_UNDEF)
 			continue;
-		if (IS_AMONG(name, allocating))
-			region = around(libc, symbol);
-		else if (!IS_AMONG(name, entered))
+		if (module->is_libc && IS_AMONG(name, allocating))
+			region = around(module, symbol);
+		else if (module->is_libc ? !IS_AMONG(name, entered) : !IS_AMONG(name, return_twice))
 			continue;
-		add_region(points, libc->bias + region.begin, libc->bias + region.end,
-			   region.name ? name : "malloc");
-	}
-}
-
-static void find_forks(struct seep_safe_points *points, struct seep_live_module *ours)
-{
-	seep_live_symbols(points->modules, ours);
-	for (size_t i = 0; i < ours->symbol_count; i++) {
-		const Elf64_Sym *symbol = &ours->symbols[i];
-		const char *name = seep_live_symbol_name(ours, symbol);
-		const uint64_t begin = ours->bias + symbol->st_value;
-
-		if (symbol->st_shndx != SHN_UNDEF && IS_AMONG(name, return_twice))
-			add_region(points, begin, begin + symbol->st_size, name);
+		region.begin += module->bias;
+		region.end += module->bias;
+		*SEEP_APPEND(points->regions, points->region_count) = region;
 	}
 }
 
@@ -181,12 +163,9 @@ struct seep_safe_points *seep_safe_points_new(struct seep_live_modules *modules)
 	struct seep_safe_points *points = seep_xcalloc(1, sizeof(*points));
 
 	points->modules = modules;
-	for (size_t i = 0; i < modules->count; i++) {
-		if (modules->items[i].is_libc)
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].is_libc || modules->items[i].is_ours)
 			find_regions(points, &modules->items[i]);
-		if (modules->items[i].is_ours)
-			find_forks(points, &modules->items[i]);
-	}
 	find_allocators(points);
 	return points;
 }

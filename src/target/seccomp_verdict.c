@@ -9,7 +9,6 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 
 enum {

@@ -13,7 +13,6 @@
  */
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "base/text.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "target/injection.h"
@@ -26,7 +25,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

@@ -20,17 +20,6 @@ enum {
 	ANCESTORS_MAX = 4096,
 };
 
-/*
- * The rest of the line of /proc/PID/status that begins with @name; "" if there is none, or @status
- * could not be read.
- */
-static const char *line_of(const char *status, const char *name)
-{
-	const char *at = status ? strstr(status, name) : NULL;
-
-	return at ? at + strlen(name) : "";
-}
-
 static void read_name(pid_t pid, char name[64])
 {
 	struct seep_procfs_stat stat;
@@ -45,8 +34,10 @@ static bool is_other_user(const char *status)
 {
 	unsigned uids[3], gids[3];
 
-	if (sscanf(line_of(status, "\nUid:"), "%u %u %u", &uids[0], &uids[1], &uids[2]) != 3 ||
-	    sscanf(line_of(status, "\nGid:"), "%u %u %u", &gids[0], &gids[1], &gids[2]) != 3)
+	if (sscanf(seep_procfs_line(status, "\nUid:"), "%u %u %u", &uids[0], &uids[1], &uids[2]) !=
+		    3 ||
+	    sscanf(seep_procfs_line(status, "\nGid:"), "%u %u %u", &gids[0], &gids[1], &gids[2]) !=
+		    3)
 		return false;
 	for (int i = 0; i < 3; i++)
 		if (uids[i] != getuid() || gids[i] != getgid())
@@ -60,7 +51,7 @@ static bool is_guarded(pid_t pid, const char *status)
 	unsigned real, effective;
 	struct stat st;
 
-	return sscanf(line_of(status, "\nUid:"), "%u %u", &real, &effective) == 2 &&
+	return sscanf(seep_procfs_line(status, "\nUid:"), "%u %u", &real, &effective) == 2 &&
 	       stat(seep_procfs_path(pid, "maps").text, &st) == 0 && st.st_uid != effective;
 }
 
@@ -94,11 +85,11 @@ void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 	uint64_t has, have;
 	char yama[16];
 
-	has = strtoull(line_of(text, "\nCapPrm:"), NULL, 16);
-	have = strtoull(line_of(ours, "\nCapEff:"), NULL, 16);
+	has = strtoull(seep_procfs_line(text, "\nCapPrm:"), NULL, 16);
+	have = strtoull(seep_procfs_line(ours, "\nCapEff:"), NULL, 16);
 	*ret_refusal = (struct seep_refusal){
 		.pid = pid,
-		.tracer = (pid_t)strtol(line_of(text, "\nTracerPid:"), NULL, 10),
+		.tracer = (pid_t)strtol(seep_procfs_line(text, "\nTracerPid:"), NULL, 10),
 		.is_own = pid == getpid(),
 		.has_proc = text,
 		.is_kernels = text && !strstr(text, "\nVmSize:"),
@@ -107,7 +98,7 @@ void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 		.descends = is_descendant(pid),
 		.other_user = is_other_user(text),
 		.is_guarded = is_guarded(pid, text),
-		.more_capable = has & ~strtoull(line_of(ours, "\nCapPrm:"), NULL, 16),
+		.more_capable = has & ~strtoull(seep_procfs_line(ours, "\nCapPrm:"), NULL, 16),
 	};
 	ret_refusal->is_beyond = ret_refusal->may_trace_any && is_hidden(pid);
 	read_name(pid, ret_refusal->name);

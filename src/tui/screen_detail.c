@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* All that is known of one call stack, and the line of source that allocates. */
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/growth_text.h"
 #include "base/file.h"
@@ -56,8 +55,6 @@ static void add_figures(struct seep_lines *page, const struct seep_live_line *li
 
 static void add_growth(struct seep_lines *page, const struct seep_live_line *line, bool utf8)
 {
-	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_context *context = &line->sum;
 	char spark[SEEP_SPARK_BYTES] = "did not change";
 	SEEP_FREED char *evidence = NULL;
 
@@ -69,7 +66,7 @@ static void add_growth(struct seep_lines *page, const struct seep_live_line *lin
 		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  nothing speaks for a leak so far");
 		return;
 	}
-	evidence = seep_growth_evidence(profile, context, &line->growth);
+	evidence = seep_growth_evidence(line->process->profile, &line->sum, &line->growth);
 	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %s%s%s (confidence: %s)",
 			     seep_live_verdict(line), *seep_live_verdict(line) ? ": " : "",
 			     evidence, seep_growth_confidence_name(line->growth.confidence));
@@ -179,7 +176,6 @@ static void add_source(struct seep_tui *tui, const struct seep_profile_frame *fr
 
 static void draw(struct seep_tui *tui)
 {
-	const uint64_t total = seep_live_total(tui->live).live_bytes;
 	struct seep_live_process *process = seep_live_find(tui->live, tui->detailed);
 	struct seep_live_line line;
 	SEEP_FREED char *name = NULL;
@@ -195,7 +191,7 @@ static void draw(struct seep_tui *tui)
 	line = seep_live_line(tui->live, process, tui->context);
 	name = seep_live_name_text(process, tui->context);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " %s", name);
-	add_figures(&tui->page, &line, total);
+	add_figures(&tui->page, &line, seep_live_total(tui->live).live_bytes);
 	add_growth(&tui->page, &line, tui->utf8);
 	add_stack(&tui->page, process->profile, &line.sum);
 	add_source(tui, seep_sites_blamed(process->sites, &line.sum), process->user);

@@ -49,11 +49,10 @@ static void turn(struct seep_tui_branches *b, uint64_t key)
 {
 	const size_t at = find_turned(b, key);
 
-	if (at < b->turned_count) {
+	if (at < b->turned_count)
 		b->turned[at] = b->turned[--b->turned_count];
-		return;
-	}
-	*SEEP_APPEND(b->turned, b->turned_count) = key;
+	else
+		*SEEP_APPEND(b->turned, b->turned_count) = key;
 }
 
 static char *name_of(const struct seep_tui_branches *b, const struct seep_tree_node *node)

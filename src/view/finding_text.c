@@ -2,7 +2,6 @@
 #include "view/finding_text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/suppressions.h"
 #include "base/text.h"

@@ -86,18 +86,15 @@ char *seep_tags_old(const struct seep_live_tag *tags, uint32_t count)
 
 char *seep_live_name_text(const struct seep_live_process *process, uint32_t index)
 {
-	const struct seep_profile_frame *frame =
-		seep_sites_blamed(process->sites, &process->profile->contexts[index]);
+	const struct seep_profile_context *context = &process->profile->contexts[index];
+	const struct seep_profile_frame *frame = seep_sites_blamed(process->sites, context);
+	SEEP_FREED char *name = NULL, *type = NULL;
 
-	if (frame) {
-		SEEP_FREED char *name = seep_frame_name(process->profile, frame, SEEP_NAME_BRIEF);
-		SEEP_FREED char *type = seep_row_type(process->sites,
-						      &process->profile->contexts[index]);
-
-		return seep_xasprintf("%s%s", name, type);
-	}
-	return seep_xstrdup(process->profile->contexts[index].other ? "(ledger full)"
-								    : "(no stack)");
+	if (!frame)
+		return seep_xstrdup(context->other ? "(ledger full)" : "(no stack)");
+	name = seep_frame_name(process->profile, frame, SEEP_NAME_BRIEF);
+	type = seep_row_type(process->sites, context);
+	return seep_xasprintf("%s%s", name, type);
 }
 
 const char *seep_live_verdict(const struct seep_live_line *line)

@@ -96,7 +96,7 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 static void add_line(struct seep_stack_lines *lines, const struct seep_profile_stack_entry *entry,
 		     char *note)
 {
-	*SEEP_APPEND(lines->items, lines->count) = (struct seep_stack_line){ entry, note, false };
+	*SEEP_APPEND(lines->items, lines->count) = (struct seep_stack_line){ entry, note };
 }
 
 /* What stands further in than entry @to: "via std::vector<int>::push_back + 3 more frames". */
@@ -112,7 +112,6 @@ static void add_via(struct seep_stack_lines *lines, const struct seep_view *view
 		 more == 0 ? seep_xasprintf("via %s", name)
 			   : seep_xasprintf("via %s + %s", name,
 					    seep_things_text(more, "more frame").text));
-	lines->items[lines->count - 1].via = true;
 }
 
 static void add_gap(struct seep_stack_lines *lines, uint32_t frames)

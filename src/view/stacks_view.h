@@ -15,7 +15,6 @@
 struct seep_stack_line {
 	const struct seep_profile_stack_entry *entry;
 	char *note;
-	bool via; /* the note is of library code that the next line's function called */
 };
 
 /* A call stack as it is shown. */

@@ -50,14 +50,11 @@ static void add_branch(struct builder *b, uint32_t node, const char *joint, cons
 {
 	const struct seep_tree_node *nodes = b->view->tree->nodes;
 	const size_t before = b->open.length;
+	uint32_t only;
 
 	add_row(b, node, joint, true);
 	seep_strbuf_adds(&b->open, open);
-	for (;;) {
-		const uint32_t only = nodes[node].first_child;
-
-		if (only == 0 || nodes[only].next != 0)
-			break;
+	while ((only = nodes[node].first_child) != 0 && nodes[only].next == 0) {
 		add_row(b, only, "→ ", nodes[only].value != nodes[node].value);
 		node = only;
 	}

@@ -47,14 +47,15 @@ ROUNDS = 20
 KILLS = 200 if "SEEP_KILLS" in os.environ else 10
 SEED = int(os.environ.get("SEEP_SEED", "1"))
 
-MODES = ["churn", "loader", "loader-alone", "stdio", "idle", "blocked", "many", "truth", "late", "job"]
+MODES = ["churn", "loader", "loader-alone", "stdio", "idle", "blocked", "many", "truth", "mapped", "late",
+         "job"]
 TARGETS = {
     **{mode: ["attach_targets", mode] for mode in MODES},
     "pointers": ["attach_pointers"],
     "exceptions": ["attach_cxx"],
     "forks": ["attach_ends", "fork"],
 }
-WITH_TRUTH = ["truth", "late", "exceptions"]  # by calls alone
+WITH_TRUTH = ["truth", "mapped", "late", "exceptions"]  # by calls alone
 
 
 def begin(name, **how):

@@ -7,10 +7,14 @@
  * how it is talked to; "begin" and "round" are of the modes that know what they allocate.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -626,6 +630,33 @@ static void idle_start(void)
 {
 }
 
+/* ---- mapped: its libraries are mapped a second and third time, whole, to be read --------------- */
+
+static int map_library(struct dl_phdr_info *info, size_t bytes, void *above)
+{
+	const int fd = open(info->dlpi_name, O_RDONLY | O_CLOEXEC);
+	char **at = above;
+	struct stat about;
+
+	(void)bytes;
+	if (fd < 0)
+		return 0;
+	EXPECT(fstat(fd, &about) == 0);
+	*at -= (about.st_size + 0xffff) & ~0xffff;
+	EXPECT(mmap(*at, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0) == *at);
+	EXPECT(mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	(void)close(fd);
+	return 0;
+}
+
+/* As who prints a backtrace does. Below the stack and above all libraries there is room for 128 MB. */
+static void mapped_start(void)
+{
+	char *above = (char *)(((uintptr_t)&above - (64 << 20)) & -(uintptr_t)4096);
+
+	(void)dl_iterate_phdr(map_library, &above);
+}
+
 static const struct mode {
 	const char *name;
 	void (*start)(void);
@@ -642,6 +673,7 @@ static const struct mode {
 	{ "blocked", blocked_start, NULL, NULL, NULL, blocked_end },
 	{ "many", many_start, NULL, NULL, NULL, join_threads },
 	{ "truth", idle_start, NULL, truth_begin, truth_round, NULL },
+	{ "mapped", mapped_start, NULL, truth_begin, truth_round, NULL },
 	{ "late", idle_start, NULL, truth_begin, late_round, NULL },
 	{ "sealed", sealed_start, NULL, truth_begin, sealed_round, NULL },
 	{ "sealed-kill", sealed_kill_start, NULL, truth_begin, sealed_round, NULL },

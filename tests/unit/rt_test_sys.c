@@ -210,7 +210,7 @@ TEST(the_time_is_the_vdsos_or_else_the_kernels)
 
 TEST(parts_are_joined_and_what_is_too_long_is_cut)
 {
-	char text[8], number[RT_DECIMAL_BYTES];
+	char text[8], number[RT_DIGITS_BYTES];
 
 	assert_true(rt_text(text, sizeof(text), "ab", "", "cdefg"));
 	assert_string_equal(text, "abcdefg");
@@ -218,6 +218,6 @@ TEST(parts_are_joined_and_what_is_too_long_is_cut)
 	assert_string_equal(text, "abcdefg");
 	assert_false(rt_text(text, 1, "a"));
 	assert_string_equal(text, "");
-	assert_string_equal(rt_decimal(0, number), "0");
-	assert_string_equal(rt_decimal(UINT64_MAX, number), "18446744073709551615");
+	assert_string_equal(rt_digits(0, 10, number), "0");
+	assert_string_equal(rt_digits(UINT64_MAX, 10, number), "18446744073709551615");
 }

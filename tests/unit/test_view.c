@@ -387,7 +387,6 @@ VIEW_TEST(library_code_between_two_callers_is_one_line)
 	assert_int_equal(lines->items[0].entry->frame, job);
 	assert_string_equal(lines->items[1].note,
 			    "via std::function<void ()>::operator() + 2 more frames");
-	assert_true(lines->items[1].via);
 	assert_int_equal(lines->items[2].entry->frame, work);
 	assert_string_equal(lines->items[3].note, "via qsort");
 	assert_int_equal(lines->items[4].entry->frame, run);

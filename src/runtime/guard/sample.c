@@ -57,18 +57,18 @@ static void say(const struct rt_finding *finding)
 	const uintptr_t bytes = is_front		 ? begin - finding->pointer
 				: finding->pointer < end ? finding->pointer - begin
 							 : finding->pointer - end;
-	char distance_text[RT_DECIMAL_BYTES], size_text[RT_DECIMAL_BYTES];
+	char distance_text[RT_DIGITS_BYTES], size_text[RT_DIGITS_BYTES];
 
 	rt_say("seep: ",
 	       finding->kind == LEDGER_FINDING_OUT_OF_BOUNDS ? "out-of-bounds: "
 							     : "use-after-free: ",
-	       rt_decimal(bytes, distance_text), bytes == 1 ? " byte " : " bytes ",
+	       rt_digits(bytes, 10, distance_text), bytes == 1 ? " byte " : " bytes ",
 	       is_front			? "in front of"
 	       : finding->pointer < end ? "into"
 					: "behind",
 	       finding->kind == LEDGER_FINDING_OUT_OF_BOUNDS ? " a block of "
 							     : " a freed block of ",
-	       rt_decimal(finding->block.size, size_text), " bytes");
+	       rt_digits(finding->block.size, 10, size_text), " bytes");
 }
 
 /*

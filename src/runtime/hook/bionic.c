@@ -135,15 +135,12 @@ static void put(struct text *text, const char *what)
 /* In @width places at least. */
 static void put_number(struct text *text, uint64_t number, unsigned base, unsigned width)
 {
-	char digits[RT_DECIMAL_BYTES], *at = digits + sizeof(digits) - 1;
+	char buffer[RT_DIGITS_BYTES];
+	const char *digits = rt_digits(number, base, buffer);
 
-	*at = '\0';
-	do
-		*--at = "0123456789abcdef"[number % base];
-	while (number /= base);
-	for (size_t i = (size_t)(digits + sizeof(digits) - 1 - at); i < width; i++)
+	for (size_t i = (size_t)(buffer + sizeof(buffer) - 1 - digits); i < width; i++)
 		put(text, " ");
-	put(text, at);
+	put(text, digits);
 }
 
 static void put_live(struct text *text, const struct rt_live *live)

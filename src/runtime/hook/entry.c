@@ -129,7 +129,7 @@ __attribute__((used)) static void before_entry(struct entry_call *call,
 	if (!thread)
 		return;
 	thread->last_row.entered = (uint32_t)(uintptr_t)frame;
-	rt_entries_note();
+	rt_note_unseen(LEDGER_UNSEEN_MODULES_OWN);
 }
 
 __attribute__((used)) static void after_entry(struct entry_call *call,

@@ -45,7 +45,6 @@ static struct change {
 static uintptr_t lowest, span; /* all @from lie there */
 
 struct look {
-	uint32_t changed;
 	uintptr_t opened; /* a page that was made writable; 0: none */
 	int protection;	  /* that it had */
 };
@@ -131,9 +130,9 @@ static void look_at_page(struct look *look, uintptr_t from, uintptr_t end, int p
 			continue;
 		change = place_of(value);
 		if (change->from && open_page(look, from, protection))
-			look->changed += atomic_compare_exchange_strong_explicit(
-				word, &value, change->to, memory_order_release,
-				memory_order_relaxed);
+			(void)atomic_compare_exchange_strong_explicit(word, &value, change->to,
+								      memory_order_release,
+								      memory_order_relaxed);
 	}
 }
 
@@ -308,21 +307,10 @@ static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 1;
 }
 
-static uint32_t change(bool binds)
+void rt_bind(bool binds)
 {
 	struct order order = { .binds = binds };
 
 	rt_next_value = value_before;
 	(void)dl_iterate_phdr(change_all, &order);
-	return order.look.changed;
-}
-
-uint32_t rt_bind(void)
-{
-	return change(true);
-}
-
-uint32_t rt_unbind(void)
-{
-	return change(false);
 }

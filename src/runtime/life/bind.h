@@ -13,11 +13,10 @@
 #include "runtime/rt.h"
 
 /*
- * The hooked functions' addresses become our hooks'; and back. With the loader's lock, so none of the
- * modules can be unloaded meanwhile. Other threads run: each word changes at once. Both may be
- * repeated. Returns how many words were changed.
+ * The hooked functions' addresses become our hooks', or without @binds these theirs. With the loader's
+ * lock, so none of the modules can be unloaded meanwhile. Other threads run: each word changes at once.
+ * Both may be repeated.
  */
-uint32_t rt_bind(void);
-uint32_t rt_unbind(void);
+void rt_bind(bool binds);
 
 #endif

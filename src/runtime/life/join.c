@@ -143,7 +143,7 @@ static enum ledger_attached bind(struct ledger_attach *how, bool have_entries)
 	const uint32_t mode = pause_recording(rt_mine.control);
 
 	rt_entries_take(how, have_entries);
-	how->changed = rt_bind();
+	rt_bind(true);
 	rt_store_release(&rt_mine.control->mode, mode);
 	return LEDGER_ATTACH_DONE;
 }
@@ -183,7 +183,7 @@ static enum ledger_attached detach(struct ledger_attach *how)
 	rt_entries_leave();
 	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
 	is_unsettled = true;
-	how->changed = rt_unbind();
+	rt_bind(false);
 	(void)rt_threads_are_out();
 	rt_store(&state->ended_ns, rt_now_ns());
 	rt_store_release(&state->ended, LEDGER_ENDED_DETACH);

@@ -81,9 +81,9 @@ static long open_directory(uint32_t uid, struct stat *ret)
 {
 	static const char *const roots[LEDGER_ROOT_COUNT] = { LEDGER_ROOTS };
 	static char path[ROOT_BYTES];
-	char user[RT_DECIMAL_BYTES];
+	char user[RT_DIGITS_BYTES];
 	long fd = wanted_dir ? open_private(wanted_dir, uid, ret) : -ENOENT;
-	const char *dir = fd >= 0 ? wanted_dir : path, *number = rt_decimal(uid, user);
+	const char *dir = fd >= 0 ? wanted_dir : path, *number = rt_digits(uid, 10, user);
 
 	/* Not without need: it is a page of a forked child's. */
 	if (rt_ledger_dir != dir)
@@ -177,11 +177,12 @@ static void identify_program(struct file *file)
 
 static void name_file(uint32_t instance)
 {
-	char pid[RT_DECIMAL_BYTES], start[RT_DECIMAL_BYTES], number[RT_DECIMAL_BYTES];
+	char pid[RT_DIGITS_BYTES], start[RT_DIGITS_BYTES], number[RT_DIGITS_BYTES];
 
 	(void)rt_text(rt_ledger_name + program_bytes, sizeof(rt_ledger_name) - program_bytes, ".",
-		      rt_decimal(rt_header.pid, pid), ".", rt_decimal(rt_header.start_ticks, start),
-		      ".", rt_decimal(instance, number), LEDGER_SUFFIX);
+		      rt_digits(rt_header.pid, 10, pid), ".",
+		      rt_digits(rt_header.start_ticks, 10, start), ".",
+		      rt_digits(instance, 10, number), LEDGER_SUFFIX);
 	(void)rt_text(unfinished_name, sizeof(unfinished_name), rt_ledger_name, UNFINISHED);
 	memcpy(sums_name, rt_ledger_name, sizeof(sums_name));
 	memcpy(sums_name + strlen(sums_name) - strlen(LEDGER_SUFFIX), LEDGER_SUMS_SUFFIX,

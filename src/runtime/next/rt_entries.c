@@ -62,8 +62,3 @@ void rt_entries_leave(void)
 {
 	rt_store(&rt_entries_led, 0);
 }
-
-void rt_entries_note(void)
-{
-	rt_note_unseen(LEDGER_UNSEEN_MODULES_OWN);
-}

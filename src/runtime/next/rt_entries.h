@@ -27,7 +27,4 @@ void rt_entries_leave(void);
 /* The function at @address is one of them: it is not to be bound to a hook as well. */
 bool rt_entries_have(uintptr_t address);
 
-/* One was entered: the ledger says so, once. */
-void rt_entries_note(void);
-
 #endif

@@ -507,15 +507,14 @@ bool rt_text_parts(char *into, size_t max, const char *const *parts)
 	return fits;
 }
 
-const char *rt_decimal(uint64_t value, char buffer[RT_DECIMAL_BYTES])
+const char *rt_digits(uint64_t value, unsigned base, char buffer[RT_DIGITS_BYTES])
 {
-	char *digits = buffer + RT_DECIMAL_BYTES - 1;
+	char *digits = buffer + RT_DIGITS_BYTES - 1;
 
 	*digits = '\0';
-	do {
-		*--digits = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
+	do
+		*--digits = "0123456789abcdef"[value % base];
+	while (value /= base);
 	return digits;
 }
 

@@ -145,9 +145,9 @@ void rt_futex_wake(void *word);
 	rt_text_parts((into), (max), (const char *const[]){ __VA_ARGS__, NULL })
 bool rt_text_parts(char *into, size_t max, const char *const *parts);
 
-/* @value in decimal: the end of @buffer. */
-enum { RT_DECIMAL_BYTES = 21 };
-const char *rt_decimal(uint64_t value, char buffer[RT_DECIMAL_BYTES]);
+/* @value in @base, 10 or 16: the end of @buffer. */
+enum { RT_DIGITS_BYTES = 21 };
+const char *rt_digits(uint64_t value, unsigned base, char buffer[RT_DIGITS_BYTES]);
 
 /* Control characters in @text become '?'. Returns its end. */
 char *rt_make_printable(char *text);

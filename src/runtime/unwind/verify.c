@@ -9,7 +9,7 @@
 
 static _Atomic uint64_t walk_number;
 
-enum { SHOWN_MAX = 8, COMMON_SHOWN = 3, HEX_BYTES = 19 };
+enum { SHOWN_MAX = 8, COMMON_SHOWN = 3 };
 
 struct comparison {
 	const struct rt_walk *walk;
@@ -20,24 +20,10 @@ struct comparison {
 	uintptr_t theirs; /* where they differ */
 };
 
-static const char *hex(uintptr_t value, char *buffer)
-{
-	char *at = buffer + HEX_BYTES - 1;
-
-	*at = '\0';
-	do {
-		*--at = "0123456789abcdef"[value & 15];
-		value >>= 4;
-	} while (value);
-	*--at = 'x';
-	*--at = '0';
-	return at;
-}
-
 static void show_address(const char *whose, uintptr_t pc)
 {
 	struct dl_find_object object = { 0 };
-	char offset[HEX_BYTES];
+	char offset[RT_DIGITS_BYTES];
 	const char *name = "?";
 	uintptr_t bias = 0;
 
@@ -45,7 +31,7 @@ static void show_address(const char *whose, uintptr_t pc)
 		name = *object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "program";
 		bias = object.dlfo_link_map->l_addr;
 	}
-	rt_say("seep: verify:   ", whose, name, " + ", hex(pc - bias, offset));
+	rt_say("seep: verify:   ", whose, name, " + 0x", rt_digits(pc - bias, 16, offset));
 }
 
 /* The first few, unsymbolised, on standard error: whoever asks for verify wants to report them. */
