@@ -14,7 +14,7 @@ BENCH ?=
 #| make check      ./check, the same: installs what is missing, ends with a line of counts
 #| make programs   38 loads of real programs: 15 to 30 minutes
 #| make fuzz       damaged files to the readers, MINUTES=10 for each of five: an hour
-#| make bench      speed beside plain runs and other tools: hours; BENCH=--quick: minutes
+#| make bench      speed beside plain runs and other tools: an hour; BENCH=--quick: minutes
 #| make web        assets/report.html from web/, by node and npm
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours
 #| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it
@@ -38,7 +38,7 @@ check:
 	@./check
 
 bench: release
-	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
+	@bench/run build-release --tiers --markdown bench/RESULTS.md $(BENCH)
 	@bench/leaks build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
 	@bench/viewer build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
 	@bench/page build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
