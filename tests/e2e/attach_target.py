@@ -189,7 +189,8 @@ def told_why(attempt):
 
 
 def detach(seep, pid, *options):
-    done = seep.command("detach", *options, str(pid))
+    # On a machine short of processors its threads may hardly run within a second.
+    done = seep.command("detach", "--deadline", "10s", *options, str(pid))
     assert done.status == 0, done.stderr.decode()
     return done
 
