@@ -378,8 +378,10 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 /* What is left in the process, if it lives. It may take a little longer than the rest. */
 static void clean_up(struct attach *a)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct seep_diversion diversion = { 0 };
 	struct seep_error unsaid;
+	uint8_t byte;
 
 	/* A thread that has not come back still stands on it. */
 	if (!a->scratch || a->lost || !a->modules.memory)
@@ -390,7 +392,12 @@ static void clean_up(struct attach *a)
 	if (a->fd >= 0 && find_descriptor(a, a->fd) >= 0)
 		add_step(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
 	add_step(&diversion, SYS_munmap, a->scratch, sizeof(struct scratch), 0);
-	(void)!attach_lead(a, &diversion, false, &unsaid);
+	if (attach_lead(a, &diversion, false, &unsaid) < 0)
+		return;
+	/* The last step is seen by what it takes away. */
+	while (seep_memory_read(a->modules.memory, a->scratch, &byte, 1) &&
+	       seep_monotonic_ns() < a->deadline_ns)
+		(void)nanosleep(&pause, NULL);
 }
 
 /* A descriptor of the process's that one of us left there; -1: none. */
