@@ -378,7 +378,6 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 /* What is left in the process, if it lives. It may take a little longer than the rest. */
 static void clean_up(struct attach *a)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct seep_diversion diversion = { 0 };
 	struct seep_error unsaid;
 	uint8_t byte;
@@ -395,9 +394,10 @@ static void clean_up(struct attach *a)
 	if (attach_lead(a, &diversion, false, &unsaid) < 0)
 		return;
 	/* The last step is seen by what it takes away. */
-	while (seep_memory_read(a->modules.memory, a->scratch, &byte, 1) &&
-	       seep_monotonic_ns() < a->deadline_ns)
-		(void)nanosleep(&pause, NULL);
+	for (unsigned turns = 0; seep_memory_read(a->modules.memory, a->scratch, &byte, 1) &&
+				 seep_monotonic_ns() < a->deadline_ns;
+	     turns++)
+		seep_tracee_pause(turns);
 }
 
 /* A descriptor of the process's that one of us left there; -1: none. */
@@ -468,11 +468,6 @@ static int take_lock(struct attach *a, struct seep_error *err)
 	return 0;
 }
 
-static bool is_loaded_by_us(const struct attach *a)
-{
-	return a->ours && strstr(a->ours->path, "memfd:libseep.so");
-}
-
 static bool has_proc(const struct attach *a)
 {
 	enum { PROC_MAGIC = 0x9fa0 };
@@ -523,7 +518,7 @@ static int leave(struct attach *a, struct seep_error *err)
 	a->leaves = true;
 	if (rc == 0)
 		rc = settle(a, err);
-	if (rc == 0 && !is_loaded_by_us(a))
+	if (rc == 0 && !(a->ours && strstr(a->ours->path, "memfd:libseep.so")))
 		return seep_fail(err, SEEP_ENOTFOUND, "nobody has attached to it");
 	if (rc == 0)
 		rc = prepare(a, false, err);
