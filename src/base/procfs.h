@@ -105,7 +105,7 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
  * "user:role:type:level"; type "unconfined_t" is free.
  */
 struct seep_procfs_confinement {
-	char text[256];
+	char text[4096];
 };
 struct seep_procfs_confinement seep_procfs_confinement(pid_t pid);
 

@@ -188,7 +188,7 @@ static void print_attaching(const struct seep_printer *printer, const struct see
 	print_findings(printer, attaching, SEEP_FINDING_PROBLEM);
 	print_findings(printer, attaching, SEEP_FINDING_NOTE);
 	print_well(printer, attaching);
-	if (seep_findings_at(attaching, SEEP_FINDING_PROBLEM))
+	if (seep_findings_of_level(attaching, SEEP_FINDING_PROBLEM))
 		printf("\nit cannot be attached to\n");
 	else
 		printf("\nto record it from now on, as it runs:\n  seep attach %u\n",
@@ -199,8 +199,8 @@ static void print_text(const struct seep_facts *facts, const struct seep_finding
 		       const struct seep_findings *attaching)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 80);
-	size_t problems = seep_findings_at(found, SEEP_FINDING_PROBLEM),
-	       notes = seep_findings_at(found, SEEP_FINDING_NOTE);
+	size_t problems = seep_findings_of_level(found, SEEP_FINDING_PROBLEM),
+	       notes = seep_findings_of_level(found, SEEP_FINDING_NOTE);
 
 	print_findings(&printer, found, SEEP_FINDING_PROBLEM);
 	print_findings(&printer, found, SEEP_FINDING_NOTE);
@@ -268,7 +268,8 @@ static void write_attaching(struct seep_json *json, const struct seep_findings *
 {
 	if (!seep_json_open_known(json, "attach", attaching != NULL))
 		return;
-	seep_json_bool(json, "possible", seep_findings_at(attaching, SEEP_FINDING_PROBLEM) == 0);
+	seep_json_bool(json, "possible",
+		       seep_findings_of_level(attaching, SEEP_FINDING_PROBLEM) == 0);
 	write_checks(json, attaching);
 	seep_json_close(json);
 }
@@ -280,8 +281,9 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 
 	seep_json_open_document(json, NULL);
 	write_subject(json, facts);
-	seep_json_int(json, "problems", (int64_t)seep_findings_at(found, SEEP_FINDING_PROBLEM));
-	seep_json_int(json, "notes", (int64_t)seep_findings_at(found, SEEP_FINDING_NOTE));
+	seep_json_int(json, "problems",
+		      (int64_t)seep_findings_of_level(found, SEEP_FINDING_PROBLEM));
+	seep_json_int(json, "notes", (int64_t)seep_findings_of_level(found, SEEP_FINDING_NOTE));
 	write_checks(json, found);
 	write_attaching(json, attaching);
 	write_restart(json, facts);
@@ -307,5 +309,5 @@ int cmd_doctor(char **operands, struct seep_error *err)
 		print_json(&facts, found, attaching, *json_form != '\0');
 	else
 		print_text(&facts, found, attaching);
-	return seep_findings_at(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
+	return seep_findings_of_level(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
 }

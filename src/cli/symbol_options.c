@@ -75,9 +75,12 @@ static const char *const *with_root(const struct seep_option_list *dirs)
 int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 			     struct seep_symbols_options *ret, struct seep_error *err)
 {
-	for (size_t i = 0; i < values->dirs.count; i++)
-		if (check_dir(values->dirs.items[i], err) < 0)
-			return -SEEP_EUSAGE;
+	for (size_t i = 0; i < values->dirs.count; i++) {
+		int rc = check_dir(values->dirs.items[i], err);
+
+		if (rc < 0)
+			return rc;
+	}
 	*ret = (struct seep_symbols_options){ .debug_dirs = values->dirs.items,
 					      .debug_dir_count = values->dirs.count,
 					      .debuginfod = values->debuginfod };

@@ -55,7 +55,6 @@ static const char *name_of_program(const struct attach *a)
 	return "the program";
 }
 
-/* As a sentence. */
 char *attach_lead_entries(struct attach *a, uint64_t led_at)
 {
 	struct seep_error err = { 0 };

@@ -138,7 +138,7 @@ static void look_at_mappings(struct seep_attach_facts *facts)
 	for (size_t i = 0; i < modules.count; i++) {
 		struct seep_live_module *module = &modules.items[i];
 
-		if (!module->is_libc)
+		if (!module->is_libc || facts->glibc_minor)
 			continue;
 		seep_live_symbols(&modules, module);
 		facts->libc = SEEP_ATTACH_GLIBC;
@@ -334,6 +334,6 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 					 "shstk");
 	look_at_limits(facts, status);
 	look_for_folder(facts, status);
-	(void)snprintf(facts->confined, sizeof(facts->confined), "%s",
+	(void)snprintf(facts->confined, sizeof(facts->confined), "%.255s",
 		       seep_procfs_confinement(pid).text);
 }

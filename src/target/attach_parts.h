@@ -79,7 +79,8 @@ struct ledger_attach;
 void attach_find_entries(struct attach *a);
 SEEP_NODISCARD bool attach_tell_entries(const struct attach *a, uint64_t at,
 					struct ledger_attach *how);
-char *attach_lead_entries(struct attach *a, uint64_t led_at); /* a sentence of that; NULL */
+/* What there is to say of it, as a sentence; NULL: nothing. Release with free(). */
+char *attach_lead_entries(struct attach *a, uint64_t led_at);
 /* After the library has left. Returns how many jumps were still there, or -SEEP_EREFUSED. */
 SEEP_NODISCARD int attach_restore_entries(struct attach *a, struct seep_error *err);
 

@@ -66,7 +66,7 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 	if (count == 0)
 		return;
 	take_segments(&module, segments, count);
-	/* Who reads such a file has it whole, and its code elsewhere and not as code. */
+	/* A module has its code mapped as code; a file that is only read has none there. */
 	code = seep_maps_find(&modules->maps, module.code_begin);
 	if (module.end <= module.start || module.start - module.bias >= module.end - module.bias ||
 	    !code || !code->executable)

@@ -76,7 +76,7 @@ static void say_error(struct seep_findings *found, const char *code, const char 
 		seep_finding_say(item, PROBLEM, "%s\n%s", text, usual_advice);
 }
 
-size_t seep_findings_at(const struct seep_findings *found, enum seep_finding_level level)
+size_t seep_findings_of_level(const struct seep_findings *found, enum seep_finding_level level)
 {
 	size_t count = 0;
 
@@ -377,16 +377,17 @@ static void judge_beginning(const struct seep_facts *facts, struct seep_findings
 		judge_program(facts, found);
 	if (is_process && x->is_ours)
 		judge_start(facts, found);
-	before = seep_findings_at(found, PROBLEM);
+	before = seep_findings_of_level(found, PROBLEM);
 	if (facts->looked & SEEP_FACTS_LIMITS)
 		judge_place(facts, found);
 	if (facts->looked & SEEP_FACTS_MACHINE) {
 		judge_machine(facts, found);
-		judge_trial(facts, found, seep_findings_at(found, PROBLEM) > before);
+		judge_trial(facts, found, seep_findings_of_level(found, PROBLEM) > before);
 	}
 	if (is_process && x->exists && !x->is_kernels)
 		REASON("library-loaded", PROBLEM,
-		       x->has_library && !x->recorded && seep_findings_at(found, PROBLEM) == before,
+		       x->has_library && !x->recorded &&
+			       seep_findings_of_level(found, PROBLEM) == before,
 		       "libseep.so is loaded in it, but made no ledger that can be found from "
 		       "here\nlook at the SEEP_OPTIONS, SEEP_DIR, limits and root directory that it "
 		       "was started with");

@@ -50,7 +50,8 @@ void seep_finding_say(struct seep_finding *item, enum seep_finding_level level, 
 /* Fill @found. Every check that applies has an item, also where all is well. */
 void seep_reasons_find(const struct seep_facts *facts, struct seep_findings *found);
 
-size_t seep_findings_at(const struct seep_findings *found, enum seep_finding_level level);
+/* How many are of @level. */
+size_t seep_findings_of_level(const struct seep_findings *found, enum seep_finding_level level);
 
 /* The most telling reason why there is no ledger, to @ret_finding. False: none is known. */
 bool seep_reasons_first(const struct seep_facts *facts, struct seep_finding *ret_finding);
