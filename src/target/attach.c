@@ -4,18 +4,15 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/release.h"
-#include "base/units.h"
 #include "base/xalloc.h"
-#include "ledger/ledger_attach.h"
 #include "symbol/elf_image.h"
 #include "target/attach_check.h"
 #include "target/attach_facts.h"
 #include "target/attach_filters.h"
-#include "target/attach_parts.h"
+#include "target/attach_scratch.h"
 #include "target/entry_names.h"
 #include "target/tracee.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,103 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-	PAGE_BYTES = 4096,
-	STACK_BYTES = 256 << 10,
-	RESULTS = SEEP_DIVERSION_STEPS_MAX + 1,
-	PATH_BYTES = 64,
-	MEMFD_CLOEXEC = 1,
-};
-
-/* What is mapped into the process for the time of the call. */
-struct scratch {
-	struct ledger_attach how;
-	uint64_t mapped[RESULTS], called[RESULTS]; /* as seep_diversion.done_at */
-	struct attach_pending pending;
-	uint64_t all_signals, held_signals;
-	char path[PATH_BYTES];
-	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
-	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];
-	struct ledger_entry_page pages[LEDGER_ENTRY_MODULES_MAX];
-	_Alignas(PAGE_BYTES) uint8_t stack[STACK_BYTES];
-};
-
-#define SCRATCH_AT(a, member) ((a)->scratch + offsetof(struct scratch, member))
-
-/*
- * Room for the scratch in the middle of the widest gap between two mappings, where nobody else maps until it
- * is there. Not below the stack, which may grow. 0: there is none.
- */
-static uint64_t find_room(const struct attach *a)
-{
-	const uint64_t bytes = sizeof(struct scratch), spare = UINT64_C(1) << 20;
-	const struct seep_maps *maps = &a->modules.maps;
-	uint64_t widest = bytes + 4 * spare, at = 0;
-
-	for (size_t i = maps->count; i-- > 1;) {
-		const uint64_t begin = maps->items[i - 1].end, end = maps->items[i].begin;
-
-		if (end < UINT64_C(1) << 47 && end > begin && end - begin > widest &&
-		    strcmp(maps->items[i].name, "[stack]") != 0) {
-			widest = end - begin;
-			at = (begin + (widest - bytes) / 2) & -(uint64_t)PAGE_BYTES;
-		}
-	}
-	return at;
-}
-
-/* Its descriptors' files are named so in /proc. */
-static int find_descriptor(const struct attach *a, int64_t fd)
-{
-	SEEP_FREED char *file = seep_xasprintf("fd/%d", (int)fd);
-	struct seep_procfs_path path = seep_procfs_path(a->pid, file);
-	char target[PATH_BYTES];
-	ssize_t bytes = fd < 0 ? -1 : readlink(path.text, target, sizeof(target) - 1);
-
-	target[bytes > 0 ? bytes : 0] = '\0';
-	return strstr(target, "memfd:libseep.so") ? (int)fd : -1;
-}
-
-/*
- * Map the scratch and, if @loads, make a file in memory for the library. The right to execute it is
- * not asked for: code is mapped without, and where vm.memfd_noexec is 2 asking is refused.
- */
-static int prepare(struct attach *a, bool loads, struct seep_error *err)
-{
-	struct seep_diversion diversion = { .count = loads ? 2 : 1, .text = "libseep.so" };
-	uint64_t results[RESULTS] = { 0 };
-	int rc;
-
-	a->scratch = a->mark = find_room(a);
-	if (!a->scratch)
-		return seep_fail(err, SEEP_EREFUSED, "its address space is full");
-	/* No file: any descriptor below 0 but -1, which stands for the text. */
-	diversion.steps[0] = (struct seep_step){
-		.what = SYS_mmap,
-		.arguments = { a->scratch, sizeof(struct scratch), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX - 1,
-			       0 },
-	};
-	diversion.steps[1] = (struct seep_step){
-		.what = SYS_memfd_create,
-		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC },
-	};
-	diversion.first_result = a->scratch;
-	diversion.done_at = SCRATCH_AT(a, mapped);
-	rc = attach_lead(a, &diversion, false, err);
-	if (rc < 0) {
-		a->scratch = 0;
-		return rc;
-	}
-	if (!seep_memory_read(a->modules.memory, diversion.done_at, results, sizeof(results)))
-		return seep_fail(err, SEEP_ESYS, "cannot read what was mapped into it");
-	if (loads)
-		a->fd = find_descriptor(a, (int64_t)results[2]);
-	if (loads && a->fd < 0)
-		return seep_fail(err, SEEP_EREFUSED, "it may not make a file in memory: %s",
-				 strerror((int)-(int64_t)results[2]));
-	return 0;
-}
+enum { SIGSETXID = 33 /* the C library's own */ };
 
 /*
  * The process's own descriptor, with its own rights: whatever it has put there, nothing is written that
@@ -182,11 +82,15 @@ static void copy_arguments(const struct attach *a, struct ledger_attach *how)
 static int fill_scratch(struct attach *a, struct seep_error *err)
 {
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
-	char path[PATH_BYTES];
-	const uint64_t signals = ~((UINT64_C(1) << (SIGSEGV - 1)) | (UINT64_C(1) << (SIGBUS - 1)) |
-				   (UINT64_C(1) << (SIGILL - 1)) | (UINT64_C(1) << (SIGFPE - 1)) |
-				   (UINT64_C(1) << (SIGTRAP - 1)) | (UINT64_C(1) << (SIGSYS - 1)));
+	char path[ATTACH_PATH_BYTES];
+	/* Who sets the user of all threads waits until each has taken SIGSETXID. */
+	static const uint8_t taken[] = {
+		SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGSETXID
+	};
+	uint64_t signals = UINT64_MAX;
 
+	for (size_t i = 0; i < sizeof(taken); i++)
+		signals &= ~(UINT64_C(1) << (taken[i] - 1));
 	how->version = LEDGER_VERSION;
 	how->session = a->plan->session;
 	if (strlen(a->plan->options) >= sizeof(how->options) ||
@@ -195,7 +99,8 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	memcpy(how->options, a->plan->options, strlen(a->plan->options));
 	memcpy(how->dir, a->plan->dir, strlen(a->plan->dir));
 	copy_arguments(a, how);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
+	/* As nobody else spells it: by a name that it knows the loader would answer with that library. */
+	(void)snprintf(path, sizeof(path), "/proc/self//fd//%d", a->fd);
 	how->gives_up = a->gives_up;
 	how->has_allocator = a->linked_allocator || a->entries.count;
 	if (!attach_tell_entries(a, SCRATCH_AT(a, pages), how) ||
@@ -204,16 +109,6 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, path), path, sizeof(path)))
 		return seep_fail_errno(err, errno, "cannot write to its memory");
 	return 0;
-}
-
-static void add_step(struct seep_diversion *diversion, uint64_t what, uint64_t first,
-		     uint64_t second, int64_t leaves_out)
-{
-	diversion->steps[diversion->count++] = (struct seep_step){
-		.what = what,
-		.arguments = { first, second },
-		.leaves_out = leaves_out,
-	};
 }
 
 /* Where a function is in the library that is about to be loaded; 0: it is not the library. */
@@ -231,6 +126,10 @@ static uint64_t offset_in_library(const char *library, const char *name)
 	return 0;
 }
 
+/*
+ * The second is the lock of the list of modules, held while somebody looks through it. It is only tried:
+ * fork() leaves it to the child as it is.
+ */
 enum { STEP_LOCK, STEP_OTHER_LOCK };
 
 /*
@@ -247,7 +146,7 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 					: attach_address_of(a, a->ours, name);
 	struct seep_diversion diversion = {
 		.done_at = SCRATCH_AT(a, called),
-		.stack = SCRATCH_AT(a, stack) + STACK_BYTES,
+		.stack = SCRATCH_AT(a, stack) + ATTACH_STACK_BYTES,
 		.vectors = SCRATCH_AT(a, vectors),
 		.room = SCRATCH_AT(a, room),
 		.all_signals = SCRATCH_AT(a, all_signals),
@@ -260,16 +159,16 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 	if (!function || !lock || !unlock || !a->load_lock)
 		return seep_fail(err, SEEP_EREFUSED, "its %s is not one that seep knows",
 				 function ? "C library" : "libseep.so");
-	add_step(&diversion, lock, a->load_lock, 0, loads ? 5 : 4);
-	add_step(&diversion, lock, other_lock, 0, loads ? 3 : 2);
+	seep_diversion_add(&diversion, lock, a->load_lock, 0, loads ? 5 : 4);
+	seep_diversion_add(&diversion, lock, other_lock, 0, loads ? 3 : 2);
+	seep_diversion_add(&diversion, unlock, other_lock, 0, 0);
 	/* Globally: so that a program finds what it may say to seep. It is never unloaded. */
 	if (loads)
-		add_step(&diversion, attach_address_of(a, a->libc, "dlopen"), SCRATCH_AT(a, path),
-			 RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE, -1);
-	add_step(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0), SCRATCH_AT(a, how), 0,
-		 0);
-	add_step(&diversion, unlock, other_lock, 0, 0);
-	add_step(&diversion, unlock, a->load_lock, 0, 0);
+		seep_diversion_add(&diversion, attach_address_of(a, a->libc, "dlopen"),
+				   SCRATCH_AT(a, path), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE, -1);
+	seep_diversion_add(&diversion, function | (loads ? SEEP_STEP_IN_OBJECT : 0),
+			   SCRATCH_AT(a, how), 0, 0);
+	seep_diversion_add(&diversion, unlock, a->load_lock, 0, 0);
 	return attach_lead(a, &diversion, true, err);
 }
 
@@ -334,7 +233,7 @@ static void find_holder(struct attach *a)
 	a->catches = true;
 }
 
-static bool is_locked(const uint64_t results[RESULTS])
+static bool is_locked(const uint64_t results[ATTACH_RESULTS])
 {
 	return results[1 + STEP_LOCK] || results[1 + STEP_OTHER_LOCK];
 }
@@ -344,7 +243,7 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 {
 	const struct timespec pause = { .tv_nsec = 30000000 };
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
-	uint64_t results[RESULTS], none = 0;
+	uint64_t results[ATTACH_RESULTS], none = 0;
 	bool waits = false;
 	int rc;
 
@@ -373,88 +272,6 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 			"times in %.1f s",
 			a->result->tries, (double)a->plan->deadline_ns / 1e9);
 	return conclude(a, how, err);
-}
-
-/* What is left in the process, if it lives. It may take a little longer than the rest. */
-static void clean_up(struct attach *a)
-{
-	struct seep_diversion diversion = { 0 };
-	struct seep_error unsaid;
-	uint8_t byte;
-
-	/* A thread that has not come back still stands on it. */
-	if (!a->scratch || a->lost || !a->modules.memory)
-		return;
-	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
-	a->mark = a->pending = 0;
-	/* It may be another file's by now. */
-	if (a->fd >= 0 && find_descriptor(a, a->fd) >= 0)
-		add_step(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
-	add_step(&diversion, SYS_munmap, a->scratch, sizeof(struct scratch), 0);
-	if (attach_lead(a, &diversion, false, &unsaid) < 0)
-		return;
-	/* The last step is seen by what it takes away. */
-	for (unsigned turns = 0; seep_memory_read(a->modules.memory, a->scratch, &byte, 1) &&
-				 seep_monotonic_ns() < a->deadline_ns;
-	     turns++)
-		seep_tracee_pause(turns);
-}
-
-/* A descriptor of the process's that one of us left there; -1: none. */
-static int find_left_descriptor(const struct attach *a)
-{
-	DIR *all = opendir(seep_procfs_path(a->pid, "fd").text);
-	uint64_t number;
-	int found = -1;
-
-	for (struct dirent *entry; all && found < 0 && (entry = readdir(all));)
-		if (seep_parse_count(entry->d_name, INT32_MAX, &number, NULL) == 0)
-			found = find_descriptor(a, (int64_t)number);
-	if (all)
-		(void)closedir(all);
-	return found;
-}
-
-/*
- * One of us was killed in the middle: wait until the thread that it had led has come back, and take
- * away what it left.
- */
-static int settle(struct attach *a, struct seep_error *err)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	struct attach_pending pending = { 0 };
-	uint64_t done = 0, scratch = 0, mapped[2];
-
-	a->code = seep_diversion_find(&a->modules);
-	if (!a->code || !seep_diversion_mark(a->modules.memory, a->code, &scratch) || !scratch)
-		return 0;
-	a->scratch = scratch;
-	/* It was not mapped, or has gone: what is there is the program's own. */
-	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, mapped), mapped, sizeof(mapped)) ||
-	    mapped[0] != 1 || mapped[1] != scratch) {
-		a->scratch = 0;
-		return 0;
-	}
-	while (seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), &done, sizeof(done)) &&
-	       seep_memory_read(a->modules.memory, SCRATCH_AT(a, pending), &pending,
-				sizeof(pending)) &&
-	       !done &&
-	       !attach_is_over(a, &pending, scratch, sizeof(struct scratch), SCRATCH_AT(a, room))) {
-		a->lost = seep_monotonic_ns() > a->deadline_ns;
-		if (a->lost)
-			return seep_fail(err, SEEP_EREFUSED,
-					 "a seep that was killed has led its thread %d into the "
-					 "loader, and that is not back yet",
-					 (int)pending.tid);
-		(void)nanosleep(&pause, NULL);
-	}
-	a->fd = find_left_descriptor(a);
-	clean_up(a);
-	a->scratch = 0;
-	a->fd = -1;
-	a->deadline_ns = seep_monotonic_ns() + a->plan->deadline_ns;
-	attach_forget_modules(a);
-	return attach_read_modules(a, err);
 }
 
 static int take_lock(struct attach *a, struct seep_error *err)
@@ -497,11 +314,11 @@ static int join(struct attach *a, struct seep_error *err)
 	if (rc == 0)
 		rc = seep_attach_check_filters(a->pid, a->plan->entries, err);
 	if (rc == 0)
-		rc = settle(a, err);
+		rc = attach_settle(a, err);
 	if (rc == 0)
 		attach_find_entries(a);
 	if (rc == 0)
-		rc = prepare(a, !a->ours, err);
+		rc = attach_prepare(a, !a->ours, err);
 	if (rc == 0 && !a->ours)
 		rc = copy_library(a, err);
 	if (rc == 0)
@@ -517,11 +334,11 @@ static int leave(struct attach *a, struct seep_error *err)
 
 	a->leaves = true;
 	if (rc == 0)
-		rc = settle(a, err);
+		rc = attach_settle(a, err);
 	if (rc == 0 && !(a->ours && strstr(a->ours->path, "memfd:libseep.so")))
 		return seep_fail(err, SEEP_ENOTFOUND, "nobody has attached to it");
 	if (rc == 0)
-		rc = prepare(a, false, err);
+		rc = attach_prepare(a, false, err);
 	if (rc == 0)
 		rc = fill_scratch(a, err);
 	return rc == 0 ? call_until(a, "seep_rt_detach", err) : rc;
@@ -542,13 +359,12 @@ static void *run(void *argument)
 	struct seep_attach_facts facts;
 
 	seep_attach_look(a->pid, &facts);
-	a->is_go = facts.kind.is_go;
 	a->linked_allocator = seep_entry_knows(facts.linked_allocator) ? facts.linked_allocator
 								       : NULL;
 	job->rc = take_lock(a, job->err);
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);
-	clean_up(a);
+	attach_clean_up(a);
 	attach_forget_modules(a);
 	seep_entries_done(&a->entries);
 	if (a->lock >= 0)

@@ -29,6 +29,14 @@ static void judge_process(const struct seep_attach_facts *f, struct seep_finding
 	       "process %d (%s) is a thread of the kernel, or at its end\nname one that runs a "
 	       "program",
 	       f->pid, f->name);
+	REASON("process", PROBLEM, f->goes_on,
+	       "the first thread of process %d (%s) has ended, and with it what /proc shows of all\n"
+	       "record it from its start: seep run",
+	       f->pid, f->name);
+	REASON("process", PROBLEM, f->state != 'Z' && f->owner,
+	       "process %d (%s) has no memory of its own yet: it was made by vfork()\n"
+	       "attach to its parent, %u, or once it has executed a program",
+	       f->pid, f->name, f->owner);
 	REASON("process", PROBLEM, f->state == 'Z',
 	       "process %d (%s) has ended; its parent has not asked how\nname one that runs",
 	       f->pid, f->name);
@@ -230,7 +238,8 @@ void seep_attach_judge(const struct seep_attach_facts *facts, struct seep_findin
 
 static enum seep_code code_of(const struct seep_finding *problem, const struct seep_attach_facts *f)
 {
-	if (strcmp(problem->code, "process") == 0 && (!f->state || f->state == 'Z'))
+	if (strcmp(problem->code, "process") == 0 &&
+	    (!f->state || (f->state == 'Z' && !f->goes_on)))
 		return SEEP_ENOTFOUND;
 	if (strcmp(problem->code, "recorded") == 0)
 		return SEEP_EEXIST;

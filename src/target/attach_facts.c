@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +120,6 @@ static void note_mapping(struct seep_attach_facts *facts, struct seep_memory *me
 	const char *path = mapping->name, *base = seep_path_base(path);
 
 	note_tool(facts, path);
-	facts->is_preloaded |= strstr(path, "/libseep.so") != NULL;
 	if (seep_begins_with(base, "ld-musl-") || seep_begins_with(base, "libc.musl-") ||
 	    strstr(path, "-linux-musl/"))
 		facts->libc = SEEP_ATTACH_MUSL;
@@ -138,7 +138,8 @@ static void look_at_mappings(struct seep_attach_facts *facts)
 	for (size_t i = 0; i < modules.count; i++) {
 		struct seep_live_module *module = &modules.items[i];
 
-		if (!module->is_libc || facts->glibc_minor)
+		facts->is_preloaded |= module->is_ours && !strstr(module->path, "memfd:");
+		if (!module->is_libc)
 			continue;
 		seep_live_symbols(&modules, module);
 		facts->libc = SEEP_ATTACH_GLIBC;
@@ -190,6 +191,19 @@ static bool may_read_filters(void)
 	return strtoull(seep_procfs_line(ours, "\nCapEff:"), NULL, 16) >> CAPABILITY_SYS_ADMIN &
 		       1 &&
 	       strtoul(seep_procfs_line(ours, "\nSeccomp:"), NULL, 10) == 0;
+}
+
+static bool has_live_thread(pid_t pid)
+{
+	DIR *threads = seep_procfs_threads(pid);
+	struct seep_procfs_stat stat;
+	bool found = false;
+	pid_t tid;
+
+	while (!found && (tid = seep_procfs_thread(threads)))
+		found = seep_procfs_stat((uint32_t)tid, &stat) && !strchr("ZX", stat.state);
+	seep_procfs_threads_done(threads);
+	return found;
 }
 
 static uint64_t less(uint64_t limit, uint64_t taken)
@@ -319,6 +333,9 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 	if (!status || !seep_procfs_stat((uint32_t)pid, &stat))
 		return;
 	facts->state = stat.state;
+	facts->goes_on = stat.state == 'Z' && has_live_thread(pid);
+	if (stat.ppid && syscall(SYS_kcmp, pid, stat.ppid, KCMP_VM, 0, 0) == 0)
+		facts->owner = stat.ppid;
 	facts->process = (pid_t)strtol(seep_procfs_line(status, "\nTgid:"), NULL, 10);
 	(void)snprintf(facts->name, sizeof(facts->name), "%s", stat.name);
 	seep_refusal_look(pid, &facts->refusal);

@@ -24,7 +24,10 @@ struct seep_attach_facts {
 	pid_t pid;
 	pid_t process; /* that @pid is a thread of */
 	char name[64];
-	char state; /* 'R', 'S', 'Z' ...; 0: there is none */
+	char state;   /* 'R', 'S', 'Z' ...; 0: there is none */
+	bool goes_on; /* its first thread has ended, and others have not */
+	uint32_t
+		owner; /* of its memory, until it executes a program: its parent, by vfork(2); 0: itself */
 
 	struct seep_refusal refusal;
 	int trace_errno; /* what the kernel says to who wants to trace it; 0: it lets us */

@@ -9,7 +9,9 @@
 #include "target/tracee.h"
 
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,6 +44,13 @@ static bool is_its_thread(const struct attach *a, pid_t tid)
 	SEEP_FREED char *file = seep_xasprintf("task/%d", tid);
 
 	return access(seep_procfs_path(a->pid, file).text, F_OK) == 0;
+}
+
+static bool has_ended(pid_t tid)
+{
+	const char state = seep_tracee_state(tid);
+
+	return !state || state == 'Z' || state == 'X';
 }
 
 static void count_stop(struct attach *a, const struct halt *halt)
@@ -88,7 +97,8 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 	if (ptrace(PTRACE_SEIZE, halt->tid, NULL, NULL) < 0) {
 		problem = errno;
 		a->why = "its end";
-		if (problem == ESRCH)
+		/* Of one at its end the kernel says EPERM. */
+		if (problem == ESRCH || has_ended(halt->tid))
 			return NOT_NOW;
 		/* One that did not stop in time is still ours. */
 		if (seep_tracee_look(halt->tid, &signal) == SEEP_TRACEE_GONE) {
@@ -131,11 +141,43 @@ static bool is_in_sequence(const struct halt *halt)
 	return seep_tracee_sequence(halt->tid, &at) != 0;
 }
 
-/* Go waits for work on a thread's own stack, which has room. */
-static bool waits_for_go(const struct user_regs_struct *registers)
+/* Not one of another thread, as of whom clone() was told nothing. Programs that fork by clone() have their parent's. */
+static bool is_own_block(const struct attach *a, pid_t tid, uint64_t block)
 {
-	return registers->orig_rax == SYS_futex || registers->orig_rax == SYS_epoll_pwait ||
-	       registers->orig_rax == SYS_epoll_wait;
+	struct seep_procfs_status status;
+	uint32_t owner;
+
+	return tid == a->pid || !a->id_offset ||
+	       (seep_memory_read(a->modules.memory, block + a->id_offset, &owner, sizeof(owner)) &&
+		seep_procfs_status((uint32_t)tid, &status) && status.own_pid == owner);
+}
+
+/*
+ * The first thread's own stack, or the one that lies below a thread's control block: it has room, and C code
+ * may be called there. Goroutines, coroutines, signal handlers and threads made by hand may have others.
+ */
+static bool is_on_own_stack(const struct attach *a, const struct halt *halt)
+{
+	const uint64_t sp = halt->registers.rsp, block = halt->registers.fs_base;
+	const struct seep_maps *maps = &a->modules.maps;
+	const struct seep_mapping *at = seep_maps_find(maps, sp);
+	const struct seep_mapping *end = maps->items + maps->count;
+
+	if (!at || !at->writable || sp - at->begin < SEEP_DIVERSION_STACK_BYTES)
+		return false;
+	if (strcmp(at->name, "[stack]") == 0)
+		return halt->tid == a->pid;
+	/* It may be locked in memory in parts. */
+	while (block >= at->end && at + 1 < end && at[1].begin == at->end && at[1].writable)
+		at++;
+	return block > sp && block < at->end && is_own_block(a, halt->tid, block);
+}
+
+/* What it makes must be there for all, and nothing else be closed. */
+static bool shares_descriptors(const struct attach *a, pid_t tid)
+{
+	return tid == a->pid || has_ended(a->pid) ||
+	       syscall(SYS_kcmp, a->pid, tid, KCMP_FILES, 0, 0) <= 0;
 }
 
 /* @calls: into the C library. @ret_slot: as for seep_diversion_catch(), where it cannot be led now */
@@ -146,8 +188,11 @@ static enum seep_safety look(struct attach *a, const struct halt *halt, bool cal
 	a->why = "a restartable sequence";
 	if (is_in_sequence(halt))
 		return SEEP_UNSAFE;
-	a->why = "a goroutine";
-	if (a->is_go && !waits_for_go(&halt->registers))
+	a->why = "a stack that is not its thread's own";
+	if (!is_on_own_stack(a, halt))
+		return SEEP_UNSAFE;
+	a->why = "a thread with descriptors of its own";
+	if (!shares_descriptors(a, halt->tid))
 		return SEEP_UNSAFE;
 	return calls ? seep_safe_point_look(a->points, &halt->registers, &a->why, ret_slot)
 		     : SEEP_SAFE;
@@ -244,7 +289,8 @@ bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint
 	struct seep_error unsaid;
 	bool is_over = true;
 
-	if (!pending->tid || !seep_tracee_state(halt.tid))
+	/* A child that was forked meanwhile has what is noted, but not the thread. */
+	if (!pending->tid || !is_its_thread(a, halt.tid))
 		return true;
 	if (halt_thread(a, &halt, &unsaid) != LED)
 		is_over = false;
@@ -321,7 +367,7 @@ static enum outcome lead_one_of(struct attach *a, const struct seep_diversion *d
 	       (tid = seep_procfs_thread(threads))) {
 		const char state = seep_tracee_state(tid);
 
-		if ((state == 'S') != waiting || !state || state == 'Z')
+		if ((state == 'S') != waiting || has_ended(tid))
 			continue;
 		outcome = lead_known(a, tid, diversion, calls, err);
 	}

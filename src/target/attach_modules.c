@@ -59,6 +59,17 @@ static void find_load_lock(struct attach *a, struct seep_live_module *loader)
 	}
 }
 
+/* The C library says so to debuggers: a description is of bits, elements and offset (libthread_db). */
+static uint32_t find_id_offset(struct attach *a)
+{
+	const uint64_t at = attach_address_of(a, a->libc, "_thread_db_pthread_tid");
+	uint32_t description[3];
+
+	return at && seep_memory_read(a->modules.memory, at, description, sizeof(description))
+		       ? description[2]
+		       : 0;
+}
+
 int attach_read_modules(struct attach *a, struct seep_error *err)
 {
 	int rc = seep_live_modules_read(a->pid, &a->modules, err);
@@ -80,6 +91,10 @@ int attach_read_modules(struct attach *a, struct seep_error *err)
 				 a->libc ? "its C library is older than glibc 2.34"
 					 : "it has no glibc: it is linked statically, or with "
 					   "another C library");
+	if (a->modules.lacks_vdso)
+		return seep_fail(err, SEEP_EREFUSED,
+				 "it has unmapped the vDSO, where libseep.so reads the clock");
+	a->id_offset = find_id_offset(a);
 	a->points = seep_safe_points_new(&a->modules);
 	return 0;
 }

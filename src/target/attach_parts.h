@@ -18,7 +18,6 @@ struct attach {
 	pid_t pid;
 	int lock; /* /proc/PID, which one of us at a time may hold */
 	bool leaves;
-	bool is_go; /* it has stacks that are small, and moved */
 	const struct seep_attach_plan *plan;
 	uint64_t deadline_ns;
 	struct seep_live_modules modules;
@@ -26,6 +25,7 @@ struct attach {
 	struct seep_live_module *libc;
 	struct seep_live_module *ours; /* NULL: not loaded */
 	uint64_t load_lock; /* the loader's, a mutex, and the one behind it; 0: not found */
+	uint32_t id_offset; /* of a thread's id, in its control block; 0: not found */
 	uint64_t code;	    /* of diversions, once it is there */
 	uint64_t mark;	    /* beside it: the scratch, as long as one may be there */
 	uint64_t pending;   /* address of a struct attach_pending; 0: nobody is to be noted */

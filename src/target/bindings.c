@@ -56,8 +56,8 @@ static uint64_t identity_of(struct seep_memory *memory, const struct seep_live_m
 }
 
 /* Of one relocation, when it is of an allocation function. */
-static void add_entry(struct seep_memory *memory, const uint64_t tables[DT_NUM], const char *names,
-		      const Elf64_Rela *rela, struct got *got)
+static void add_entry(struct seep_memory *memory, const uint64_t tables[SEEP_LIVE_TABLES],
+		      const char *names, const Elf64_Rela *rela, struct got *got)
 {
 	uint64_t type = ELF64_R_TYPE(rela->r_info);
 	const struct seep_allocation_function *function;
@@ -80,7 +80,7 @@ static void add_entry(struct seep_memory *memory, const uint64_t tables[DT_NUM],
 	};
 }
 
-static void read_relocations(struct seep_memory *memory, const uint64_t tables[DT_NUM],
+static void read_relocations(struct seep_memory *memory, const uint64_t tables[SEEP_LIVE_TABLES],
 			     const char *names, uint64_t at, uint64_t bytes, struct got *got)
 {
 	const size_t count = (size_t)bytes / sizeof(Elf64_Rela);
@@ -97,7 +97,7 @@ static struct got read_got(const struct seep_live_modules *modules,
 {
 	struct seep_memory *memory = modules->memory;
 	struct got got = { 0 };
-	uint64_t tables[DT_NUM];
+	uint64_t tables[SEEP_LIVE_TABLES];
 	SEEP_FREED char *names = NULL;
 
 	if (!seep_live_dynamic(modules, module, tables) || tables[DT_STRSZ] > TABLE_MAX_BYTES ||

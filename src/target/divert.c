@@ -51,7 +51,9 @@ _Static_assert(offsetof(struct block, steps) == 72 && sizeof(struct block_step) 
 	       "what the code below knows");
 
 _Static_assert(SYS_rt_sigprocmask == 14 && SIG_BLOCK == 0 && SIG_SETMASK == 2, "the same");
-_Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES, "it is given as much");
+_Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES &&
+		       RED_ZONE_BYTES + sizeof(struct block) <= SEEP_DIVERSION_STACK_BYTES,
+	       "it is given as much");
 
 /*
  * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
@@ -339,6 +341,16 @@ static void restart_call(struct user_regs_struct *registers)
 	}
 }
 
+void seep_diversion_add(struct seep_diversion *diversion, uint64_t what, uint64_t first,
+			uint64_t second, int64_t leaves_out)
+{
+	diversion->steps[diversion->count++] = (struct seep_step){
+		.what = what,
+		.arguments = { first, second },
+		.leaves_out = leaves_out,
+	};
+}
+
 static uint64_t block_address(const struct user_regs_struct *registers)
 {
 	return registers->rsp - RED_ZONE_BYTES - sizeof(struct block);
@@ -375,6 +387,18 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 								    offsetof(struct block, text);
 }
 
+/*
+ * sigsuspend() and its like wait with signals of their own. What comes from now on has to wait until the call
+ * is made again, which it ends; a handler that ran before would end nothing.
+ */
+static bool restore_signals(pid_t tid)
+{
+	uint64_t held;
+
+	return ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(held), &held) == 0 &&
+	       ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(held), &held) == 0;
+}
+
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers)
 {
@@ -384,7 +408,7 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 
 	restart_call(&back);
 	fill(&block, at, diversion, &back);
-	if (!seep_tracee_write(tid, at, &block, sizeof(block)))
+	if (!restore_signals(tid) || !seep_tracee_write(tid, at, &block, sizeof(block)))
 		return false;
 	astray.rip = code;
 	astray.rsp = astray.rbx = at;

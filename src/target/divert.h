@@ -50,7 +50,13 @@ struct seep_diversion {
 	uint64_t room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory, for _catch() */
 };
 
+/* One step more, of two arguments. */
+void seep_diversion_add(struct seep_diversion *diversion, uint64_t what, uint64_t first,
+			uint64_t second, int64_t leaves_out);
+
 enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10, SEEP_DIVERSION_ROOM_BYTES = 1024 };
+/* Of its own stack that a thread must have left. */
+enum { SEEP_DIVERSION_STACK_BYTES = 1024 };
 
 /*
  * Put our code into @modules' process, a thread of which is traced and stopped, unless it is there.

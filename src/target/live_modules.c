@@ -47,52 +47,160 @@ static void take_segments(struct seep_live_module *module, const Elf64_Phdr *seg
 	}
 }
 
-static void take_mapping(struct seep_live_modules *modules, const struct seep_mapping *mapping,
-			 const char *program)
+static void forget_symbols(struct seep_live_module *module)
+{
+	free(module->symbols);
+	free(module->names);
+}
+
+/* Of a mapping of a file's begin, or of the kernel's own library. False: it is of no module. */
+static bool make_module(const struct seep_live_modules *modules, const struct seep_mapping *mapping,
+			struct seep_live_module *ret_module)
 {
 	struct seep_live_module module = { .start = mapping->begin, .path = mapping->name };
-	const char *base = seep_path_base(mapping->name);
 	Elf64_Phdr segments[SEEP_MODULE_SEGMENTS_MAX];
 	const bool is_vdso = strcmp(mapping->name, "[vdso]") == 0;
-	const struct seep_live_module *around = seep_live_module_at(modules, mapping->begin);
 	const struct seep_mapping *code;
 	size_t count;
 
 	if ((mapping->name[0] != '/' && !is_vdso) || (mapping->offset != 0 && !is_vdso) ||
-	    !mapping->readable || modules->count >= MODULES_MAX ||
-	    (around && strcmp(around->path, mapping->name) == 0))
-		return;
+	    !mapping->readable)
+		return false;
 	count = seep_memory_segments(modules->memory, mapping->begin, segments, &module.bias);
 	if (count == 0)
-		return;
+		return false;
 	take_segments(&module, segments, count);
 	/* A module has its code mapped as code; a file that is only read has none there. */
 	code = seep_maps_find(&modules->maps, module.code_begin);
-	if (module.end <= module.start || module.start - module.bias >= module.end - module.bias ||
-	    !code || !code->executable)
+	*ret_module = module;
+	return module.end > module.start && module.start - module.bias < module.end - module.bias &&
+	       code && code->executable;
+}
+
+/* The modules that the loader knows, but those of namespaces of their own: dlmopen(3). */
+struct known {
+	uint64_t bias, dynamic;
+};
+struct list {
+	struct known *items;
+	size_t count;
+	uint64_t loader; /* where that begins */
+};
+
+static void read_list(const struct seep_live_modules *modules, uint64_t debug, struct list *list)
+{
+	enum { LIST_AT = 8 }; /* of struct r_debug (link.h) */
+	struct {
+		uint64_t bias, name, dynamic, next, previous;
+	} map;
+	uint64_t at;
+
+	if (!seep_memory_read(modules->memory, debug + LIST_AT, &at, sizeof(at)))
 		return;
-	module.is_program = program && strcmp(mapping->name, program) == 0;
-	module.is_libc = seep_begins_with(base, "libc.so.6") || seep_begins_with(base, "libc-2.");
-	module.is_loader = seep_begins_with(base, "ld-linux-x86-64.so") ||
-			   seep_begins_with(base, "ld-2.");
-	module.is_ours = seep_begins_with(base, "libseep.so") ||
-			 seep_begins_with(base, "memfd:libseep.so");
+	/* Other threads may load and unload: those at the begin stay. */
+	while (at && list->count < MODULES_MAX &&
+	       seep_memory_read(modules->memory, at, &map, sizeof(map))) {
+		*SEEP_APPEND(list->items, list->count) = (struct known){ map.bias, map.dynamic };
+		at = map.next;
+	}
+}
+
+/* Where the kernel has put it; whoever starts the loader by its name has it as the program. */
+static void find_loader(struct seep_live_modules *modules, struct list *list)
+{
+	size_t bytes = 0;
+	SEEP_FREED const uint64_t *words = (const uint64_t *)(const void *)seep_procfs_read(
+		(uint32_t)modules->maps.tid, "auxv", &bytes);
+	uint64_t base = 0, entry = 0;
+	const struct seep_mapping *at;
+
+	for (size_t i = 0; words && i + 1 < bytes / sizeof(*words); i += 2)
+		if (words[i] == AT_BASE)
+			base = words[i + 1];
+		else if (words[i] == AT_ENTRY)
+			entry = words[i + 1];
+		else if (words[i] == AT_SYSINFO_EHDR)
+			modules->lacks_vdso = !seep_maps_find(&modules->maps, words[i + 1]);
+	at = seep_maps_find(&modules->maps, base ? base : entry);
+	for (size_t i = 0; at && i < modules->maps.count && !list->loader; i++) {
+		const struct seep_mapping *mapping = &modules->maps.items[i];
+		struct seep_live_module module;
+		const Elf64_Sym *symbol;
+
+		if (strcmp(mapping->name, at->name) != 0 || (base && mapping->begin != base) ||
+		    !make_module(modules, mapping, &module))
+			continue;
+		symbol = seep_live_symbol(modules, &module, "_r_debug");
+		if (symbol) {
+			list->loader = module.start;
+			read_list(modules, module.bias + symbol->st_value, list);
+		}
+		forget_symbols(&module);
+	}
+}
+
+static bool is_in(const struct list *list, const struct seep_live_module *module)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].bias == module->bias &&
+		    list->items[i].dynamic == module->dynamic)
+			return true;
+	return false;
+}
+
+/* As it was linked, whatever its file is called by now. */
+static bool has_soname(const struct seep_live_modules *modules,
+		       const struct seep_live_module *module, const char *name)
+{
+	uint64_t tables[SEEP_LIVE_TABLES];
+	char text[16];
+
+	return strlen(name) < sizeof(text) && seep_live_dynamic(modules, module, tables) &&
+	       seep_memory_read(modules->memory, tables[DT_STRTAB] + tables[DT_SONAME], text,
+				strlen(name) + 1) &&
+	       memcmp(text, name, strlen(name) + 1) == 0;
+}
+
+static void take_mapping(struct seep_live_modules *modules, const struct seep_mapping *mapping,
+			 const struct list *list, const char *program)
+{
+	const struct seep_live_module *around = seep_live_module_at(modules, mapping->begin);
+	const char *base = seep_path_base(mapping->name);
+	struct seep_live_module module;
+	bool is_listed;
+
+	if (modules->count >= MODULES_MAX || !make_module(modules, mapping, &module))
+		return;
+	is_listed = is_in(list, &module);
+	if (around && strcmp(around->path, mapping->name) == 0 && !is_listed)
+		return;
+	/* Musl's list is not known. */
+	module.is_program = program && strcmp(mapping->name, program) == 0 &&
+			    (is_listed || list->count == 0);
+	module.is_loader = list->loader == module.start && list->count > 0;
+	module.is_libc = is_listed && seep_begins_with(base, "libc") &&
+			 has_soname(modules, &module, "libc.so.6");
+	module.is_ours = strstr(base, "libseep.so") && has_soname(modules, &module, "libseep.so");
 	*SEEP_APPEND(modules->items, modules->count) = module;
 }
 
 int seep_live_modules_read(pid_t pid, struct seep_live_modules *ret_modules, struct seep_error *err)
 {
 	SEEP_FREED char *program = NULL;
+	struct list list = { 0 };
 	int rc;
 
 	*ret_modules = (struct seep_live_modules){ .pid = pid };
 	rc = seep_maps_read(pid, &ret_modules->maps, err);
 	if (rc == 0)
 		rc = seep_memory_open(ret_modules->maps.tid, 0, &ret_modules->memory, err);
-	if (rc == 0)
+	if (rc == 0) {
 		program = seep_procfs_exe((uint32_t)ret_modules->maps.tid);
+		find_loader(ret_modules, &list);
+	}
 	for (size_t i = 0; rc == 0 && i < ret_modules->maps.count; i++)
-		take_mapping(ret_modules, &ret_modules->maps.items[i], program);
+		take_mapping(ret_modules, &ret_modules->maps.items[i], &list, program);
+	free(list.items);
 	if (rc < 0)
 		seep_live_modules_done(ret_modules);
 	return rc;
@@ -101,8 +209,7 @@ int seep_live_modules_read(pid_t pid, struct seep_live_modules *ret_modules, str
 void seep_live_modules_done(struct seep_live_modules *modules)
 {
 	for (size_t i = 0; i < modules->count; i++) {
-		free(modules->items[i].symbols);
-		free(modules->items[i].names);
+		forget_symbols(&modules->items[i]);
 		free(modules->items[i].tables);
 	}
 	free(modules->items);
@@ -121,48 +228,96 @@ struct seep_live_module *seep_live_module_at(const struct seep_live_modules *mod
 }
 
 bool seep_live_dynamic(const struct seep_live_modules *modules,
-		       const struct seep_live_module *module, uint64_t tables[DT_NUM])
+		       const struct seep_live_module *module, uint64_t tables[SEEP_LIVE_TABLES])
 {
-	static const uint8_t addresses[] = { DT_SYMTAB, DT_RELA, DT_JMPREL, DT_STRTAB };
+	static const uint8_t addresses[] = { DT_SYMTAB, DT_RELA, DT_JMPREL,
+					     DT_STRTAB, DT_HASH, SEEP_LIVE_GNU_HASH };
 	Elf64_Dyn dynamic[SEEP_LIVE_DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
 	const size_t count = (size_t)(module->dynamic_bytes / sizeof(*dynamic));
 
-	memset(tables, 0, DT_NUM * sizeof(*tables));
+	memset(tables, 0, SEEP_LIVE_TABLES * sizeof(*tables));
 	if (!seep_memory_read(modules->memory, module->dynamic, dynamic, count * sizeof(*dynamic)))
 		return false;
 	for (size_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++)
 		if (dynamic[i].d_tag > 0 && dynamic[i].d_tag < DT_NUM)
 			tables[dynamic[i].d_tag] = dynamic[i].d_un.d_val;
+		else if (dynamic[i].d_tag == DT_GNU_HASH)
+			tables[SEEP_LIVE_GNU_HASH] = dynamic[i].d_un.d_val;
 	if (!tables[DT_SYMTAB] || !tables[DT_STRTAB] || !tables[DT_STRSZ])
 		return false;
 	/* Some the loader has relocated, some are as linked. */
 	for (size_t i = 0; i < sizeof(addresses); i++)
-		if (tables[addresses[i]] < module->bias)
+		if (tables[addresses[i]] && tables[addresses[i]] < module->bias)
 			tables[addresses[i]] += module->bias;
 	return true;
 }
 
 /* All in the module, so that a damaged one asks for no more than it takes itself. */
-static bool are_inside(const uint64_t tables[DT_NUM], const struct seep_live_module *module)
+static bool is_inside(const struct seep_live_module *module, uint64_t at, uint64_t bytes)
 {
-	return tables[DT_SYMTAB] >= module->start && tables[DT_STRTAB] > tables[DT_SYMTAB] &&
-	       tables[DT_STRTAB] < module->end &&
-	       tables[DT_STRSZ] <= module->end - tables[DT_STRTAB] &&
-	       module->end - module->start <= TABLE_MAX_BYTES;
+	return at >= module->start && at <= module->end && bytes <= module->end - at &&
+	       bytes <= TABLE_MAX_BYTES;
 }
 
-/* Linkers put the names behind the symbols, whose number nothing else says. */
+/*
+ * Behind the last symbol of the last chain; those in front of the first are not defined here (the format:
+ * binutils, elflink.c).
+ */
+static size_t count_gnu(const struct seep_live_modules *modules,
+			const struct seep_live_module *module, uint64_t table)
+{
+	enum { BUCKETS, FIRST, BLOOM_WORDS, SHIFT, HEADER };
+	uint32_t header[HEADER], word = 0, last = 0;
+	SEEP_FREED uint32_t *buckets = NULL;
+	uint64_t at;
+
+	if (!seep_memory_read(modules->memory, table, header, sizeof(header)))
+		return 0;
+	at = table + sizeof(header) + header[BLOOM_WORDS] * sizeof(uint64_t);
+	if (!is_inside(module, at, header[BUCKETS] * sizeof(*buckets)))
+		return 0;
+	buckets = seep_xcalloc(header[BUCKETS], sizeof(*buckets));
+	if (!seep_memory_read(modules->memory, at, buckets, header[BUCKETS] * sizeof(*buckets)))
+		return 0;
+	for (uint32_t i = 0; i < header[BUCKETS]; i++)
+		last = buckets[i] > last ? buckets[i] : last;
+	if (last < header[FIRST])
+		return header[FIRST];
+	at += header[BUCKETS] * sizeof(*buckets) + (last - header[FIRST]) * sizeof(word);
+	for (; !(word & 1); at += sizeof(word), last++)
+		if (!is_inside(module, at, sizeof(word)) ||
+		    !seep_memory_read(modules->memory, at, &word, sizeof(word)))
+			return 0;
+	return last;
+}
+
+static size_t count_symbols(const struct seep_live_modules *modules,
+			    const struct seep_live_module *module,
+			    const uint64_t tables[SEEP_LIVE_TABLES])
+{
+	uint32_t header[2] = { 0 }; /* buckets, symbols (System V ABI, "Hash Table") */
+
+	if (tables[SEEP_LIVE_GNU_HASH])
+		return count_gnu(modules, module, tables[SEEP_LIVE_GNU_HASH]);
+	if (tables[DT_HASH])
+		(void)seep_memory_read(modules->memory, tables[DT_HASH], header, sizeof(header));
+	return header[1];
+}
+
 void seep_live_symbols(const struct seep_live_modules *modules, struct seep_live_module *module)
 {
-	uint64_t tables[DT_NUM];
+	uint64_t tables[SEEP_LIVE_TABLES];
 	size_t count;
 
 	if (module->has_symbols)
 		return;
 	module->has_symbols = true;
-	if (!seep_live_dynamic(modules, module, tables) || !are_inside(tables, module))
+	if (!seep_live_dynamic(modules, module, tables))
 		return;
-	count = (size_t)(tables[DT_STRTAB] - tables[DT_SYMTAB]) / sizeof(Elf64_Sym);
+	count = count_symbols(modules, module, tables);
+	if (!is_inside(module, tables[DT_SYMTAB], count * sizeof(*module->symbols)) ||
+	    !is_inside(module, tables[DT_STRTAB], tables[DT_STRSZ]))
+		return;
 	module->symbols = seep_xcalloc(count + 1, sizeof(*module->symbols));
 	module->names = seep_xcalloc((size_t)tables[DT_STRSZ] + 1, 1);
 	module->name_bytes = tables[DT_STRSZ];
@@ -186,6 +341,18 @@ const Elf64_Sym *seep_live_symbol(const struct seep_live_modules *modules,
 
 		if (symbol->st_shndx != SHN_UNDEF &&
 		    strcmp(seep_live_symbol_name(module, symbol), name) == 0)
+			return symbol;
+	}
+	return NULL;
+}
+
+const Elf64_Sym *seep_live_symbol_at(const struct seep_live_module *module, uint64_t address)
+{
+	for (size_t i = 0; i < module->symbol_count; i++) {
+		const Elf64_Sym *symbol = &module->symbols[i];
+
+		if (symbol->st_shndx != SHN_UNDEF &&
+		    address - module->bias - symbol->st_value < symbol->st_size)
 			return symbol;
 	}
 	return NULL;

@@ -15,11 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SEEP_LIVE_DYNAMIC_MAX_BYTES = 16 << 10 };
+enum {
+	SEEP_LIVE_DYNAMIC_MAX_BYTES = 16 << 10,
+	/* Of a dynamic section's values: those that are numbered from 0, and one more. */
+	SEEP_LIVE_GNU_HASH = DT_NUM,
+	SEEP_LIVE_TABLES,
+};
 
 struct seep_live_module {
 	uint64_t start, end, bias;
 	const char *path; /* as in the maps; "[vdso]" */
+	/* As the loader knows them: copies, and namespaces of their own (dlmopen(3)), are none of these. */
 	bool is_program, is_libc, is_loader, is_ours;
 	bool is_allocator; /* it defines malloc, and is not the C library */
 	uint64_t dynamic, dynamic_bytes;
@@ -43,6 +49,7 @@ struct seep_live_modules {
 	struct seep_maps maps;
 	struct seep_live_module *items; /* by address; what is mapped only to be read is none */
 	size_t count;
+	bool lacks_vdso; /* it was given one, and has unmapped it */
 };
 
 /* Zeroed storage is empty; release with _done(). Returns: 0, or as seep_maps_read(). */
@@ -59,14 +66,16 @@ struct seep_live_module *seep_live_module_at(const struct seep_live_modules *mod
  * one. False: it cannot be read, or has no dynamic symbols.
  */
 bool seep_live_dynamic(const struct seep_live_modules *modules,
-		       const struct seep_live_module *module, uint64_t ret_tables[DT_NUM]);
+		       const struct seep_live_module *module,
+		       uint64_t ret_tables[SEEP_LIVE_TABLES]);
 
 /* Read its dynamic symbols; there may be none. */
 void seep_live_symbols(const struct seep_live_modules *modules, struct seep_live_module *module);
 
-/* A defined symbol; NULL: there is none. _at(): the one whose extent @address lies in. */
+/* A defined symbol; NULL: there is none. _at(): the one whose extent @address lies in, once they were read. */
 const Elf64_Sym *seep_live_symbol(const struct seep_live_modules *modules,
 				  struct seep_live_module *module, const char *name);
+const Elf64_Sym *seep_live_symbol_at(const struct seep_live_module *module, uint64_t address);
 const char *seep_live_symbol_name(const struct seep_live_module *module, const Elf64_Sym *symbol);
 
 /* Copy its unwind tables; they may be none. */

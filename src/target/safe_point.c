@@ -21,6 +21,7 @@ enum {
 struct region {
 	uint64_t begin, end;
 	const char *name;
+	bool waits_free; /* who waits for a futex in it holds nothing */
 };
 
 struct seep_safe_points {
@@ -63,8 +64,26 @@ static const char *const entered[] = {
 	"pthread_exit",
 	"pthread_cancel",
 	"pthread_getattr_np",
+	"setuid",
+	"seteuid",
+	"setreuid",
+	"setresuid",
+	"setgid",
+	"setegid",
+	"setregid",
+	"setresgid",
+	"setgroups",
 	"__libc_freeres",
 	"__assert_fail",
+};
+
+/*
+ * What gives a thread's stack back, with the lock of all stacks, which the loader takes for a library with
+ * thread-local storage. Their callers go on into functions without a name: see in_unnamed().
+ */
+static const char *const joining[] = {
+	"pthread_join",	  "pthread_tryjoin_np", "pthread_timedjoin_np", "pthread_clockjoin_np",
+	"pthread_detach", "thrd_join",		"thrd_detach",
 };
 
 /* One object file of the C library; functions without a name of their own lie between these. */
@@ -104,7 +123,8 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 /* From the end of the function before @symbol, of another kind, to the next one's start. */
 static struct region around(const struct seep_live_module *libc, const Elf64_Sym *symbol)
 {
-	struct region region = { libc->start - libc->bias, libc->end - libc->bias, "malloc" };
+	struct region region = { libc->start - libc->bias, libc->end - libc->bias, "malloc",
+				 false };
 
 	for (size_t i = 0; i < libc->symbol_count; i++) {
 		const Elf64_Sym *other = &libc->symbols[i];
@@ -129,14 +149,15 @@ static void find_regions(struct seep_safe_points *points, struct seep_live_modul
 	for (size_t i = 0; i < module->symbol_count; i++) {
 		const Elf64_Sym *symbol = &module->symbols[i];
 		const char *name = seep_live_symbol_name(module, symbol);
-		struct region region = { symbol->st_value, symbol->st_value + symbol->st_size,
-					 name };
+		struct region region = { symbol->st_value, symbol->st_value + symbol->st_size, name,
+					 module->is_libc && IS_AMONG(name, joining) };
 
 		if (symbol->st_shndx == SHN_UNDEF)
 			continue;
 		if (module->is_libc && IS_AMONG(name, allocating))
 			region = around(module, symbol);
-		else if (module->is_libc ? !IS_AMONG(name, entered) : !IS_AMONG(name, return_twice))
+		else if (module->is_libc ? !region.waits_free && !IS_AMONG(name, entered)
+					 : !IS_AMONG(name, return_twice))
 			continue;
 		region.begin += module->bias;
 		region.end += module->bias;
@@ -251,20 +272,6 @@ static bool step(const struct stack *stack, const struct cfi_rule *rule, struct 
 	return word_at(stack, cfa - 8, &frame->pc);
 }
 
-/* Where nobody may be led from; NULL: it may be. */
-static const char *name_of(const struct seep_safe_points *points,
-			   const struct seep_live_module *module, uint64_t pc)
-{
-	if (module->is_loader)
-		return "the dynamic loader";
-	if (module->is_allocator && !module->is_program)
-		return "the program's allocator";
-	for (size_t i = 0; i < points->region_count; i++)
-		if (pc >= points->regions[i].begin && pc < points->regions[i].end)
-			return points->regions[i].name;
-	return module->is_ours ? "libseep.so" : NULL;
-}
-
 /* It sleeps until something happens: nobody calls such in the middle of an allocator. */
 static bool waits(const struct user_regs_struct *registers)
 {
@@ -292,6 +299,63 @@ static bool waits(const struct user_regs_struct *registers)
 	default:
 		return false;
 	}
+}
+
+static bool waits_free(const struct user_regs_struct *registers)
+{
+	return registers->orig_rax == SYS_futex || waits(registers);
+}
+
+/* Where nobody may be led from; NULL: it may be. */
+static const char *name_of(const struct seep_safe_points *points,
+			   const struct seep_live_module *module, uint64_t pc,
+			   const struct user_regs_struct *registers)
+{
+	if (module->is_loader)
+		return "the dynamic loader";
+	if (module->is_allocator && !module->is_program)
+		return "the program's allocator";
+	for (size_t i = 0; i < points->region_count; i++) {
+		const struct region *region = &points->regions[i];
+
+		if (pc >= region->begin && pc < region->end)
+			return region->waits_free && waits_free(registers) ? NULL : region->name;
+	}
+	return module->is_ours ? "libseep.so" : NULL;
+}
+
+/* Frames of the C library that have called each other. */
+struct run {
+	unsigned frames;
+	uint64_t outermost;
+	const struct seep_live_module *libc;
+	bool was_left; /* there were others */
+};
+
+/*
+ * In a function of the C library that has no name, called by nobody that has one, or at a thread's begin or
+ * end: such may hold the lock of all stacks. One that has called nothing yet does not.
+ */
+static bool in_unnamed(const struct run *run)
+{
+	return run->frames > 1 && !seep_live_symbol_at(run->libc, run->outermost);
+}
+
+/* True: what ends here was such a function. */
+static bool take_frame(struct run *run, const struct seep_live_module *module, uint64_t pc,
+		       bool is_interrupted)
+{
+	const bool was_unnamed = in_unnamed(run);
+
+	if (module->is_libc && !is_interrupted) {
+		run->libc = module;
+		run->outermost = pc;
+		run->frames++;
+		return false;
+	}
+	run->was_left |= !module->is_libc;
+	run->frames = 0;
+	return !module->is_libc && was_unnamed;
 }
 
 /*
@@ -334,7 +398,8 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 {
 	struct frame frame = { registers->rip, registers->rsp, registers->rbp, true };
 	struct stack stack = { .memory = points->modules->memory };
-	bool is_end = false;
+	bool is_end = false, is_unnamed = false;
+	struct run run = { 0 };
 
 	*ret_why = NULL;
 	*ret_slot = 0;
@@ -346,7 +411,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 	for (unsigned i = 0; i < FRAMES_MAX && !is_end; i++) {
 		const uint64_t pc = frame.pc - !frame.exact;
 		struct seep_live_module *module = seep_live_module_at(points->modules, pc);
-		const char *name = module ? name_of(points, module, pc) : NULL;
+		const char *name = module ? name_of(points, module, pc, registers) : NULL;
 		struct cfi_rule rule;
 
 		points->wanted = module;
@@ -355,6 +420,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 		*ret_why = *ret_why ? *ret_why : name;
 		if (!module || seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
 			return of_unknown(registers, ret_why, ret_slot);
+		is_unnamed |= take_frame(&run, module, pc, rule.kind == CFI_SIGNAL);
 		if (rule.kind == CFI_STOP)
 			break;
 		if (!step(&stack, &rule, &frame))
@@ -365,6 +431,8 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 					    : 0;
 		is_end = frame.pc == 0;
 	}
+	if ((is_unnamed || !run.was_left) && !waits_free(registers) && !*ret_why)
+		*ret_why = "a function of the C library without a name";
 	return *ret_why ? SEEP_UNSAFE : SEEP_SAFE;
 }
 

@@ -17,6 +17,8 @@ enum {
 	PLACES = 512, /* by address; at most half of them are taken */
 	/* Behind what a module's file holds: more of it is not looked through. */
 	ZEROED_BYTES_MAX = 1 << 20,
+	MODULES = 8192,
+	UNKNOWN = -1,
 };
 
 static const char *const names[] = {
@@ -44,7 +46,16 @@ static struct change {
 } changes[PLACES];
 static uintptr_t lowest, span; /* all @from lie there */
 
+/* As the loader says while its list of them is locked; they stay as long as its lock is held. */
+static RT_LARGE struct module {
+	uintptr_t bias;
+	const ElfW(Phdr) * segments;
+	unsigned segment_count;
+} modules[MODULES];
+static unsigned module_count;
+
 struct look {
+	const struct module *module;
 	uintptr_t opened; /* a page that was made writable; 0: none */
 	int protection;	  /* that it had */
 };
@@ -98,8 +109,34 @@ static void close_page(struct look *look)
 	look->opened = 0;
 }
 
-/* @protection: of the page, where it cannot be written to. */
-static bool open_page(struct look *look, uintptr_t at, int protection)
+static bool is_in(const struct module *module, const ElfW(Phdr) * segment, uintptr_t at)
+{
+	return at - module->bias - segment->p_vaddr < segment->p_memsz;
+}
+
+/*
+ * Of a page that cannot be written to: what the loader gave it. UNKNOWN: the program itself has protected it, and
+ * may execute it.
+ */
+static int protection_of(const struct module *module, uintptr_t at)
+{
+	bool is_relocated = false;
+	unsigned flags = PF_W;
+
+	for (unsigned i = 0; i < module->segment_count; i++) {
+		const ElfW(Phdr) *segment = &module->segments[i];
+
+		if (segment->p_type == PT_LOAD && is_in(module, segment, at))
+			flags = segment->p_flags;
+		else if (segment->p_type == PT_GNU_RELRO && is_in(module, segment, at))
+			is_relocated = true;
+	}
+	if (flags & PF_W && !is_relocated)
+		return UNKNOWN;
+	return PROT_READ | (flags & PF_X ? PROT_EXEC : 0);
+}
+
+static bool open_page(struct look *look, uintptr_t at)
 {
 	const uintptr_t page = at & ~(uintptr_t)(PAGE_BYTES - 1);
 	long tried;
@@ -110,14 +147,18 @@ static bool open_page(struct look *look, uintptr_t at, int protection)
 	tried = try_to_write(at);
 	if (tried >= 0)
 		return true;
-	if (tried != -EFAULT || !protect(page, protection | PROT_WRITE))
+	look->protection = protection_of(look->module, at);
+	if (tried != -EFAULT || look->protection == UNKNOWN ||
+	    !protect(page, look->protection | PROT_WRITE))
 		return false;
 	look->opened = page;
-	look->protection = protection;
-	return true;
+	/* Protection keys (pkeys(7)) may forbid it still. */
+	if (try_to_write(at) == -EFAULT)
+		close_page(look);
+	return look->opened;
 }
 
-static void look_at_page(struct look *look, uintptr_t from, uintptr_t end, int protection)
+static void look_at_page(struct look *look, uintptr_t from, uintptr_t end)
 {
 	if (!rt_is_readable(from))
 		return;
@@ -129,22 +170,17 @@ static void look_at_page(struct look *look, uintptr_t from, uintptr_t end, int p
 		if (RT_LIKELY(value - lowest >= span))
 			continue;
 		change = place_of(value);
-		if (change->from && open_page(look, from, protection))
+		if (change->from && open_page(look, from))
 			(void)atomic_compare_exchange_strong_explicit(word, &value, change->to,
 								      memory_order_release,
 								      memory_order_relaxed);
 	}
 }
 
-static int protection_of(const ElfW(Phdr) * segment)
-{
-	return PROT_READ | (segment->p_flags & PF_X ? PROT_EXEC : 0);
-}
-
 /* The words of a segment that can be written to, or could until it was relocated. */
-static void look_at_segment(struct look *look, uintptr_t bias, const ElfW(Phdr) * segment)
+static void look_at_segment(struct look *look, const ElfW(Phdr) * segment)
 {
-	const uintptr_t begin = bias + segment->p_vaddr;
+	const uintptr_t begin = look->module->bias + segment->p_vaddr;
 	const size_t most = segment->p_filesz + (size_t)ZEROED_BYTES_MAX;
 	const size_t bytes = segment->p_memsz < most ? segment->p_memsz : most;
 	const uintptr_t end = (begin + bytes) & ~(sizeof(uintptr_t) - 1);
@@ -152,7 +188,7 @@ static void look_at_segment(struct look *look, uintptr_t bias, const ElfW(Phdr) 
 
 	for (uintptr_t next; from < end; from = next) {
 		next = (from | (PAGE_BYTES - 1)) + 1;
-		look_at_page(look, from, next < end ? next : end, protection_of(segment));
+		look_at_page(look, from, next < end ? next : end);
 	}
 	close_page(look);
 }
@@ -161,10 +197,10 @@ static void look_at_segment(struct look *look, uintptr_t bias, const ElfW(Phdr) 
  * What a program may say to seep (seep/seep.h) is not there without us: such a call is a word that is 0. It
  * stays when we leave, since who has seen it may call at any time; the functions then do nothing.
  */
-static void offer(struct look *look, uintptr_t bias, const ElfW(Rela) * relocation,
-		  const ElfW(Sym) * symbols, const char *texts)
+static void offer(struct look *look, const ElfW(Rela) * relocation, const ElfW(Sym) * symbols,
+		  const char *texts)
 {
-	_Atomic uintptr_t *word = (_Atomic uintptr_t *)(bias + relocation->r_offset);
+	_Atomic uintptr_t *word = (_Atomic uintptr_t *)(look->module->bias + relocation->r_offset);
 	uintptr_t none = 0, own;
 	const char *name;
 
@@ -174,19 +210,20 @@ static void offer(struct look *look, uintptr_t bias, const ElfW(Rela) * relocati
 	if (strncmp(name, OFFERED, sizeof(OFFERED) - 1) != 0 || rt_load(word))
 		return;
 	own = (uintptr_t)rt_next_hook(name);
-	if (own && open_page(look, (uintptr_t)word, PROT_READ))
+	if (own && open_page(look, (uintptr_t)word))
 		(void)atomic_compare_exchange_strong_explicit(
 			word, &none, own, memory_order_release, memory_order_relaxed);
 }
 
-static void offer_to_module(struct look *look, const struct dl_phdr_info *info)
+static void offer_to_module(struct look *look)
 {
+	const struct module *module = look->module;
 	const ElfW(Dyn) *dynamic = NULL;
 	uintptr_t relocations = 0, bytes = 0, symbols = 0, texts = 0;
 
-	for (unsigned i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (unsigned i = 0; i < module->segment_count; i++)
+		if (module->segments[i].p_type == PT_DYNAMIC)
+			dynamic = (const ElfW(Dyn) *)(module->bias + module->segments[i].p_vaddr);
 	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
 		if (dynamic->d_tag == DT_RELA)
 			relocations = dynamic->d_un.d_ptr;
@@ -198,33 +235,33 @@ static void offer_to_module(struct look *look, const struct dl_phdr_info *info)
 			texts = dynamic->d_un.d_ptr;
 	}
 	/* The loader has made addresses of these, but for its own and the kernel's. */
-	if (relocations < info->dlpi_addr || !symbols || !texts)
+	if (relocations < module->bias || !symbols || !texts)
 		return;
 	for (uintptr_t i = 0; i + sizeof(ElfW(Rela)) <= bytes; i += sizeof(ElfW(Rela)))
-		offer(look, info->dlpi_addr, (const ElfW(Rela) *)(relocations + i),
-		      (const ElfW(Sym) *)symbols, (const char *)texts);
+		offer(look, (const ElfW(Rela) *)(relocations + i), (const ElfW(Sym) *)symbols,
+		      (const char *)texts);
 	close_page(look);
 }
 
-struct order {
-	bool binds;
-	struct look look;
-};
-
-static int look_at_module(struct dl_phdr_info *info, size_t bytes, void *argument)
+static void look_at_module(struct look *look, bool binds)
 {
-	const struct link_map *own = rt_own_map();
-	struct order *order = argument;
+	const struct module *module = look->module;
 
-	(void)bytes;
-	if (own && info->dlpi_addr == own->l_addr)
-		return 0;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W)
-			look_at_segment(&order->look, info->dlpi_addr, &info->dlpi_phdr[i]);
-	if (order->binds)
-		offer_to_module(&order->look, info);
-	return 0;
+	for (unsigned i = 0; i < module->segment_count; i++)
+		if (module->segments[i].p_type == PT_LOAD && module->segments[i].p_flags & PF_W)
+			look_at_segment(look, &module->segments[i]);
+	if (binds)
+		offer_to_module(look);
+}
+
+static const struct module *module_at(uintptr_t address)
+{
+	for (unsigned i = 0; i < module_count; i++)
+		for (unsigned k = 0; k < modules[i].segment_count; k++)
+			if (modules[i].segments[k].p_type == PT_LOAD &&
+			    is_in(&modules[i], &modules[i].segments[k], address))
+				return &modules[i];
+	return NULL;
 }
 
 /* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
@@ -232,7 +269,8 @@ static void lead(struct look *look, struct function *function, uintptr_t value)
 {
 	uintptr_t *at = (uintptr_t *)(uintptr_t)&function->definition.symbol->st_value;
 
-	if (!open_page(look, (uintptr_t)at, PROT_READ))
+	look->module = module_at((uintptr_t)at);
+	if (!look->module || !open_page(look, (uintptr_t)at))
 		return;
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
 	close_page(look);
@@ -277,40 +315,53 @@ static void find(struct function *function, const char *name)
 	function->own = (uintptr_t)rt_next_hook(name);
 }
 
-/* The first call of several: with the lock held, it does all. */
-static int change_all(struct dl_phdr_info *info, size_t bytes, void *argument)
+static void change_functions(bool binds)
 {
-	struct order *order = argument;
+	struct look look = { 0 };
 
-	(void)info;
-	(void)bytes;
 	memset(changes, 0, sizeof(changes));
 	span = 0;
 	for (unsigned i = 0; i < NAMES; i++) {
 		struct function *function = &functions[i];
 
-		if (order->binds)
+		if (binds)
 			find(function, names[i]);
 		/* Calls of what is entered by a jump come to us once, from wherever they are made. */
 		if (!function->found || !function->own || rt_entries_have(function->found))
 			continue;
-		if (order->binds && !function->is_led)
-			lead_to_hook(&order->look, function);
-		else if (!order->binds && function->is_led)
-			lead_back(&order->look, function);
-		if (order->binds)
+		if (binds && !function->is_led)
+			lead_to_hook(&look, function);
+		else if (!binds && function->is_led)
+			lead_back(&look, function);
+		if (binds)
 			add_change(function->found, function->own);
 		else
 			add_change(function->own, function->found);
 	}
-	(void)dl_iterate_phdr(look_at_module, order);
-	return 1;
+}
+
+static int note_module(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	const struct link_map *own = rt_own_map();
+
+	(void)bytes;
+	(void)argument;
+	if (module_count < MODULES && !(own && info->dlpi_addr == own->l_addr))
+		modules[module_count++] = (struct module){ info->dlpi_addr, info->dlpi_phdr,
+							   info->dlpi_phnum };
+	return 0;
 }
 
 void rt_bind(bool binds)
 {
-	struct order order = { .binds = binds };
-
 	rt_next_value = value_before;
-	(void)dl_iterate_phdr(change_all, &order);
+	module_count = 0;
+	/* For a moment only: fork() gives a child the lock of this list as it is, for ever. */
+	(void)dl_iterate_phdr(note_module, NULL);
+	change_functions(binds);
+	for (unsigned i = 0; i < module_count; i++) {
+		struct look look = { .module = &modules[i] };
+
+		look_at_module(&look, binds);
+	}
 }

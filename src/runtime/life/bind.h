@@ -13,9 +13,9 @@
 #include "runtime/rt.h"
 
 /*
- * The hooked functions' addresses become our hooks', or without @binds these theirs. With the loader's
- * lock, so none of the modules can be unloaded meanwhile. Other threads run: each word changes at once.
- * Both may be repeated.
+ * The hooked functions' addresses become our hooks', or without @binds these theirs. The caller holds the
+ * loader's lock, so that none of the modules is unloaded meanwhile. Other threads run: each word changes
+ * at once. Both may be repeated.
  */
 void rt_bind(bool binds);
 

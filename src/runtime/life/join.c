@@ -82,6 +82,8 @@ static void register_once(void)
 	is_done = true;
 	rt_exit_start();
 	rt_fork_register();
+	/* A child in our memory that was made before would end it for us. */
+	rt_store(&rt_exit_is_shared, 1);
 }
 
 /*

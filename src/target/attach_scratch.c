@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/attach_scratch.h"
+
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "base/release.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "target/tracee.h"
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE_BYTES = 4096, MEMFD_CLOEXEC = 1 };
+
+/*
+ * Room for the scratch in the middle of the widest gap between two mappings, where nobody else maps until it
+ * is there. Not below the stack, which may grow. 0: there is none.
+ */
+static uint64_t find_room(const struct attach *a)
+{
+	const uint64_t bytes = sizeof(struct attach_scratch), spare = UINT64_C(1) << 20;
+	const struct seep_maps *maps = &a->modules.maps;
+	uint64_t widest = bytes + 4 * spare, at = 0;
+
+	for (size_t i = maps->count; i-- > 1;) {
+		const uint64_t begin = maps->items[i - 1].end, end = maps->items[i].begin;
+
+		if (end < UINT64_C(1) << 47 && end > begin && end - begin > widest &&
+		    strcmp(maps->items[i].name, "[stack]") != 0) {
+			widest = end - begin;
+			at = (begin + (widest - bytes) / 2) & -(uint64_t)PAGE_BYTES;
+		}
+	}
+	return at;
+}
+
+/* Its descriptors' files are named so in /proc. */
+static int find_descriptor(const struct attach *a, int64_t fd)
+{
+	SEEP_FREED char *file = seep_xasprintf("fd/%d", (int)fd);
+	struct seep_procfs_path path = seep_procfs_path(a->pid, file);
+	char target[ATTACH_PATH_BYTES];
+	ssize_t bytes = fd < 0 ? -1 : readlink(path.text, target, sizeof(target) - 1);
+
+	target[bytes > 0 ? bytes : 0] = '\0';
+	return strstr(target, "memfd:libseep.so") ? (int)fd : -1;
+}
+
+int attach_prepare(struct attach *a, bool loads, struct seep_error *err)
+{
+	struct seep_diversion diversion = { .count = loads ? 2 : 1, .text = "libseep.so" };
+	uint64_t results[ATTACH_RESULTS] = { 0 };
+	int rc;
+
+	a->scratch = a->mark = find_room(a);
+	if (!a->scratch)
+		return seep_fail(err, SEEP_EREFUSED, "its address space is full");
+	/* No file: any descriptor below 0 but -1, which stands for the text. */
+	diversion.steps[0] = (struct seep_step){
+		.what = SYS_mmap,
+		.arguments = { a->scratch, sizeof(struct attach_scratch), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX - 1,
+			       0 },
+	};
+	diversion.steps[1] = (struct seep_step){
+		.what = SYS_memfd_create,
+		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC },
+	};
+	diversion.first_result = a->scratch;
+	diversion.done_at = SCRATCH_AT(a, mapped);
+	rc = attach_lead(a, &diversion, false, err);
+	if (rc < 0) {
+		a->scratch = 0;
+		return rc;
+	}
+	if (!seep_memory_read(a->modules.memory, diversion.done_at, results, sizeof(results)))
+		return seep_fail(err, SEEP_ESYS, "cannot read what was mapped into it");
+	if (loads)
+		a->fd = find_descriptor(a, (int64_t)results[2]);
+	if (loads && a->fd < 0)
+		return seep_fail(err, SEEP_EREFUSED, "it may not make a file in memory: %s",
+				 strerror((int)-(int64_t)results[2]));
+	return 0;
+}
+
+void attach_clean_up(struct attach *a)
+{
+	struct seep_diversion diversion = { 0 };
+	struct seep_error unsaid;
+	uint8_t byte;
+
+	/* A thread that has not come back still stands on it. */
+	if (!a->scratch || a->lost || !a->modules.memory)
+		return;
+	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
+	a->mark = a->pending = 0;
+	/* It may be another file's by now. */
+	if (a->fd >= 0 && find_descriptor(a, a->fd) >= 0)
+		seep_diversion_add(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
+	seep_diversion_add(&diversion, SYS_munmap, a->scratch, sizeof(struct attach_scratch), 0);
+	if (attach_lead(a, &diversion, false, &unsaid) < 0)
+		return;
+	/* The last step is seen by what it takes away. */
+	for (unsigned turns = 0; seep_memory_read(a->modules.memory, a->scratch, &byte, 1) &&
+				 seep_monotonic_ns() < a->deadline_ns;
+	     turns++)
+		seep_tracee_pause(turns);
+}
+
+/* A descriptor of the process's that one of us left there; -1: none. */
+static int find_left_descriptor(const struct attach *a)
+{
+	DIR *all = opendir(seep_procfs_path(a->pid, "fd").text);
+	uint64_t number;
+	int found = -1;
+
+	for (struct dirent *entry; all && found < 0 && (entry = readdir(all));)
+		if (seep_parse_count(entry->d_name, INT32_MAX, &number, NULL) == 0)
+			found = find_descriptor(a, (int64_t)number);
+	if (all)
+		(void)closedir(all);
+	return found;
+}
+
+/*
+ * One of us was killed in the middle: wait until the thread that it had led has come back, and take
+ * away what it left.
+ */
+int attach_settle(struct attach *a, struct seep_error *err)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct attach_pending pending = { 0 };
+	uint64_t done = 0, scratch = 0, mapped[2];
+
+	a->code = seep_diversion_find(&a->modules);
+	if (!a->code || !seep_diversion_mark(a->modules.memory, a->code, &scratch) || !scratch)
+		return 0;
+	a->scratch = scratch;
+	/* It was not mapped, or has gone: what is there is the program's own. */
+	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, mapped), mapped, sizeof(mapped)) ||
+	    mapped[0] != 1 || mapped[1] != scratch) {
+		a->scratch = 0;
+		return 0;
+	}
+	while (seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), &done, sizeof(done)) &&
+	       seep_memory_read(a->modules.memory, SCRATCH_AT(a, pending), &pending,
+				sizeof(pending)) &&
+	       !done &&
+	       !attach_is_over(a, &pending, scratch, sizeof(struct attach_scratch),
+			       SCRATCH_AT(a, room))) {
+		a->lost = seep_monotonic_ns() > a->deadline_ns;
+		if (a->lost)
+			return seep_fail(err, SEEP_EREFUSED,
+					 "a seep that was killed has led its thread %d into the "
+					 "loader, and that is not back yet",
+					 (int)pending.tid);
+		(void)nanosleep(&pause, NULL);
+	}
+	a->fd = find_left_descriptor(a);
+	attach_clean_up(a);
+	a->scratch = 0;
+	a->fd = -1;
+	a->deadline_ns = seep_monotonic_ns() + a->plan->deadline_ns;
+	attach_forget_modules(a);
+	return attach_read_modules(a, err);
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`seep attach` to programs that do, or have, what hardly any other does: they are recorded or left
+alone, and go on as they would have."""
+
+import pytest
+
+from attach_target import Tally, attach, check_sums, children_of, detach, target, told_why
+from harness import SOURCE, need, program, run_plain
+from running import wait_until
+
+ROUNDS = 10
+
+MODES = ["joins", "setids", "suspends", "forks", "vforks", "named", "space", "copied", "code", "bare",
+         "null", "stacks", "tables"]
+BOTTOM_UP = ["setarch", "-L"]  # what is mapped later lies above
+
+
+def attach_often(seep, *command, **how):
+    with target(*command, **how) as process:
+        tally = Tally(command[1])
+        for _ in range(ROUNDS):
+            assert tally.add(attach(seep, process.pid, "--deadline", "10s")), tally.text()
+            process.ask("while it is recorded")
+            report = seep.load(str(process.pid))
+            check_sums(report)
+            assert report["process"]["ended"] == "running"
+            detach(seep, process.pid)
+            process.ask("afterwards")
+    print(tally.text())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_goes_on_as_it_would_have(seep, mode):
+    attach_often(seep, program("attach_odd"), mode)
+
+
+@pytest.mark.parametrize("mode", ["space", "copied"])
+def test_it_goes_on_wherever_libraries_lie(seep, mode):
+    attach_often(seep, program("attach_odd"), mode, words=BOTTOM_UP)
+
+
+REFUSED = {"clockless": "vDSO", "leaderless": "first thread"}
+
+
+@pytest.mark.parametrize("mode", REFUSED)
+def test_it_is_left_alone(seep, mode):
+    with target(program("attach_odd"), mode) as process:
+        assert REFUSED[mode] in told_why(attach(seep, process.pid))
+        process.ask("afterwards")
+
+
+def test_the_child_of_a_vfork_is_not_taken_for_its_parent(seep):
+    with target(program("attach_odd"), "vforks") as process:
+        wait_until(lambda: children_of(process.pid), "a child")
+        found = []
+        while not found:
+            found = [told_why(attach(seep, child)) for child in children_of(process.pid)]
+            found = [reason for reason in found if "has ended" not in reason and "no process" not in reason]
+        assert all(f"its parent, {process.pid}" in reason for reason in found), found
+
+
+# ---- libraries of other names and shapes --------------------------------------------------------
+
+
+def build(seep, source, name, *words):
+    built = seep.directory / name
+    done = run_plain([need("gcc"), "-shared", "-fPIC", "-O1", *words, source, "-o", built])
+    assert done.status == 0, done.stderr.decode()
+    return built
+
+
+@pytest.mark.parametrize("name", ["libc.so.6-x", "libc-2.x-plugin.so", "libseep.so-other.so",
+                                  "ld-linux-x86-64.so.x"])
+def test_a_library_is_not_taken_for_another_by_its_name(seep, name):
+    source = SOURCE / "tests" / "programs" / "lib_attach_plugin.c"
+    attach_often(seep, program("attach_odd"), "files", build(seep, source, name))
+
+
+ALLOCATOR = """
+#include <stddef.h>
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void __libc_free(void *);
+static char is_locked;
+static void lock(void)
+{
+	volatile int i;
+	while (__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE))
+		;
+	for (i = 0; i < 500; i++)
+		;
+}
+static void unlock(void) { __atomic_clear(&is_locked, __ATOMIC_RELEASE); }
+void *malloc(size_t n) { lock(); void *p = __libc_malloc(n); unlock(); return p; }
+void free(void *p) { lock(); __libc_free(p); unlock(); }
+void *calloc(size_t a, size_t b) { lock(); void *p = __libc_calloc(a, b); unlock(); return p; }
+void *realloc(void *p, size_t n) { lock(); p = __libc_realloc(p, n); unlock(); return p; }
+"""
+
+
+@pytest.mark.parametrize("link", ["-Wl,-z,noseparate-code", "-fuse-ld=gold", "patchelf"])
+def test_an_allocator_is_known_however_it_was_linked(seep, link):
+    """Its symbols may lie beside its code, or behind their names."""
+    source = seep.directory / "allocator.c"
+    source.write_text(ALLOCATOR)
+    built = build(seep, source, "liballocator.so", *([] if link == "patchelf" else [link]))
+    if link == "patchelf":
+        assert run_plain([need("patchelf"), "--set-rpath", "/nowhere" * 100, built]).status == 0
+    attach_often(seep, program("attach_odd"), "files", env={"LD_PRELOAD": str(built)})
