@@ -4,7 +4,6 @@
 #include "target/tracee.h"
 
 #include <cpuid.h>
-#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -280,20 +279,6 @@ bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code)
 	return is_room(memory, code, &is_there) && is_there;
 }
 
-/* As a debugger writes a breakpoint: the process gets a copy of that page. */
-static bool write_code(pid_t tid, uint64_t address)
-{
-	for (size_t at = 0; at < code_bytes(); at += sizeof(long)) {
-		const size_t left = code_bytes() - at;
-		long word = 0;
-
-		memcpy(&word, seep_diversion_code + at, left < sizeof(word) ? left : sizeof(word));
-		if (ptrace(PTRACE_POKETEXT, tid, (void *)(address + at), (void *)word) < 0)
-			return false;
-	}
-	return true;
-}
-
 /* By the processor, and switched on by the kernel; the same for all processes. */
 static bool has_xsave(void)
 {
@@ -311,7 +296,8 @@ int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid, u
 		bool is_there = false;
 
 		if (look_for_room(modules, i, ret_code, &is_there) &&
-		    (is_there || write_code(tid, *ret_code)))
+		    (is_there ||
+		     seep_tracee_poke(tid, *ret_code, seep_diversion_code, code_bytes())))
 			return 0;
 	}
 	*ret_code = 0;
@@ -419,13 +405,7 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 
 static bool poke(pid_t tid, uint64_t at, uint64_t word)
 {
-	return ptrace(PTRACE_POKEDATA, tid, (void *)at, (void *)word) == 0;
-}
-
-static uint64_t peek(pid_t tid, uint64_t at)
-{
-	errno = 0;
-	return (uint64_t)ptrace(PTRACE_PEEKDATA, tid, (void *)at, NULL);
+	return seep_tracee_poke(tid, at, &word, sizeof(word));
 }
 
 static uint64_t caught_at(uint64_t code)
@@ -437,10 +417,10 @@ bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uin
 			  uint64_t slot)
 {
 	const struct user_regs_struct unknown = { 0 };
-	const uint64_t back = peek(tid, slot);
 	struct block block;
+	uint64_t back;
 
-	if (errno || back == caught_at(code))
+	if (!seep_tracee_peek(tid, slot, &back, sizeof(back)) || back == caught_at(code))
 		return false;
 	fill(&block, diversion->room, diversion, &unknown);
 	block.saved_at = 0; /* until it has returned */
@@ -453,13 +433,16 @@ bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uin
 bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			     uint64_t slot, uint64_t pc)
 {
-	const uint64_t back = peek(tid, code + words_at());
+	const uint64_t saved_at = diversion->room + offsetof(struct block, saved_at);
+	uint64_t back, word;
 
-	if (errno || seep_diversion_holds(code, pc) ||
-	    peek(tid, diversion->room + offsetof(struct block, saved_at)) != 0 || errno)
+	if (!seep_tracee_peek(tid, code + words_at(), &back, sizeof(back)) ||
+	    seep_diversion_holds(code, pc) ||
+	    !seep_tracee_peek(tid, saved_at, &word, sizeof(word)) || word)
 		return false;
 	/* A handler may have left the function by a jump, and something else lies there. */
-	return peek(tid, slot) != caught_at(code) || errno || poke(tid, slot, back);
+	return !seep_tracee_peek(tid, slot, &word, sizeof(word)) || word != caught_at(code) ||
+	       poke(tid, slot, back);
 }
 
 enum { MARK = 2 };

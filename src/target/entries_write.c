@@ -5,12 +5,11 @@
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "target/stop.h"
+#include "target/tracee.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <time.h>
 
 enum {
@@ -41,41 +40,12 @@ struct halt {
 	uint64_t left_bytes; /* of stacks that may be looked through */
 };
 
-static bool peek(pid_t tid, uint64_t at, void *to, size_t bytes)
-{
-	for (size_t done = 0; done < bytes; done += sizeof(long)) {
-		long word;
-
-		errno = 0;
-		word = ptrace(PTRACE_PEEKTEXT, tid, (void *)(at + done), NULL);
-		if (errno)
-			return false;
-		memcpy((char *)to + done, &word, core_smaller(bytes - done, sizeof(word)));
-	}
-	return true;
-}
-
-static bool poke(pid_t tid, uint64_t at, const void *from, size_t bytes)
-{
-	for (size_t done = 0; done < bytes; done += sizeof(long)) {
-		const size_t part = core_smaller(bytes - done, sizeof(long));
-		long word;
-
-		if (!peek(tid, at + done, &word, sizeof(word)))
-			return false;
-		memcpy(&word, (const char *)from + done, part);
-		if (ptrace(PTRACE_POKETEXT, tid, (void *)(at + done), (void *)word) < 0)
-			return false;
-	}
-	return true;
-}
-
 /* @bytes: at most LEDGER_ENTRY_BEFORE_BYTES */
 static bool has(pid_t tid, uint64_t at, const uint8_t *bytes, size_t count)
 {
 	uint8_t there[LEDGER_ENTRY_BEFORE_BYTES];
 
-	return peek(tid, at, there, count) && memcmp(there, bytes, count) == 0;
+	return seep_tracee_peek(tid, at, there, count) && memcmp(there, bytes, count) == 0;
 }
 
 static bool has_jump(pid_t tid, const struct patch *patch)
@@ -88,7 +58,8 @@ static bool is_ours(pid_t tid, const struct patch *patch)
 {
 	uint64_t magic;
 
-	return peek(tid, patch->page, &magic, sizeof(magic)) && magic == LEDGER_ENTRY_MAGIC;
+	return seep_tracee_peek(tid, patch->page, &magic, sizeof(magic)) &&
+	       magic == LEDGER_ENTRY_MAGIC;
 }
 
 /* Nothing but a jump of ours may have changed since. */
@@ -217,15 +188,16 @@ static int put_jumps(pid_t tid, const struct patches *patches, uint64_t led_at,
 	for (size_t i = 0; i < patches->count; i++)
 		if (!is_as_found(tid, &patches->items[i]))
 			return seep_fail(err, SEEP_EREFUSED, "its code has changed meanwhile");
-	while (done < patches->count && poke(tid, patches->items[done].at,
-					     patches->items[done].jump, LEDGER_ENTRY_PATCH_BYTES))
+	while (done < patches->count &&
+	       seep_tracee_poke(tid, patches->items[done].at, patches->items[done].jump,
+				LEDGER_ENTRY_PATCH_BYTES))
 		done++;
-	if (done == patches->count && poke(tid, led_at, &led, sizeof(led)))
+	if (done == patches->count && seep_tracee_poke(tid, led_at, &led, sizeof(led)))
 		return 0;
 	/* Of the one that failed a part may have been written. */
 	for (size_t i = 0; i <= done && i < patches->count; i++)
-		(void)poke(tid, patches->items[i].at, patches->items[i].before,
-			   LEDGER_ENTRY_PATCH_BYTES);
+		(void)seep_tracee_poke(tid, patches->items[i].at, patches->items[i].before,
+				       LEDGER_ENTRY_PATCH_BYTES);
 	return seep_fail(err, SEEP_ESYS, "memory of code cannot be written");
 }
 
@@ -297,7 +269,8 @@ int seep_entries_restore(pid_t pid, const struct seep_entry_pages *pages,
 			const struct patch *patch = &patches.items[i];
 
 			if (is_ours(tid, patch) && has_jump(tid, patch) &&
-			    !poke(tid, patch->at, patch->before, LEDGER_ENTRY_PATCH_BYTES))
+			    !seep_tracee_poke(tid, patch->at, patch->before,
+					      LEDGER_ENTRY_PATCH_BYTES))
 				rc = seep_fail(err, SEEP_ESYS, "memory of code cannot be written");
 		}
 		if (halt.stopped)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -83,6 +84,36 @@ bool seep_tracee_write(pid_t tid, uint64_t at, const void *from, size_t bytes)
 	return process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
+bool seep_tracee_peek(pid_t tid, uint64_t at, void *to, size_t bytes)
+{
+	for (size_t done = 0; done < bytes; done += sizeof(long)) {
+		const size_t part = bytes - done < sizeof(long) ? bytes - done : sizeof(long);
+		long word;
+
+		errno = 0;
+		word = ptrace(PTRACE_PEEKDATA, tid, (void *)(at + done), NULL);
+		if (errno)
+			return false;
+		memcpy((char *)to + done, &word, part);
+	}
+	return true;
+}
+
+bool seep_tracee_poke(pid_t tid, uint64_t at, const void *from, size_t bytes)
+{
+	for (size_t done = 0; done < bytes; done += sizeof(long)) {
+		const size_t part = bytes - done < sizeof(long) ? bytes - done : sizeof(long);
+		long word;
+
+		if (!seep_tracee_peek(tid, at + done, &word, sizeof(word)))
+			return false;
+		memcpy(&word, (const char *)from + done, part);
+		if (ptrace(PTRACE_POKEDATA, tid, (void *)(at + done), (void *)word) < 0)
+			return false;
+	}
+	return true;
+}
+
 uint64_t seep_tracee_sequence(pid_t tid, uint64_t *ret_at)
 {
 	enum { GET_RSEQ = 0x420f /* since Linux 5.13 */, SECTION_AT = 8 };
@@ -97,9 +128,7 @@ uint64_t seep_tracee_sequence(pid_t tid, uint64_t *ret_at)
 	    !area.address)
 		return 0;
 	*ret_at = area.address + SECTION_AT;
-	errno = 0;
-	section = (uint64_t)ptrace(PTRACE_PEEKDATA, tid, (void *)*ret_at, NULL);
-	return errno ? UINT64_MAX : section;
+	return seep_tracee_peek(tid, *ret_at, &section, sizeof(section)) ? section : UINT64_MAX;
 }
 
 void seep_tracee_pause(unsigned turns)

@@ -49,6 +49,13 @@ char seep_tracee_state(pid_t tid);
 bool seep_tracee_write(pid_t tid, uint64_t at, const void *from, size_t bytes);
 
 /*
+ * From and into its memory as a debugger: it need not be able to write there itself, and gets a copy of a page
+ * of code. It is stopped. False: not all of it.
+ */
+bool seep_tracee_peek(pid_t tid, uint64_t at, void *to, size_t bytes);
+bool seep_tracee_poke(pid_t tid, uint64_t at, const void *from, size_t bytes);
+
+/*
  * The restartable sequence that a stopped thread may be in, as the word at *@ret_at says: it begins again when
  * it is interrupted. 0 with *@ret_at 0: none can be; UINT64_MAX: it cannot be read.
  */
