@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 
 #define TEMP_SUFFIX ".XXXXXX"
@@ -110,9 +111,7 @@ int seep_file_open_regular(const char *path, uid_t reader)
 	if (place >= 0 && fstat(place, &st) == 0 && !S_ISREG(st.st_mode)) {
 		problem = ENODEV;
 	} else if (place >= 0) {
-		SEEP_FREED char *again = seep_xasprintf("/proc/self/fd/%d", place);
-
-		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = open(seep_procfs_fd(place).text, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		problem = errno;
 	}
 	(void)setfsuid(before);
@@ -228,7 +227,7 @@ static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
 
 	if (fd < 0)
 		return -1;
-	*ret_temp_path = seep_xasprintf("/proc/self/fd/%d", fd);
+	*ret_temp_path = seep_xstrdup(seep_procfs_fd(fd).text);
 	if (access(*ret_temp_path, F_OK) == 0)
 		return fd;
 	free(*ret_temp_path);

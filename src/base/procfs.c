@@ -9,11 +9,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <inttypes.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PROC_FILE_MAX_BYTES = 64 << 20 };
@@ -24,6 +27,24 @@ struct seep_procfs_path seep_procfs_path(pid_t pid, const char *file)
 
 	(void)snprintf(path.text, sizeof(path.text), "/proc/%d/%s", pid, file);
 	return path;
+}
+
+struct seep_procfs_path seep_procfs_fd(int fd)
+{
+	struct seep_procfs_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
+	return path;
+}
+
+int seep_procfs_open_below(int root, const char *path, int flags, uint64_t resolve)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)flags | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
+	};
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
 char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)

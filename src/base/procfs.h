@@ -44,6 +44,15 @@ struct seep_procfs_path {
 };
 struct seep_procfs_path seep_procfs_path(pid_t pid, const char *file);
 
+/* A name, for us, of what our descriptor @fd leads to, wherever that is. */
+struct seep_procfs_path seep_procfs_fd(int fd);
+
+/*
+ * @path as who has @root as "/" sees it: links lead nowhere else. Returns a descriptor, or -1 with errno.
+ * @resolve: further flags of openat2(2)
+ */
+SEEP_NODISCARD int seep_procfs_open_below(int root, const char *path, int flags, uint64_t resolve);
+
 /*
  * The contents of /proc/@pid/@file, ended by a zero byte; NULL when it cannot be read. Release with
  * free().

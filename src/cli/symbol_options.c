@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ static int check_debuginfod(struct seep_error *err)
 }
 
 /* The root of another process, through a descriptor that stays; "": as ours. */
-static char other_root[32];
+static struct seep_procfs_path other_root;
 
 /* Of two links or folders in /proc. */
 static bool differs(uint32_t pid, const char *file)
@@ -58,7 +57,7 @@ void seep_symbol_options_see(uint32_t pid)
 	if (differs(pid, "ns/mnt") || differs(pid, "root"))
 		fd = open(seep_procfs_path((pid_t)pid, "root").text, O_PATH | O_CLOEXEC);
 	if (fd >= 0)
-		(void)snprintf(other_root, sizeof(other_root), "/proc/self/fd/%d", fd);
+		other_root = seep_procfs_fd(fd);
 }
 
 /* What is asked for, and that root. It lives as long as we do. */
@@ -68,7 +67,7 @@ static const char *const *with_root(const struct seep_option_list *dirs)
 
 	for (size_t i = 0; i < dirs->count; i++)
 		all[i] = dirs->items[i];
-	all[dirs->count] = other_root;
+	all[dirs->count] = other_root.text;
 	return all;
 }
 
@@ -84,7 +83,7 @@ int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 	*ret = (struct seep_symbols_options){ .debug_dirs = values->dirs.items,
 					      .debug_dir_count = values->dirs.count,
 					      .debuginfod = values->debuginfod };
-	if (*other_root) {
+	if (*other_root.text) {
 		ret->debug_dirs = with_root(&values->dirs);
 		ret->debug_dir_count++;
 	}

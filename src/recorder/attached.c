@@ -11,7 +11,6 @@
 #include "recorder/watch.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -85,7 +84,7 @@ static int write_recording(const struct seep_recorder_plan *plan, const char *pa
 			   struct seep_profile **ret_profile, struct seep_error *err)
 {
 	/* By a path the folder cannot be reached when the process has ended. */
-	SEEP_FREED char *folder = seep_xasprintf("/proc/self/fd/%d", folder_fd);
+	struct seep_procfs_path folder = seep_procfs_fd(folder_fd);
 	SEEP_FREED char *file_name = seep_xstrdup(seep_path_base(path));
 	struct seep_recorder_plan here = *plan;
 	struct seep_finish_job job = {
@@ -99,7 +98,7 @@ static int write_recording(const struct seep_recorder_plan *plan, const char *pa
 		.keep_profile = true,
 	};
 
-	here.ledger_dir = folder;
+	here.ledger_dir = folder.text;
 	here.ledger_dir_fd = folder_fd;
 	seep_finish(&job);
 	*ret_profile = job.profile;
@@ -113,12 +112,8 @@ static int open_folder(pid_t pid, const char *ledger)
 {
 	SEEP_CLOSED int root = open(seep_procfs_path(pid, "root").text, O_PATH | O_CLOEXEC);
 	SEEP_FREED char *folder = seep_path_folder(ledger);
-	const struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 
-	return (int)syscall(SYS_openat2, root, folder, &how, sizeof(how));
+	return seep_procfs_open_below(root, folder, O_RDONLY | O_DIRECTORY, 0);
 }
 
 /* And that it is the ledger of this process, not one that it says is. */

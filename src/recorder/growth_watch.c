@@ -2,12 +2,12 @@
 #include "recorder/growth_watch.h"
 
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/ledger_live.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -56,12 +56,9 @@ void seep_growth_watch_free(struct seep_growth_watch *watch)
 /* By its descriptor: the file may have been moved or removed meanwhile. */
 static int refresh(struct seep_growth_watch *watch)
 {
-	char path[64];
-
 	if (watch->live)
 		return seep_ledger_live_refresh(watch->live, NULL);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", watch->ledger->fd);
-	return seep_ledger_live_open(path, &watch->live, NULL);
+	return seep_ledger_live_open(seep_procfs_fd(watch->ledger->fd).text, &watch->live, NULL);
 }
 
 /* For who lists processes, and who watches one. */

@@ -173,7 +173,6 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 			struct seep_leak_scan **ret_scan, struct seep_profile **ret_profile,
 			struct seep_error *err)
 {
-	SEEP_FREED char *path = seep_xasprintf("/proc/self/fd/%d", ledger->fd);
 	SEEP_RELEASED(seep_outside_done) struct seep_outside outside = { 0 };
 	struct seep_leak_scan *scan = NULL;
 	struct seep_profile *profile = NULL;
@@ -181,7 +180,7 @@ int seep_leak_check_now(const struct seep_ledger *ledger, uint32_t pid,
 	int rc;
 
 	(void)!seep_leak_check_scan(ledger, pid, moment, plan, &scan, &why);
-	rc = seep_profile_load_ledger(path, false, &profile, err);
+	rc = seep_profile_load_ledger(seep_procfs_fd(ledger->fd).text, false, &profile, err);
 	if (rc == 0)
 		rc = name(plan, profile, err);
 	if (rc == 0) {

@@ -11,21 +11,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 64 };
-
-/* Links lead nowhere but to places below the process's root, as they do for itself. */
-static int open_below(int folder, const char *path, uint64_t resolve)
-{
-	const struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
-	};
-
-	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
-}
 
 /* Who a process is now; @uid when that cannot be told. */
 static uint32_t present_uid(uint32_t pid, uint32_t uid)
@@ -47,13 +35,14 @@ int seep_perf_map_file_open(uint32_t pid, uint32_t uid, uint32_t here)
 	struct stat st;
 
 	if (root >= 0 && !(is_others && seep_served_is(root, (pid_t)here)))
-		folder = open_below(root, "tmp", is_others ? RESOLVE_NO_SYMLINKS : 0);
+		folder = seep_procfs_open_below(root, "tmp", O_PATH,
+						is_others ? RESOLVE_NO_SYMLINKS : 0);
 	(void)snprintf(path, sizeof(path), "perf-%" PRIu32 ".map", pid);
 	if (folder >= 0 && !(is_others && seep_served_is(folder, (pid_t)here)))
-		file = open_below(folder, path, RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
+		file = seep_procfs_open_below(folder, path, O_PATH,
+					      RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
 	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    (st.st_uid != uid && st.st_uid != now))
 		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return open(seep_procfs_fd(file).text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,13 +276,11 @@ static bool may_make_in(const struct stat *folder, const struct user *user)
 	return user->may_all || (mode & both) == both;
 }
 
-/* @root: what the process has as "/", where links in it are to lead nowhere else. */
+/* @root: what the process has as "/". */
 static bool is_folder_for(int root, const char *path, uint32_t own_uid, const struct user *user,
 			  struct seep_room *ret_room)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	SEEP_CLOSED const int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	SEEP_CLOSED const int fd = seep_procfs_open_below(root, path, O_PATH | O_DIRECTORY, 0);
 	struct stat folder, own;
 	struct statvfs fs;
 	char name[32];

@@ -47,18 +47,13 @@ static int open_module(const struct look *look)
 {
 	SEEP_FREED char *file = seep_xasprintf("root%s", look->module->path);
 	const bool is_program = look->module->is_program;
-	const int fd = open(seep_procfs_path(look->modules->pid, is_program ? "exe" : file).text,
-			    O_PATH | O_CLOEXEC);
-	int opened = -1;
+	SEEP_CLOSED const int fd =
+		open(seep_procfs_path(look->modules->pid, is_program ? "exe" : file).text,
+		     O_PATH | O_CLOEXEC);
 
-	if (fd >= 0 && !seep_served_is(fd, look->modules->pid)) {
-		SEEP_FREED char *again = seep_xasprintf("/proc/self/fd/%d", fd);
-
-		opened = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	}
-	if (fd >= 0)
-		(void)close(fd);
-	return opened;
+	if (fd < 0 || seep_served_is(fd, look->modules->pid))
+		return -1;
+	return open(seep_procfs_fd(fd).text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 /* @bytes of code as the file has them. */
