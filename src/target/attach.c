@@ -9,7 +9,7 @@
 #include "target/attach_check.h"
 #include "target/attach_facts.h"
 #include "target/attach_filters.h"
-#include "target/attach_scratch.h"
+#include "target/attach_parts.h"
 #include "target/entry_names.h"
 #include "target/tracee.h"
 
@@ -127,8 +127,8 @@ static uint64_t offset_in_library(const char *library, const char *name)
 }
 
 /*
- * The second is the lock of the list of modules, held while somebody looks through it. It is only tried:
- * fork() leaves it to the child as it is.
+ * Indices of steps. The other lock is that of the list of modules; it is tried only, since fork() leaves it
+ * to the child as it is.
  */
 enum { STEP_LOCK, STEP_OTHER_LOCK };
 
@@ -155,7 +155,6 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 		.errno_location = attach_address_of(a, a->libc, "__errno_location"),
 	};
 
-	a->pending = SCRATCH_AT(a, pending);
 	if (!function || !lock || !unlock || !a->load_lock)
 		return seep_fail(err, SEEP_EREFUSED, "its %s is not one that seep knows",
 				 function ? "C library" : "libseep.so");
@@ -229,7 +228,7 @@ static void find_holder(struct attach *a)
 
 	if (!seep_memory_read(a->modules.memory, a->load_lock + OWNER_AT, &owner, sizeof(owner)))
 		owner = 0;
-	a->holder = (pid_t)owner;
+	a->holder = owner ? attach_thread(a, owner) : 0;
 	a->catches = true;
 }
 
@@ -294,14 +293,6 @@ static bool has_proc(const struct attach *a)
 	       fs.f_type == PROC_MAGIC;
 }
 
-/* Its functions could not be led to us: so calls of them from elsewhere are, as without the option. */
-static int give_up_entries(struct attach *a, struct seep_error *err)
-{
-	int rc = fill_scratch(a, err);
-
-	return rc == 0 ? call_until(a, "seep_rt_attach", err) : rc;
-}
-
 static int join(struct attach *a, struct seep_error *err)
 {
 	int rc = attach_read_modules(a, err);
@@ -312,7 +303,7 @@ static int join(struct attach *a, struct seep_error *err)
 			"it sees no /proc, by way of which its loader would find libseep.so; "
 			"mount one in its root");
 	if (rc == 0)
-		rc = seep_attach_check_filters(a->pid, a->plan->entries, err);
+		rc = seep_attach_check_filters(a->pid, err);
 	if (rc == 0)
 		rc = attach_settle(a, err);
 	if (rc == 0)
@@ -325,7 +316,11 @@ static int join(struct attach *a, struct seep_error *err)
 		rc = fill_scratch(a, err);
 	if (rc == 0)
 		rc = call_until(a, "seep_rt_attach", err);
-	return rc == 0 && a->gives_up ? give_up_entries(a, err) : rc;
+	if (rc != 0 || !a->gives_up)
+		return rc;
+	/* Its functions could not be led to us: so calls of them from elsewhere are, as without the option. */
+	rc = fill_scratch(a, err);
+	return rc == 0 ? call_until(a, "seep_rt_attach", err) : rc;
 }
 
 static int leave(struct attach *a, struct seep_error *err)
@@ -358,9 +353,12 @@ static void *run(void *argument)
 	struct attach *a = &job->attach;
 	struct seep_attach_facts facts;
 
-	seep_attach_look(a->pid, &facts);
-	a->linked_allocator = seep_entry_knows(facts.linked_allocator) ? facts.linked_allocator
-								       : NULL;
+	if (job->act == join) {
+		seep_attach_look(a->pid, &facts);
+		a->linked_allocator = seep_entry_knows(facts.linked_allocator)
+					      ? facts.linked_allocator
+					      : NULL;
+	}
 	job->rc = take_lock(a, job->err);
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);

@@ -30,13 +30,14 @@ static void judge_process(const struct seep_attach_facts *f, struct seep_finding
 	       "program",
 	       f->pid, f->name);
 	REASON("process", PROBLEM, f->goes_on,
-	       "the first thread of process %d (%s) has ended, and with it what /proc shows of all\n"
+	       "the first thread of process %d (%s) has ended, and /proc shows neither memory nor "
+	       "files of the others\n"
 	       "record it from its start: seep run",
 	       f->pid, f->name);
-	REASON("process", PROBLEM, f->state != 'Z' && f->owner,
-	       "process %d (%s) has no memory of its own yet: it was made by vfork()\n"
-	       "attach to its parent, %u, or once it has executed a program",
-	       f->pid, f->name, f->owner);
+	REASON("process", PROBLEM, f->state != 'Z' && f->memory_of,
+	       "process %d (%s) has its parent's memory (vfork, or clone with CLONE_VM)\n"
+	       "attach to its parent, %d",
+	       f->pid, f->name, f->memory_of);
 	REASON("process", PROBLEM, f->state == 'Z',
 	       "process %d (%s) has ended; its parent has not asked how\nname one that runs",
 	       f->pid, f->name);
@@ -118,6 +119,9 @@ static void judge_kind(const struct seep_attach_facts *f, struct seep_findings *
 	REASON("kind", PROBLEM, f->has_shadow_stack,
 	       "the processor keeps shadow stacks for it (CET), which a call from outside upsets\n"
 	       "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
+	REASON("kind", PROBLEM, f->lacks_vdso,
+	       "it has unmapped the vDSO, where libseep.so reads the clock\n"
+	       "record it from its start: seep run");
 	REASON("kind", NOTE, kind->is_go,
 	       "it is a Go program: only what C code in it allocates is recorded\n"
 	       "use Go's own heap profile (runtime/pprof) for Go");

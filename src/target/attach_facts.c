@@ -145,6 +145,7 @@ static void look_at_mappings(struct seep_attach_facts *facts)
 		facts->glibc_minor = highest_minor(module->names, module->name_bytes);
 	}
 	facts->is_preloaded &= !facts->is_recorded;
+	facts->lacks_vdso = modules.lacks_vdso;
 }
 
 /* Its file is read unless a process serves it that may never answer. */
@@ -190,19 +191,6 @@ static bool may_read_filters(void)
 	return strtoull(seep_procfs_line(ours, "\nCapEff:"), NULL, 16) >> CAPABILITY_SYS_ADMIN &
 		       1 &&
 	       strtoul(seep_procfs_line(ours, "\nSeccomp:"), NULL, 10) == 0;
-}
-
-static bool has_live_thread(pid_t pid)
-{
-	DIR *threads = seep_procfs_threads(pid);
-	struct seep_procfs_stat stat;
-	bool found = false;
-	pid_t tid;
-
-	while (!found && (tid = seep_procfs_thread(threads)))
-		found = seep_procfs_stat((uint32_t)tid, &stat) && !strchr("ZX", stat.state);
-	seep_procfs_threads_done(threads);
-	return found;
 }
 
 static uint64_t less(uint64_t limit, uint64_t taken)
@@ -330,9 +318,9 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 	if (!status || !seep_procfs_stat((uint32_t)pid, &stat))
 		return;
 	facts->state = stat.state;
-	facts->goes_on = stat.state == 'Z' && has_live_thread(pid);
+	facts->goes_on = stat.state == 'Z' && stat.threads > 1;
 	if (stat.ppid && syscall(SYS_kcmp, pid, stat.ppid, KCMP_VM, 0, 0) == 0)
-		facts->owner = stat.ppid;
+		facts->memory_of = (pid_t)stat.ppid;
 	facts->process = (pid_t)strtol(seep_procfs_line(status, "\nTgid:"), NULL, 10);
 	(void)snprintf(facts->name, sizeof(facts->name), "%s", stat.name);
 	seep_refusal_look(pid, &facts->refusal);

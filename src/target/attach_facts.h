@@ -24,10 +24,9 @@ struct seep_attach_facts {
 	pid_t pid;
 	pid_t process; /* that @pid is a thread of */
 	char name[64];
-	char state;   /* 'R', 'S', 'Z' ...; 0: there is none */
-	bool goes_on; /* its first thread has ended, and others have not */
-	uint32_t
-		owner; /* of its memory, until it executes a program: its parent, by vfork(2); 0: itself */
+	char state;	 /* 'R', 'S', 'Z' ...; 0: there is none */
+	bool goes_on;	 /* its first thread has ended, and others have not */
+	pid_t memory_of; /* its parent, whose memory it has until it executes a program; 0: its own */
 
 	struct seep_refusal refusal;
 	int trace_errno; /* what the kernel says to who wants to trace it; 0: it lets us */
@@ -47,6 +46,7 @@ struct seep_attach_facts {
 	unsigned seccomp; /* of the thread that is restricted most: 0 none, 1 strict, 2 filter */
 	bool may_read_filters; /* we may, once it is stopped */
 	bool has_shadow_stack;
+	bool lacks_vdso;    /* it has unmapped it */
 	char confined[256]; /* AppArmor's or SELinux's word for it; "" none */
 
 	struct seep_limits left; /* what may still be taken; of a file: its size */

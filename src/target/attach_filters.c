@@ -56,6 +56,8 @@ static const struct made calls[] = {
 	NEEDED_WITH(mmap, 2, PROT_READ | PROT_EXEC),
 	NEEDED_WITH(mprotect, 2, PROT_READ),
 	NEEDED_WITH(mprotect, 2, PROT_READ | PROT_WRITE),
+	CALL_WITH(mprotect, 2, PROT_READ | PROT_EXEC),
+	CALL_WITH(mprotect, 2, PROT_READ | PROT_WRITE | PROT_EXEC),
 	CALL(munmap),
 	CALL(close),
 	CALL(brk),
@@ -93,8 +95,6 @@ static const struct made calls[] = {
 	CALL_WITH(futex, 1, FUTEX_WAKE | FUTEX_PRIVATE_FLAG),
 	CALL(membarrier),
 	CALL(pause),
-	/* The last: only for code beside a module. */
-	CALL_WITH(mprotect, 2, PROT_READ | PROT_EXEC),
 };
 
 static struct seep_seccomp_verdict judge(const struct seep_seccomp *filters,
@@ -109,9 +109,9 @@ static struct seep_seccomp_verdict judge(const struct seep_seccomp *filters,
 	return seep_seccomp_judge(filters, &call);
 }
 
-static int judge_all(const struct seep_seccomp *filters, bool makes_code, struct seep_error *err)
+static int judge_all(const struct seep_seccomp *filters, struct seep_error *err)
 {
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls) - !makes_code; i++) {
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		const struct made *made = &calls[i];
 		const struct seep_seccomp_verdict verdict = judge(filters, made);
 
@@ -151,20 +151,19 @@ static int read_filters(pid_t tid, struct seep_seccomp *filters, struct seep_err
 	return rc;
 }
 
-static int check_thread(pid_t tid, bool makes_code, struct seep_error *err)
+static int check_thread(pid_t tid, struct seep_error *err)
 {
 	struct seep_seccomp filters = { 0 };
 	int rc = read_filters(tid, &filters, err);
 
 	if (rc == 0)
-		rc = judge_all(&filters, makes_code, err);
+		rc = judge_all(&filters, err);
 	seep_seccomp_done(&filters);
 	return rc;
 }
 
 struct job {
 	pid_t pid;
-	bool makes_code;
 	struct seep_error *err;
 	int rc;
 };
@@ -178,14 +177,14 @@ static void *check_threads(void *argument)
 
 	while (job->rc == 0 && (tid = seep_procfs_thread(threads)))
 		if (seep_procfs_status((uint32_t)tid, &status) && status.seccomp)
-			job->rc = check_thread(tid, job->makes_code, job->err);
+			job->rc = check_thread(tid, job->err);
 	return NULL;
 }
 
 /* By a thread, at whose end the kernel lets go what has not stopped for it. */
-int seep_attach_check_filters(pid_t pid, bool makes_code, struct seep_error *err)
+int seep_attach_check_filters(pid_t pid, struct seep_error *err)
 {
-	struct job job = { .pid = pid, .makes_code = makes_code, .err = err };
+	struct job job = { .pid = pid, .err = err };
 	pthread_t thread;
 	int problem;
 

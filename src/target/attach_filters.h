@@ -5,12 +5,8 @@
 
 #include "target/seccomp_verdict.h"
 
-#include <stdbool.h>
-
 /**
  * seep_attach_check_filters - would a filter in process @pid stop what is done there?
- *
- * @makes_code: memory is made executable, too
  *
  * Each thread has filters of its own, and the library makes calls in all that allocate. So each that
  * has some is stopped for as long as it takes to read them; one that does not stop at once is passed
@@ -21,6 +17,6 @@
  *                   may be traced
  *   -SEEP_ESYS      there are filters, and they cannot be read: nothing is known
  */
-SEEP_NODISCARD int seep_attach_check_filters(pid_t pid, bool makes_code, struct seep_error *err);
+SEEP_NODISCARD int seep_attach_check_filters(pid_t pid, struct seep_error *err);
 
 #endif

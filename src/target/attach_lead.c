@@ -46,11 +46,23 @@ static bool is_its_thread(const struct attach *a, pid_t tid)
 	return access(seep_procfs_path(a->pid, file).text, F_OK) == 0;
 }
 
-static bool has_ended(pid_t tid)
+/* As the process itself numbers its threads, which may be in a PID namespace below ours. */
+static uint32_t own_number(pid_t tid)
 {
-	const char state = seep_tracee_state(tid);
+	struct seep_procfs_status status;
 
-	return !state || state == 'Z' || state == 'X';
+	return seep_procfs_status((uint32_t)tid, &status) && status.own_pid ? status.own_pid
+									    : (uint32_t)tid;
+}
+
+pid_t attach_thread(const struct attach *a, uint64_t number)
+{
+	SEEP_RELEASED(seep_procfs_threads_done_at) DIR *threads = seep_procfs_threads(a->pid);
+	pid_t tid;
+
+	while ((tid = seep_procfs_thread(threads)) && own_number(tid) != number)
+		;
+	return tid;
 }
 
 static void count_stop(struct attach *a, const struct halt *halt)
@@ -61,28 +73,31 @@ static void count_stop(struct attach *a, const struct halt *halt)
 	a->result->longest_ns = core_larger(a->result->longest_ns, ns);
 }
 
+/* With the signal that it has stopped for. */
+static bool let_go(pid_t tid)
+{
+	int signal;
+	const enum seep_tracee where = seep_tracee_look(tid, &signal);
+
+	if (where != SEEP_TRACEE_RUNS)
+		seep_tracee_go(PTRACE_DETACH, tid, where == SEEP_TRACEE_SIGNAL ? signal : 0);
+	return where != SEEP_TRACEE_RUNS;
+}
+
 /* Those that did not stop in time stop some time: then they are let go. */
 static void release_held(struct attach *a)
 {
 	unsigned kept = 0;
-	int signal;
 
-	for (unsigned i = 0; i < a->held_count; i++) {
-		if (seep_tracee_look(a->held[i], &signal) == SEEP_TRACEE_RUNS)
+	for (unsigned i = 0; i < a->held_count; i++)
+		if (!let_go(a->held[i]))
 			a->held[kept++] = a->held[i];
-		else
-			seep_tracee_go(PTRACE_DETACH, a->held[i], 0);
-	}
 	a->held_count = kept;
 }
 
 static void release(struct attach *a, const struct halt *halt)
 {
-	int signal;
-
-	if (ptrace(PTRACE_DETACH, halt->tid, NULL, NULL) < 0 &&
-	    seep_tracee_look(halt->tid, &signal) != SEEP_TRACEE_GONE &&
-	    a->held_count < ATTACH_HELD_MAX)
+	if (!let_go(halt->tid) && a->held_count < ATTACH_HELD_MAX)
 		a->held[a->held_count++] = halt->tid;
 	release_held(a);
 }
@@ -91,14 +106,18 @@ static void release(struct attach *a, const struct halt *halt)
 static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep_error *err)
 {
 	struct seep_refusal refusal;
+	enum seep_tracee where;
 	int signal, problem;
 
 	halt->began_ns = seep_monotonic_ns();
+	/* What the process says of its threads need not be true. */
+	if (!is_its_thread(a, halt->tid))
+		return NOT_NOW;
 	if (ptrace(PTRACE_SEIZE, halt->tid, NULL, NULL) < 0) {
 		problem = errno;
 		a->why = "its end";
 		/* Of one at its end the kernel says EPERM. */
-		if (problem == ESRCH || has_ended(halt->tid))
+		if (problem == ESRCH || seep_tracee_has_ended(halt->tid))
 			return NOT_NOW;
 		/* One that did not stop in time is still ours. */
 		if (seep_tracee_look(halt->tid, &signal) == SEEP_TRACEE_GONE) {
@@ -107,16 +126,13 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 			return FAILED;
 		}
 	}
-	/* What the process says of its threads need not be true. */
-	if (!is_its_thread(a, halt->tid)) {
-		(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
-		(void)seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal);
-		release(a, halt);
-		return NOT_NOW;
-	}
-	a->result->tries++;
 	(void)ptrace(PTRACE_INTERRUPT, halt->tid, NULL, NULL);
-	switch (seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal)) {
+	where = seep_tracee_await(halt->tid, halt->began_ns + STOP_NS, &signal);
+	/* Another's may have that number by now. */
+	if (!is_its_thread(a, halt->tid))
+		return NOT_NOW;
+	a->result->tries++;
+	switch (where) {
 	case SEEP_TRACEE_STOPPED:
 		a->why = "a stop by a signal";
 		return signal == SIGTRAP && ptrace(PTRACE_GETREGS, halt->tid, NULL,
@@ -125,7 +141,6 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 			       : NOT_NOW;
 	case SEEP_TRACEE_SIGNAL:
 		a->why = "the delivery of a signal";
-		seep_tracee_go(PTRACE_DETACH, halt->tid, signal);
 		return NOT_NOW;
 	default:
 		a->why = "a call that cannot be interrupted";
@@ -133,23 +148,22 @@ static enum outcome halt_thread(struct attach *a, struct halt *halt, struct seep
 	}
 }
 
-/* In a section that begins again when it is interrupted nobody may be led on from the middle. */
-static bool is_in_sequence(const struct halt *halt)
+/*
+ * The control block is the thread's own: one that clone() made without CLONE_SETTLS has its maker's. A first
+ * thread has that of the thread that forked it, whose stack has a guard.
+ */
+static bool is_own_block(const struct attach *a, const struct halt *halt,
+			 const struct seep_mapping *stack)
 {
-	uint64_t at;
-
-	return seep_tracee_sequence(halt->tid, &at) != 0;
-}
-
-/* Not one of another thread, as of whom clone() was told nothing. Programs that fork by clone() have their parent's. */
-static bool is_own_block(const struct attach *a, pid_t tid, uint64_t block)
-{
-	struct seep_procfs_status status;
 	uint32_t owner;
 
-	return tid == a->pid || !a->id_offset ||
-	       (seep_memory_read(a->modules.memory, block + a->id_offset, &owner, sizeof(owner)) &&
-		seep_procfs_status((uint32_t)tid, &status) && status.own_pid == owner);
+	if (halt->tid == a->pid)
+		return stack > a->modules.maps.items && stack[-1].end == stack->begin &&
+		       !stack[-1].readable && !stack[-1].writable;
+	return !a->id_offset ||
+	       (seep_memory_read(a->modules.memory, halt->registers.fs_base + a->id_offset, &owner,
+				 sizeof(owner)) &&
+		owner == own_number(halt->tid));
 }
 
 /*
@@ -160,39 +174,48 @@ static bool is_on_own_stack(const struct attach *a, const struct halt *halt)
 {
 	const uint64_t sp = halt->registers.rsp, block = halt->registers.fs_base;
 	const struct seep_maps *maps = &a->modules.maps;
-	const struct seep_mapping *at = seep_maps_find(maps, sp);
 	const struct seep_mapping *end = maps->items + maps->count;
+	const struct seep_mapping *stack = seep_maps_find(maps, sp), *at = stack;
 
 	if (!at || !at->writable || sp - at->begin < SEEP_DIVERSION_STACK_BYTES)
 		return false;
+	/* It may be locked in memory in parts. */
+	while (strcmp(at->name, "[stack]") != 0 && block >= at->end && at + 1 < end &&
+	       at[1].begin == at->end && at[1].writable)
+		at++;
 	if (strcmp(at->name, "[stack]") == 0)
 		return halt->tid == a->pid;
-	/* It may be locked in memory in parts. */
-	while (block >= at->end && at + 1 < end && at[1].begin == at->end && at[1].writable)
-		at++;
-	return block > sp && block < at->end && is_own_block(a, halt->tid, block);
+	return block > sp && block < at->end && is_own_block(a, halt, stack);
 }
 
-/* What it makes must be there for all, and nothing else be closed. */
-static bool shares_descriptors(const struct attach *a, pid_t tid)
+/* Else what it opens and closes are others' files, its loader finds none, or its ledger is another user's. */
+static bool is_like_others(const struct attach *a, pid_t tid)
 {
-	return tid == a->pid || has_ended(a->pid) ||
-	       syscall(SYS_kcmp, a->pid, tid, KCMP_FILES, 0, 0) <= 0;
+	struct seep_procfs_status first, its;
+
+	return tid == a->pid || seep_tracee_has_ended(a->pid) ||
+	       (syscall(SYS_kcmp, a->pid, tid, KCMP_FILES, 0, 0) <= 0 &&
+		syscall(SYS_kcmp, a->pid, tid, KCMP_FS, 0, 0) <= 0 &&
+		seep_procfs_status((uint32_t)a->pid, &first) &&
+		seep_procfs_status((uint32_t)tid, &its) && first.uid == its.uid);
 }
 
 /* @calls: into the C library. @ret_slot: as for seep_diversion_catch(), where it cannot be led now */
 static enum seep_safety look(struct attach *a, const struct halt *halt, bool calls,
 			     uint64_t *ret_slot)
 {
+	uint64_t at;
+
 	*ret_slot = 0;
+	/* It begins again when it is interrupted: nobody may be led on from the middle. */
 	a->why = "a restartable sequence";
-	if (is_in_sequence(halt))
+	if (seep_tracee_sequence(halt->tid, &at) != 0)
 		return SEEP_UNSAFE;
 	a->why = "a stack that is not its thread's own";
 	if (!is_on_own_stack(a, halt))
 		return SEEP_UNSAFE;
-	a->why = "a thread with descriptors of its own";
-	if (!shares_descriptors(a, halt->tid))
+	a->why = "a thread with rights or files of its own";
+	if (!is_like_others(a, halt->tid))
 		return SEEP_UNSAFE;
 	return calls ? seep_safe_point_look(a->points, &halt->registers, &a->why, ret_slot)
 		     : SEEP_SAFE;
@@ -205,9 +228,9 @@ static bool is_as_prepared(struct attach *a, bool calls)
 
 	if (!seep_diversion_is_there(a->modules.memory, a->code))
 		return false;
-	return !calls ||
-	       (seep_memory_read(a->modules.memory, a->scratch, &version, sizeof(version)) &&
-		version == LEDGER_VERSION);
+	return !calls || (seep_memory_read(a->modules.memory, SCRATCH_AT(a, how.version), &version,
+					   sizeof(version)) &&
+			  version == LEDGER_VERSION);
 }
 
 /* Has the thread done all that it was led astray for? */
@@ -261,7 +284,7 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 		release(a, &halt);
 		if (await_done(a, diversion->done_at, CATCH_NS))
 			return LED;
-		if (!seep_tracee_state(tid) || seep_monotonic_ns() > a->deadline_ns + DONE_NS)
+		if (seep_tracee_has_ended(tid) || seep_monotonic_ns() > a->deadline_ns + DONE_NS)
 			return fail_lost(a, tid, err);
 	}
 	passes = seep_diversion_let_pass(diversion, tid, a->code, slot, halt.registers.rip);
@@ -273,29 +296,31 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 }
 
 /* For who comes next, should we be killed. */
-static bool note(const struct attach *a, pid_t tid, uint64_t slot)
+static bool note(const struct attach *a, pid_t tid, uint64_t slot, bool calls)
 {
-	struct attach_pending pending = { .tid = (uint64_t)tid, .slot = slot };
+	struct attach_pending pending = { .slot = slot };
 
+	if (calls)
+		pending.tid = own_number(tid);
 	return seep_diversion_set_mark(tid, a->code, a->mark) &&
-	       (!a->pending || seep_tracee_write(tid, a->pending, &pending, sizeof(pending)));
+	       (!calls ||
+		seep_tracee_write(tid, SCRATCH_AT(a, pending), &pending, sizeof(pending)));
 }
 
-bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint64_t scratch,
-		    uint64_t scratch_bytes, uint64_t room)
+bool attach_is_over(struct attach *a, const struct attach_pending *pending)
 {
-	const struct seep_diversion diversion = { .room = room };
-	struct halt halt = { .tid = (pid_t)pending->tid };
+	const struct seep_diversion diversion = { .room = SCRATCH_AT(a, room) };
+	struct halt halt = { .tid = pending->tid ? attach_thread(a, pending->tid) : 0 };
 	struct seep_error unsaid;
 	bool is_over = true;
 
 	/* A child that was forked meanwhile has what is noted, but not the thread. */
-	if (!pending->tid || !is_its_thread(a, halt.tid))
+	if (!halt.tid || seep_tracee_has_ended(halt.tid))
 		return true;
 	if (halt_thread(a, &halt, &unsaid) != LED)
 		is_over = false;
 	else if (seep_diversion_holds(a->code, halt.registers.rip) ||
-		 halt.registers.rsp - scratch < scratch_bytes)
+		 halt.registers.rsp - a->scratch < sizeof(struct attach_scratch))
 		is_over = false;
 	else if (pending->slot)
 		is_over = seep_diversion_let_pass(&diversion, halt.tid, a->code, pending->slot,
@@ -327,8 +352,11 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
 	slot = a->catches ? slot : 0;
-	if (outcome == LED && !note(a, tid, slot))
+	/* What is noted stays noted until somebody is led. */
+	if (outcome == LED && !((safety == SEEP_SAFE || slot) && note(a, tid, slot, calls))) {
 		outcome = NOT_NOW;
+		slot = 0;
+	}
 	if (outcome == LED &&
 	    !(safety == SEEP_SAFE && seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
 		outcome = NOT_NOW;
@@ -367,7 +395,7 @@ static enum outcome lead_one_of(struct attach *a, const struct seep_diversion *d
 	       (tid = seep_procfs_thread(threads))) {
 		const char state = seep_tracee_state(tid);
 
-		if ((state == 'S') != waiting || has_ended(tid))
+		if ((state == 'S') != waiting || seep_tracee_has_ended(tid))
 			continue;
 		outcome = lead_known(a, tid, diversion, calls, err);
 	}

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of attaching share: which modules the process has (attach_modules.c), how a thread of it
- * is led astray (attach_lead.c), and what it is led through (attach.c).
+ * is led astray (attach_lead.c), what is mapped and opened for that (attach_scratch.c), and what it is led
+ * through (attach.c).
  */
 #ifndef SEEP_TARGET_ATTACH_PARTS_H
 #define SEEP_TARGET_ATTACH_PARTS_H
 
+#include "ledger/ledger_attach.h"
 #include "target/attach.h"
 #include "target/divert.h"
 #include "target/entries.h"
 #include "target/live_modules.h"
 #include "target/safe_point.h"
+
+#include <stddef.h>
 
 enum { ATTACH_HELD_MAX = 64, ATTACH_LOCK_BYTES = 40 };
 
@@ -28,7 +32,6 @@ struct attach {
 	uint32_t id_offset; /* of a thread's id, in its control block; 0: not found */
 	uint64_t code;	    /* of diversions, once it is there */
 	uint64_t mark;	    /* beside it: the scratch, as long as one may be there */
-	uint64_t pending;   /* address of a struct attach_pending; 0: nobody is to be noted */
 	uint64_t scratch;   /* address in the process; 0: not mapped */
 	int fd;		    /* in the process, of the library; -1 none */
 	const char *why;    /* no thread can be led astray: where one was */
@@ -45,9 +48,30 @@ struct attach {
 
 /* In the process, for who comes next: whom we lead into the library. */
 struct attach_pending {
-	uint64_t tid;  /* 0: nobody yet */
+	uint64_t tid;  /* as the process numbers it; 0: nobody yet */
 	uint64_t slot; /* of one that is caught; 0 */
 };
+
+enum {
+	ATTACH_RESULTS = SEEP_DIVERSION_STEPS_MAX + 1,
+	ATTACH_PATH_BYTES = 64,
+	ATTACH_STACK_BYTES = 256 << 10,
+};
+
+/* What is mapped into the process for the time of the call. */
+struct attach_scratch {
+	struct ledger_attach how;
+	uint64_t mapped[ATTACH_RESULTS], called[ATTACH_RESULTS]; /* as seep_diversion.done_at */
+	struct attach_pending pending;
+	uint64_t all_signals, held_signals;
+	char path[ATTACH_PATH_BYTES];
+	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
+	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];
+	struct ledger_entry_page pages[LEDGER_ENTRY_MODULES_MAX];
+	_Alignas(4096) uint8_t stack[ATTACH_STACK_BYTES];
+};
+
+#define SCRATCH_AT(a, member) ((a)->scratch + offsetof(struct attach_scratch, member))
 
 SEEP_NODISCARD int attach_read_modules(struct attach *a, struct seep_error *err);
 void attach_forget_modules(struct attach *a);
@@ -55,12 +79,14 @@ void attach_forget_modules(struct attach *a);
 /* Of a dynamic symbol that @module defines; 0: none. */
 uint64_t attach_address_of(struct attach *a, struct seep_live_module *module, const char *name);
 
+/* Its thread that it numbers so itself; 0: there is none. */
+pid_t attach_thread(const struct attach *a, uint64_t number);
+
 /*
  * Has the thread come back that somebody who was killed has led? One that was to be caught, and is not
  * yet, is caught no more: then it has.
  */
-bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint64_t scratch,
-		    uint64_t scratch_bytes, uint64_t room);
+bool attach_is_over(struct attach *a, const struct attach_pending *pending);
 
 /*
  * Lead any thread through @diversion, and wait until it has come back. @calls: into the C library; then
@@ -70,12 +96,23 @@ bool attach_is_over(struct attach *a, const struct attach_pending *pending, uint
 SEEP_NODISCARD int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool calls,
 			       struct seep_error *err);
 
+/* Once the last one of us that was killed in the middle has nothing left there. */
+SEEP_NODISCARD int attach_settle(struct attach *a, struct seep_error *err);
+
+/*
+ * Map the scratch and, if @loads, make a file in memory for the library. The right to execute it is
+ * not asked for: code is mapped without, and where vm.memfd_noexec is 2 asking is refused.
+ */
+SEEP_NODISCARD int attach_prepare(struct attach *a, bool loads, struct seep_error *err);
+
+/* Take both away, if the process lives. It may take a little longer than the rest. */
+void attach_clean_up(struct attach *a);
+
 /*
  * Of allocators inside modules, attach_entries.c, in this order: which there are, if they are asked for;
  * where pages of code for them are to be, for the library, with their contents @at; once that records,
  * jumps to it.
  */
-struct ledger_attach;
 void attach_find_entries(struct attach *a);
 SEEP_NODISCARD bool attach_tell_entries(const struct attach *a, uint64_t at,
 					struct ledger_attach *how);

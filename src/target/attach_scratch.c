@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "target/attach_scratch.h"
+#include "target/attach_parts.h"
 
 #include "base/clock.h"
 #include "base/procfs.h"
@@ -10,14 +10,13 @@
 
 #include <dirent.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, MEMFD_CLOEXEC = 1 };
+enum { PAGE_BYTES = 4096 };
 
 /*
  * Room for the scratch in the middle of the widest gap between two mappings, where nobody else maps until it
@@ -42,7 +41,7 @@ static uint64_t find_room(const struct attach *a)
 }
 
 /* Its descriptors' files are named so in /proc. */
-static int find_descriptor(const struct attach *a, int64_t fd)
+static bool is_library(const struct attach *a, int64_t fd)
 {
 	SEEP_FREED char *file = seep_xasprintf("fd/%d", (int)fd);
 	struct seep_procfs_path path = seep_procfs_path(a->pid, file);
@@ -50,12 +49,12 @@ static int find_descriptor(const struct attach *a, int64_t fd)
 	ssize_t bytes = fd < 0 ? -1 : readlink(path.text, target, sizeof(target) - 1);
 
 	target[bytes > 0 ? bytes : 0] = '\0';
-	return strstr(target, "memfd:libseep.so") ? (int)fd : -1;
+	return strstr(target, "memfd:libseep.so") != NULL;
 }
 
 int attach_prepare(struct attach *a, bool loads, struct seep_error *err)
 {
-	struct seep_diversion diversion = { .count = loads ? 2 : 1, .text = "libseep.so" };
+	struct seep_diversion diversion = { .count = 1, .text = "libseep.so" };
 	uint64_t results[ATTACH_RESULTS] = { 0 };
 	int rc;
 
@@ -69,10 +68,8 @@ int attach_prepare(struct attach *a, bool loads, struct seep_error *err)
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX - 1,
 			       0 },
 	};
-	diversion.steps[1] = (struct seep_step){
-		.what = SYS_memfd_create,
-		.arguments = { SEEP_STEP_TEXT, MEMFD_CLOEXEC },
-	};
+	if (loads)
+		seep_diversion_add(&diversion, SYS_memfd_create, SEEP_STEP_TEXT, MFD_CLOEXEC, 0);
 	diversion.first_result = a->scratch;
 	diversion.done_at = SCRATCH_AT(a, mapped);
 	rc = attach_lead(a, &diversion, false, err);
@@ -82,11 +79,16 @@ int attach_prepare(struct attach *a, bool loads, struct seep_error *err)
 	}
 	if (!seep_memory_read(a->modules.memory, diversion.done_at, results, sizeof(results)))
 		return seep_fail(err, SEEP_ESYS, "cannot read what was mapped into it");
-	if (loads)
-		a->fd = find_descriptor(a, (int64_t)results[2]);
-	if (loads && a->fd < 0)
+	if (!loads)
+		return 0;
+	if ((int64_t)results[2] < 0)
 		return seep_fail(err, SEEP_EREFUSED, "it may not make a file in memory: %s",
 				 strerror((int)-(int64_t)results[2]));
+	if (!is_library(a, (int64_t)results[2]))
+		return seep_fail(
+			err, SEEP_EREFUSED,
+			"the file in memory that it has made is not among its descriptors");
+	a->fd = (int)results[2];
 	return 0;
 }
 
@@ -100,9 +102,9 @@ void attach_clean_up(struct attach *a)
 	if (!a->scratch || a->lost || !a->modules.memory)
 		return;
 	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
-	a->mark = a->pending = 0;
+	a->mark = 0;
 	/* It may be another file's by now. */
-	if (a->fd >= 0 && find_descriptor(a, a->fd) >= 0)
+	if (is_library(a, a->fd))
 		seep_diversion_add(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
 	seep_diversion_add(&diversion, SYS_munmap, a->scratch, sizeof(struct attach_scratch), 0);
 	if (attach_lead(a, &diversion, false, &unsaid) < 0)
@@ -123,7 +125,7 @@ static int find_left_descriptor(const struct attach *a)
 
 	for (struct dirent *entry; all && found < 0 && (entry = readdir(all));)
 		if (seep_parse_count(entry->d_name, INT32_MAX, &number, NULL) == 0)
-			found = find_descriptor(a, (int64_t)number);
+			found = is_library(a, (int64_t)number) ? (int)number : -1;
 	if (all)
 		(void)closedir(all);
 	return found;
@@ -152,9 +154,7 @@ int attach_settle(struct attach *a, struct seep_error *err)
 	while (seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), &done, sizeof(done)) &&
 	       seep_memory_read(a->modules.memory, SCRATCH_AT(a, pending), &pending,
 				sizeof(pending)) &&
-	       !done &&
-	       !attach_is_over(a, &pending, scratch, sizeof(struct attach_scratch),
-			       SCRATCH_AT(a, room))) {
+	       !done && !attach_is_over(a, &pending)) {
 		a->lost = seep_monotonic_ns() > a->deadline_ns;
 		if (a->lost)
 			return seep_fail(err, SEEP_EREFUSED,

@@ -394,7 +394,7 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 
 	restart_call(&back);
 	fill(&block, at, diversion, &back);
-	if (!restore_signals(tid) || !seep_tracee_write(tid, at, &block, sizeof(block)))
+	if (!seep_tracee_write(tid, at, &block, sizeof(block)) || !restore_signals(tid))
 		return false;
 	astray.rip = code;
 	astray.rsp = astray.rbx = at;

@@ -13,6 +13,7 @@ enum {
 	MODULES_MAX = 8192,
 	PAGE_BYTES = 4096,
 	TABLE_MAX_BYTES = 256 * 1024 * 1024,
+	CHAIN_MAX = 1024, /* symbols in one bucket of a hash table; there are a few */
 };
 
 static void take_segments(struct seep_live_module *module, const Elf64_Phdr *segments, size_t count)
@@ -78,16 +79,16 @@ static bool make_module(const struct seep_live_modules *modules, const struct se
 }
 
 /* The modules that the loader knows, but those of namespaces of their own: dlmopen(3). */
-struct known {
+struct listed {
 	uint64_t bias, dynamic;
 };
-struct list {
-	struct known *items;
+struct listing {
+	struct listed *items;
 	size_t count;
 	uint64_t loader; /* where that begins */
 };
 
-static void read_list(const struct seep_live_modules *modules, uint64_t debug, struct list *list)
+static void read_list(const struct seep_live_modules *modules, uint64_t debug, struct listing *list)
 {
 	enum { LIST_AT = 8 }; /* of struct r_debug (link.h) */
 	struct {
@@ -97,22 +98,24 @@ static void read_list(const struct seep_live_modules *modules, uint64_t debug, s
 
 	if (!seep_memory_read(modules->memory, debug + LIST_AT, &at, sizeof(at)))
 		return;
-	/* Other threads may load and unload: those at the begin stay. */
+	/* Other threads may load and unload. The program, the C library and the loader come first, and stay. */
 	while (at && list->count < MODULES_MAX &&
 	       seep_memory_read(modules->memory, at, &map, sizeof(map))) {
-		*SEEP_APPEND(list->items, list->count) = (struct known){ map.bias, map.dynamic };
+		*SEEP_APPEND(list->items, list->count) = (struct listed){ map.bias, map.dynamic };
 		at = map.next;
 	}
 }
 
 /* Where the kernel has put it; whoever starts the loader by its name has it as the program. */
-static void find_loader(struct seep_live_modules *modules, struct list *list)
+static void find_loader(struct seep_live_modules *modules, struct listing *list)
 {
 	size_t bytes = 0;
 	SEEP_FREED const uint64_t *words = (const uint64_t *)(const void *)seep_procfs_read(
 		(uint32_t)modules->maps.tid, "auxv", &bytes);
-	uint64_t base = 0, entry = 0;
-	const struct seep_mapping *at;
+	uint64_t base = 0, entry = 0, clock = 0;
+	const struct seep_mapping *at, *vdso;
+	struct seep_live_module module;
+	const Elf64_Sym *symbol;
 
 	for (size_t i = 0; words && i + 1 < bytes / sizeof(*words); i += 2)
 		if (words[i] == AT_BASE)
@@ -120,26 +123,23 @@ static void find_loader(struct seep_live_modules *modules, struct list *list)
 		else if (words[i] == AT_ENTRY)
 			entry = words[i + 1];
 		else if (words[i] == AT_SYSINFO_EHDR)
-			modules->lacks_vdso = !seep_maps_find(&modules->maps, words[i + 1]);
+			clock = words[i + 1];
+	vdso = seep_maps_find(&modules->maps, clock);
+	modules->lacks_vdso = clock && !(vdso && vdso->executable);
 	at = seep_maps_find(&modules->maps, base ? base : entry);
-	for (size_t i = 0; at && i < modules->maps.count && !list->loader; i++) {
-		const struct seep_mapping *mapping = &modules->maps.items[i];
-		struct seep_live_module module;
-		const Elf64_Sym *symbol;
-
-		if (strcmp(mapping->name, at->name) != 0 || (base && mapping->begin != base) ||
-		    !make_module(modules, mapping, &module))
-			continue;
-		symbol = seep_live_symbol(modules, &module, "_r_debug");
-		if (symbol) {
-			list->loader = module.start;
-			read_list(modules, module.bias + symbol->st_value, list);
-		}
-		forget_symbols(&module);
+	while (!base && at && at > modules->maps.items && strcmp(at[-1].name, at->name) == 0)
+		at--;
+	if (!at || !make_module(modules, at, &module))
+		return;
+	symbol = seep_live_symbol(modules, &module, "_r_debug");
+	if (symbol) {
+		list->loader = module.start;
+		read_list(modules, module.bias + symbol->st_value, list);
 	}
+	forget_symbols(&module);
 }
 
-static bool is_in(const struct list *list, const struct seep_live_module *module)
+static bool is_listed_in(const struct listing *list, const struct seep_live_module *module)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i].bias == module->bias &&
@@ -148,21 +148,22 @@ static bool is_in(const struct list *list, const struct seep_live_module *module
 	return false;
 }
 
-/* As it was linked, whatever its file is called by now. */
+/* As it was linked. To ask whether its file is called alike first spares a read. */
 static bool has_soname(const struct seep_live_modules *modules,
 		       const struct seep_live_module *module, const char *name)
 {
 	uint64_t tables[SEEP_LIVE_TABLES];
+	const size_t bytes = strlen(name) + 1;
 	char text[16];
 
-	return strlen(name) < sizeof(text) && seep_live_dynamic(modules, module, tables) &&
+	return bytes <= sizeof(text) && seep_live_dynamic(modules, module, tables) &&
 	       seep_memory_read(modules->memory, tables[DT_STRTAB] + tables[DT_SONAME], text,
-				strlen(name) + 1) &&
-	       memcmp(text, name, strlen(name) + 1) == 0;
+				bytes) &&
+	       memcmp(text, name, bytes) == 0;
 }
 
 static void take_mapping(struct seep_live_modules *modules, const struct seep_mapping *mapping,
-			 const struct list *list, const char *program)
+			 const struct listing *list, const char *program)
 {
 	const struct seep_live_module *around = seep_live_module_at(modules, mapping->begin);
 	const char *base = seep_path_base(mapping->name);
@@ -171,13 +172,13 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 
 	if (modules->count >= MODULES_MAX || !make_module(modules, mapping, &module))
 		return;
-	is_listed = is_in(list, &module);
+	is_listed = is_listed_in(list, &module);
 	if (around && strcmp(around->path, mapping->name) == 0 && !is_listed)
 		return;
 	/* Musl's list is not known. */
 	module.is_program = program && strcmp(mapping->name, program) == 0 &&
 			    (is_listed || list->count == 0);
-	module.is_loader = list->loader == module.start && list->count > 0;
+	module.is_loader = list->loader == module.start;
 	module.is_libc = is_listed && seep_begins_with(base, "libc") &&
 			 has_soname(modules, &module, "libc.so.6");
 	module.is_ours = strstr(base, "libseep.so") && has_soname(modules, &module, "libseep.so");
@@ -187,7 +188,7 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 int seep_live_modules_read(pid_t pid, struct seep_live_modules *ret_modules, struct seep_error *err)
 {
 	SEEP_FREED char *program = NULL;
-	struct list list = { 0 };
+	struct listing list = { 0 };
 	int rc;
 
 	*ret_modules = (struct seep_live_modules){ .pid = pid };
@@ -267,9 +268,9 @@ static size_t count_gnu(const struct seep_live_modules *modules,
 			const struct seep_live_module *module, uint64_t table)
 {
 	enum { BUCKETS, FIRST, BLOOM_WORDS, SHIFT, HEADER };
-	uint32_t header[HEADER], word = 0, last = 0;
+	uint32_t header[HEADER], chain[CHAIN_MAX], last = 0;
 	SEEP_FREED uint32_t *buckets = NULL;
-	uint64_t at;
+	uint64_t at, bytes;
 
 	if (!seep_memory_read(modules->memory, table, header, sizeof(header)))
 		return 0;
@@ -283,12 +284,15 @@ static size_t count_gnu(const struct seep_live_modules *modules,
 		last = buckets[i] > last ? buckets[i] : last;
 	if (last < header[FIRST])
 		return header[FIRST];
-	at += header[BUCKETS] * sizeof(*buckets) + (last - header[FIRST]) * sizeof(word);
-	for (; !(word & 1); at += sizeof(word), last++)
-		if (!is_inside(module, at, sizeof(word)) ||
-		    !seep_memory_read(modules->memory, at, &word, sizeof(word)))
-			return 0;
-	return last;
+	at += header[BUCKETS] * sizeof(*buckets) + (last - header[FIRST]) * sizeof(*chain);
+	bytes = core_smaller(module->end - at, sizeof(chain));
+	if (!is_inside(module, at, bytes) ||
+	    !seep_memory_read(modules->memory, at, chain, (size_t)bytes))
+		return 0;
+	for (size_t i = 0; i < bytes / sizeof(*chain); i++)
+		if (chain[i] & 1)
+			return last + i + 1;
+	return 0;
 }
 
 static size_t count_symbols(const struct seep_live_modules *modules,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The modules of a running process as its memory has them: symbols and unwind tables, read from the
- * process and bounded, whatever its files are by now.
+ * The modules of a running process as its memory has them: which its loader knows, their symbols and unwind
+ * tables, read from the process and bounded, whatever its files are by now.
  */
 #ifndef SEEP_TARGET_LIVE_MODULES_H
 #define SEEP_TARGET_LIVE_MODULES_H

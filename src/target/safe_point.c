@@ -78,8 +78,8 @@ static const char *const entered[] = {
 };
 
 /*
- * What gives a thread's stack back, with the lock of all stacks, which the loader takes for a library with
- * thread-local storage. Their callers go on into functions without a name: see in_unnamed().
+ * What gives a thread's stack back while it holds the lock of all stacks, which the loader takes for a library
+ * with thread-local storage. Some go on into functions without a name: struct run.
  */
 static const char *const joining[] = {
 	"pthread_join",	  "pthread_tryjoin_np", "pthread_timedjoin_np", "pthread_clockjoin_np",
@@ -301,15 +301,9 @@ static bool waits(const struct user_regs_struct *registers)
 	}
 }
 
-static bool waits_free(const struct user_regs_struct *registers)
-{
-	return registers->orig_rax == SYS_futex || waits(registers);
-}
-
 /* Where nobody may be led from; NULL: it may be. */
 static const char *name_of(const struct seep_safe_points *points,
-			   const struct seep_live_module *module, uint64_t pc,
-			   const struct user_regs_struct *registers)
+			   const struct seep_live_module *module, uint64_t pc, bool waits_free)
 {
 	if (module->is_loader)
 		return "the dynamic loader";
@@ -319,7 +313,7 @@ static const char *name_of(const struct seep_safe_points *points,
 		const struct region *region = &points->regions[i];
 
 		if (pc >= region->begin && pc < region->end)
-			return region->waits_free && waits_free(registers) ? NULL : region->name;
+			return region->waits_free && waits_free ? NULL : region->name;
 	}
 	return module->is_ours ? "libseep.so" : NULL;
 }
@@ -330,32 +324,28 @@ struct run {
 	uint64_t outermost;
 	const struct seep_live_module *libc;
 	bool was_left; /* there were others */
+	/*
+	 * One was of a function that has no name, called by nobody that has one: such may hold the lock of
+	 * all stacks, as one at a thread's begin or end. One that has called nothing yet does not.
+	 */
+	bool is_unnamed;
 };
 
-/*
- * In a function of the C library that has no name, called by nobody that has one, or at a thread's begin or
- * end: such may hold the lock of all stacks. One that has called nothing yet does not.
- */
-static bool in_unnamed(const struct run *run)
-{
-	return run->frames > 1 && !seep_live_symbol_at(run->libc, run->outermost);
-}
-
-/* True: what ends here was such a function. */
-static bool take_frame(struct run *run, const struct seep_live_module *module, uint64_t pc,
+static void take_frame(struct run *run, const struct seep_live_module *module, uint64_t pc,
 		       bool is_interrupted)
 {
-	const bool was_unnamed = in_unnamed(run);
-
 	if (module->is_libc && !is_interrupted) {
 		run->libc = module;
 		run->outermost = pc;
 		run->frames++;
-		return false;
+		return;
 	}
-	run->was_left |= !module->is_libc;
+	if (!module->is_libc) {
+		run->was_left = true;
+		run->is_unnamed |= run->frames > 1 &&
+				   !seep_live_symbol_at(run->libc, run->outermost);
+	}
 	run->frames = 0;
-	return !module->is_libc && was_unnamed;
 }
 
 /*
@@ -398,7 +388,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 {
 	struct frame frame = { registers->rip, registers->rsp, registers->rbp, true };
 	struct stack stack = { .memory = points->modules->memory };
-	bool is_end = false, is_unnamed = false;
+	bool is_end = false, waits_free = registers->orig_rax == SYS_futex || waits(registers);
 	struct run run = { 0 };
 
 	*ret_why = NULL;
@@ -411,7 +401,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 	for (unsigned i = 0; i < FRAMES_MAX && !is_end; i++) {
 		const uint64_t pc = frame.pc - !frame.exact;
 		struct seep_live_module *module = seep_live_module_at(points->modules, pc);
-		const char *name = module ? name_of(points, module, pc, registers) : NULL;
+		const char *name = module ? name_of(points, module, pc, waits_free) : NULL;
 		struct cfi_rule rule;
 
 		points->wanted = module;
@@ -420,7 +410,9 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 		*ret_why = *ret_why ? *ret_why : name;
 		if (!module || seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
 			return of_unknown(registers, ret_why, ret_slot);
-		is_unnamed |= take_frame(&run, module, pc, rule.kind == CFI_SIGNAL);
+		take_frame(&run, module, pc, rule.kind == CFI_SIGNAL);
+		/* What a handler waits for says nothing of what it has interrupted. */
+		waits_free &= rule.kind != CFI_SIGNAL;
 		if (rule.kind == CFI_STOP)
 			break;
 		if (!step(&stack, &rule, &frame))
@@ -431,7 +423,7 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 					    : 0;
 		is_end = frame.pc == 0;
 	}
-	if ((is_unnamed || !run.was_left) && !waits_free(registers) && !*ret_why)
+	if ((run.is_unnamed || !run.was_left) && !waits_free && !*ret_why)
 		*ret_why = "a function of the C library without a name";
 	return *ret_why ? SEEP_UNSAFE : SEEP_SAFE;
 }

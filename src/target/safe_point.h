@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * May a stopped thread be led astray into the loader, which allocates and takes locks? Not from inside
- * of what would be entered again: the allocator, the loader, forks and ends of the C library, and
- * libseep.so. Its stack is unwound by the unwind tables of its modules.
+ * of what would be entered again: the allocator, the loader, forks, ends, joins and setuid() of the
+ * C library, and libseep.so. Its stack is unwound by the unwind tables of its modules.
  */
 #ifndef SEEP_TARGET_SAFE_POINT_H
 #define SEEP_TARGET_SAFE_POINT_H

@@ -35,13 +35,6 @@ static bool is_held(const struct seep_stopped *stopped, pid_t tid)
 	return seep_idtable_find(&stopped->tids, (uint64_t)tid, &at) != SEEP_IDTABLE_NONE;
 }
 
-static bool has_ended(pid_t tid)
-{
-	char state = seep_tracee_state(tid);
-
-	return !state || state == 'Z' || state == 'X';
-}
-
 /* Returns an errno if that is refused, or 0. One that has just ended counts as done. */
 static int seize(struct seep_stopped *stopped, pid_t tid)
 {
@@ -54,7 +47,7 @@ static int seize(struct seep_stopped *stopped, pid_t tid)
 		/* Of one that is not traced by this thread already nothing can be said. */
 		where = seep_tracee_look(tid, &signal);
 		if (where == SEEP_TRACEE_GONE)
-			return problem == ESRCH || has_ended(tid) ? 0 : problem;
+			return problem == ESRCH || seep_tracee_has_ended(tid) ? 0 : problem;
 	}
 	if (where == SEEP_TRACEE_RUNS)
 		(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
@@ -102,7 +95,7 @@ static bool is_settled(const struct seep_stopped *stopped, struct seep_thread *t
 	case SEEP_TRACEE_GONE:
 		break;
 	case SEEP_TRACEE_RUNS:
-		if (turns % ZOMBIE_TURNS != ZOMBIE_TURNS - 1 || !has_ended(thread->tid))
+		if (turns % ZOMBIE_TURNS != ZOMBIE_TURNS - 1 || !seep_tracee_has_ended(thread->tid))
 			return false;
 	}
 	bury(stopped, thread);

@@ -42,7 +42,7 @@ static enum seep_tracee meaning(const siginfo_t *info)
 }
 
 /* A process's first thread that ended before the others has no status to give yet. */
-static bool has_ended(pid_t tid)
+static bool has_status(pid_t tid)
 {
 	siginfo_t info = { 0 };
 
@@ -60,7 +60,7 @@ enum seep_tracee seep_tracee_look(pid_t tid, int *ret_signal)
 		*ret_signal = info.si_signo;
 		return meaning(&info);
 	}
-	return has_ended(tid) ? SEEP_TRACEE_GONE : SEEP_TRACEE_RUNS;
+	return has_status(tid) ? SEEP_TRACEE_GONE : SEEP_TRACEE_RUNS;
 }
 
 void seep_tracee_go(int request, pid_t tid, int signal)
@@ -74,6 +74,13 @@ char seep_tracee_state(pid_t tid)
 	struct seep_procfs_stat stat;
 
 	return seep_procfs_stat((uint32_t)tid, &stat) ? stat.state : 0;
+}
+
+bool seep_tracee_has_ended(pid_t tid)
+{
+	const char state = seep_tracee_state(tid);
+
+	return !state || state == 'Z' || state == 'X';
 }
 
 bool seep_tracee_write(pid_t tid, uint64_t at, const void *from, size_t bytes)

@@ -45,6 +45,9 @@ void seep_tracee_go(int request, pid_t tid, int signal);
 /* Its state as /proc has it: 'R', 'S', 'Z', ...; 0: there is none. */
 char seep_tracee_state(pid_t tid);
 
+/* Its memory may be there still, if others have it too. */
+bool seep_tracee_has_ended(pid_t tid);
+
 /* Into its memory, where it may write itself. False: not all of it. */
 bool seep_tracee_write(pid_t tid, uint64_t at, const void *from, size_t bytes);
 

@@ -16,6 +16,7 @@
 #include <ucontext.h>
 
 #include "attach_talk.h"
+#include "seccomp_filter.h"
 
 static char **files; /* that were named */
 
@@ -305,30 +306,47 @@ static void start_null(void)
 enum { SMALL_BYTES = 4096, USED_BYTES = 512, SPINS = 2000000 };
 
 static ucontext_t on_own, on_small;
-static struct {
-	unsigned char below[SMALL_BYTES];
-	unsigned char stack[USED_BYTES];
-} small __attribute__((aligned(16)));
+static unsigned char *below; /* SMALL_BYTES, and then the stack */
+
+static void spin(void)
+{
+	__asm__ volatile("mov %0, %%rcx\n1: dec %%rcx\njnz 1b" : : "i"(SPINS) : "rcx", "cc");
+}
 
 static void spin_on_small(void)
 {
 	/* Nothing below the red zone is used here. */
 	for (;;) {
-		__asm__ volatile("mov %0, %%rcx\n1: dec %%rcx\njnz 1b"
-				 :
-				 : "i"(SPINS)
-				 : "rcx", "cc");
+		spin();
 		(void)swapcontext(&on_small, &on_own);
 	}
 }
 
+static void start_small_at(unsigned char *at)
+{
+	below = at;
+	EXPECT(getcontext(&on_small) == 0);
+	on_small.uc_stack.ss_sp = below + SMALL_BYTES;
+	on_small.uc_stack.ss_size = USED_BYTES;
+	makecontext(&on_small, spin_on_small, 0);
+	memset(below, 0x5a, SMALL_BYTES);
+}
+
 static void start_small(void)
 {
-	EXPECT(getcontext(&on_small) == 0);
-	on_small.uc_stack.ss_sp = small.stack;
-	on_small.uc_stack.ss_size = sizeof(small.stack);
-	makecontext(&on_small, spin_on_small, 0);
-	memset(small.below, 0x5a, sizeof(small.below));
+	static unsigned char bytes[SMALL_BYTES + USED_BYTES] __attribute__((aligned(16)));
+
+	start_small_at(bytes);
+}
+
+/* Right below the thread-local storage of the first thread, and one mapping with it. */
+static void start_small_mapped(void)
+{
+	unsigned char *at = mmap(NULL, 2 * SMALL_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(at != MAP_FAILED);
+	start_small_at(at);
 }
 
 static void use_small(void)
@@ -336,9 +354,9 @@ static void use_small(void)
 	unsigned i;
 
 	(void)swapcontext(&on_own, &on_small);
-	for (i = 0; i < sizeof(small.below); i++)
-		EXPECT(small.below[i] == 0x5a);
-	__asm__ volatile("mov %0, %%rcx\n1: dec %%rcx\njnz 1b" : : "i"(SPINS) : "rcx", "cc");
+	for (i = 0; i < SMALL_BYTES; i++)
+		EXPECT(below[i] == 0x5a);
+	spin();
 	take_and_free();
 }
 
@@ -366,7 +384,7 @@ static void *use_own_table(void *arg)
 	struct stat about;
 
 	EXPECT(unshare(CLONE_FILES) == 0);
-	own_number = open("/dev/null", O_RDONLY);
+	__atomic_store_n(&own_number, open("/dev/null", O_RDONLY), __ATOMIC_RELEASE);
 	for (;;) {
 		(void)usleep(20000);
 		EXPECT(fstat(own_number, &about) == 0);
@@ -377,7 +395,8 @@ static void *use_own_table(void *arg)
 static void start_own_table(void)
 {
 	start_thread(use_own_table);
-	(void)usleep(50000);
+	while (!__atomic_load_n(&own_number, __ATOMIC_ACQUIRE))
+		(void)sched_yield();
 }
 
 static void check_table(void)
@@ -428,6 +447,8 @@ static const struct mode {
 	{ "bare", start_bare, take_and_free },
 	{ "null", start_null, take_and_free },
 	{ "stacks", start_small, use_small },
+	{ "mapped-stacks", start_small_mapped, use_small },
+	{ "confines", NULL, NULL },
 	{ "clockless", drop_vdso, take_and_free },
 	{ "tables", start_own_table, check_table },
 	{ "leaderless", leave, NULL },
@@ -435,6 +456,9 @@ static const struct mode {
 };
 
 static const struct mode *mode;
+
+/* At its end, when it confines itself. */
+static const int allowed[] = { SYS_write, SYS_exit_group };
 
 static void *serve(void *arg)
 {
@@ -449,6 +473,9 @@ static void *serve(void *arg)
 			talk_answer();
 		}
 	}
+	if (strcmp(mode->name, "confines") == 0)
+		EXPECT(set_filter(allowed, sizeof(allowed) / sizeof(*allowed), SECCOMP_RET_ALLOW,
+				  SECCOMP_RET_KILL_PROCESS) == 0);
 	_exit(talk_end());
 	return arg;
 }

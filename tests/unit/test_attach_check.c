@@ -119,6 +119,7 @@ CASE(recorded_already, "recorded", PROBLEM, "seep top 4242", f.is_recorded = tru
 CASE(preloaded_without_ledger, "recorded", PROBLEM, "library-loaded", f.is_preloaded = true)
 CASE(a_program_of_32_bits, "kind", PROBLEM, "64-bit x86", f.kind.is_64bit = false)
 CASE(musl, "kind", PROBLEM, "musl", f.libc = SEEP_ATTACH_MUSL; f.glibc_minor = 0)
+CASE(no_vdso, "kind", PROBLEM, "vDSO", f.lacks_vdso = true)
 CASE(static_linked, "kind", PROBLEM, "-static", f.libc = SEEP_ATTACH_NO_LIBC; f.glibc_minor = 0)
 CASE(go_without_c, "kind", PROBLEM, "runtime/pprof", f.libc = SEEP_ATTACH_NO_LIBC;
      f.kind.is_go = true)
@@ -317,7 +318,7 @@ static void check_filter(int call, uint32_t answer, int code, const char *said)
 	filter_others = SECCOMP_RET_ALLOW;
 	pid = start_target(run_filtered);
 	assert_int_equal(shared->result, 0);
-	rc = seep_attach_check_filters(pid, false, &err);
+	rc = seep_attach_check_filters(pid, &err);
 	end_target(pid);
 	if (rc == -SEEP_ESYS)
 		skip(); /* no CAP_SYS_ADMIN, or we are under a filter */

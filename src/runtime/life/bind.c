@@ -46,7 +46,7 @@ static struct change {
 } changes[PLACES];
 static uintptr_t lowest, span; /* all @from lie there */
 
-/* As the loader says while its list of them is locked; they stay as long as its lock is held. */
+/* A copy of the loader's list. The modules stay for as long as the caller holds the lock of loading. */
 static RT_LARGE struct module {
 	uintptr_t bias;
 	const ElfW(Phdr) * segments;
@@ -109,14 +109,14 @@ static void close_page(struct look *look)
 	look->opened = 0;
 }
 
-static bool is_in(const struct module *module, const ElfW(Phdr) * segment, uintptr_t at)
+static bool is_in_segment(const struct module *module, const ElfW(Phdr) * segment, uintptr_t at)
 {
 	return at - module->bias - segment->p_vaddr < segment->p_memsz;
 }
 
 /*
- * Of a page that cannot be written to: what the loader gave it. UNKNOWN: the program itself has protected it, and
- * may execute it.
+ * The protection that the loader gave to the page at @at, which cannot be written to. UNKNOWN: it gave none; the
+ * program has protected it, and may execute it.
  */
 static int protection_of(const struct module *module, uintptr_t at)
 {
@@ -126,14 +126,14 @@ static int protection_of(const struct module *module, uintptr_t at)
 	for (unsigned i = 0; i < module->segment_count; i++) {
 		const ElfW(Phdr) *segment = &module->segments[i];
 
-		if (segment->p_type == PT_LOAD && is_in(module, segment, at))
+		if (segment->p_type == PT_LOAD && is_in_segment(module, segment, at))
 			flags = segment->p_flags;
-		else if (segment->p_type == PT_GNU_RELRO && is_in(module, segment, at))
+		else if (segment->p_type == PT_GNU_RELRO && is_in_segment(module, segment, at))
 			is_relocated = true;
 	}
-	if (flags & PF_W && !is_relocated)
-		return UNKNOWN;
-	return PROT_READ | (flags & PF_X ? PROT_EXEC : 0);
+	if (is_relocated)
+		return PROT_READ;
+	return flags & PF_W ? UNKNOWN : PROT_READ | (flags & PF_X ? PROT_EXEC : 0);
 }
 
 static bool open_page(struct look *look, uintptr_t at)
@@ -190,7 +190,6 @@ static void look_at_segment(struct look *look, const ElfW(Phdr) * segment)
 		next = (from | (PAGE_BYTES - 1)) + 1;
 		look_at_page(look, from, next < end ? next : end);
 	}
-	close_page(look);
 }
 
 /*
@@ -240,18 +239,6 @@ static void offer_to_module(struct look *look)
 	for (uintptr_t i = 0; i + sizeof(ElfW(Rela)) <= bytes; i += sizeof(ElfW(Rela)))
 		offer(look, (const ElfW(Rela) *)(relocations + i), (const ElfW(Sym) *)symbols,
 		      (const char *)texts);
-	close_page(look);
-}
-
-static void look_at_module(struct look *look, bool binds)
-{
-	const struct module *module = look->module;
-
-	for (unsigned i = 0; i < module->segment_count; i++)
-		if (module->segments[i].p_type == PT_LOAD && module->segments[i].p_flags & PF_W)
-			look_at_segment(look, &module->segments[i]);
-	if (binds)
-		offer_to_module(look);
 }
 
 static const struct module *module_at(uintptr_t address)
@@ -259,41 +246,41 @@ static const struct module *module_at(uintptr_t address)
 	for (unsigned i = 0; i < module_count; i++)
 		for (unsigned k = 0; k < modules[i].segment_count; k++)
 			if (modules[i].segments[k].p_type == PT_LOAD &&
-			    is_in(&modules[i], &modules[i].segments[k], address))
+			    is_in_segment(&modules[i], &modules[i].segments[k], address))
 				return &modules[i];
 	return NULL;
 }
 
 /* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
-static void lead(struct look *look, struct function *function, uintptr_t value)
+static void lead(struct function *function, uintptr_t value)
 {
 	uintptr_t *at = (uintptr_t *)(uintptr_t)&function->definition.symbol->st_value;
+	struct look look = { .module = module_at((uintptr_t)at) };
 
-	look->module = module_at((uintptr_t)at);
-	if (!look->module || !open_page(look, (uintptr_t)at))
+	if (!look.module || !open_page(&look, (uintptr_t)at))
 		return;
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
-	close_page(look);
+	close_page(&look);
 	function->is_led = !function->is_led;
 }
 
 /* The loader adds an object's own address. One that asks which function to take would be called. */
-static void lead_to_hook(struct look *look, struct function *function)
+static void lead_to_hook(struct function *function)
 {
 	const struct rt_definition *definition = &function->definition;
 
 	function->before = definition->symbol->st_value;
 	if (ELF64_ST_TYPE(definition->symbol->st_info) == STT_FUNC)
-		lead(look, function, function->own - definition->map->l_addr);
+		lead(function, function->own - definition->map->l_addr);
 }
 
 /* Unless its object has gone meanwhile, with what led to us. */
-static void lead_back(struct look *look, struct function *function)
+static void lead_back(struct function *function)
 {
 	const struct rt_definition now = rt_next_definition(names[function - functions]);
 
 	if (now.symbol == function->definition.symbol && now.map == function->definition.map)
-		lead(look, function, function->before);
+		lead(function, function->before);
 	else
 		function->is_led = false;
 }
@@ -317,8 +304,6 @@ static void find(struct function *function, const char *name)
 
 static void change_functions(bool binds)
 {
-	struct look look = { 0 };
-
 	memset(changes, 0, sizeof(changes));
 	span = 0;
 	for (unsigned i = 0; i < NAMES; i++) {
@@ -330,9 +315,9 @@ static void change_functions(bool binds)
 		if (!function->found || !function->own || rt_entries_have(function->found))
 			continue;
 		if (binds && !function->is_led)
-			lead_to_hook(&look, function);
+			lead_to_hook(function);
 		else if (!binds && function->is_led)
-			lead_back(&look, function);
+			lead_back(function);
 		if (binds)
 			add_change(function->found, function->own);
 		else
@@ -361,7 +346,13 @@ void rt_bind(bool binds)
 	change_functions(binds);
 	for (unsigned i = 0; i < module_count; i++) {
 		struct look look = { .module = &modules[i] };
+		const ElfW(Phdr) *segment = modules[i].segments;
 
-		look_at_module(&look, binds);
+		for (unsigned k = modules[i].segment_count; k-- > 0; segment++)
+			if (segment->p_type == PT_LOAD && segment->p_flags & PF_W)
+				look_at_segment(&look, segment);
+		if (binds)
+			offer_to_module(&look);
+		close_page(&look);
 	}
 }

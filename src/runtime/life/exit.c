@@ -38,6 +38,9 @@ static bool is_ours(void)
 
 void rt_confine(bool strict)
 {
+	/* Which process this is may not be asked later. A child in our memory leaves that as it is. */
+	if (is_ours())
+		rt_store(&rt_exit_is_shared, 0);
 	rt_fork_give_name();
 	rt_store(&rt_is_confined, true);
 	rt_store(&rt_guard_is_blind, true);
