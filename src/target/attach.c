@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,8 +27,6 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { SIGSETXID = 33 /* the C library's own */ };
 
 /*
  * The process's own descriptor, with its own rights: whatever it has put there, nothing is written that
@@ -83,14 +80,7 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 {
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
 	char path[ATTACH_PATH_BYTES];
-	/* Who sets the user of all threads waits until each has taken SIGSETXID. */
-	static const uint8_t taken[] = {
-		SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGSETXID
-	};
-	uint64_t signals = UINT64_MAX;
 
-	for (size_t i = 0; i < sizeof(taken); i++)
-		signals &= ~(UINT64_C(1) << (taken[i] - 1));
 	how->version = LEDGER_VERSION;
 	how->session = a->plan->session;
 	if (strlen(a->plan->options) >= sizeof(how->options) ||
@@ -105,7 +95,6 @@ static int fill_scratch(struct attach *a, struct seep_error *err)
 	how->has_allocator = a->linked_allocator || a->entries.count;
 	if (!attach_tell_entries(a, SCRATCH_AT(a, pages), how) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, how), how, sizeof(*how)) ||
-	    !seep_tracee_write(a->pid, SCRATCH_AT(a, all_signals), &signals, sizeof(signals)) ||
 	    !seep_tracee_write(a->pid, SCRATCH_AT(a, path), path, sizeof(path)))
 		return seep_fail_errno(err, errno, "cannot write to its memory");
 	return 0;
@@ -149,8 +138,6 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 		.stack = SCRATCH_AT(a, stack) + ATTACH_STACK_BYTES,
 		.vectors = SCRATCH_AT(a, vectors),
 		.room = SCRATCH_AT(a, room),
-		.all_signals = SCRATCH_AT(a, all_signals),
-		.held_signals = SCRATCH_AT(a, held_signals),
 		.first_result = SEEP_STEP_TEXT,
 		.errno_location = attach_address_of(a, a->libc, "__errno_location"),
 	};

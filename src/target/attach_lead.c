@@ -172,11 +172,17 @@ static bool is_own_block(const struct attach *a, const struct halt *halt,
  */
 static bool is_on_own_stack(const struct attach *a, const struct halt *halt)
 {
+	enum { BLOCK_SELF = 16 };
 	const uint64_t sp = halt->registers.rsp, block = halt->registers.fs_base;
+	uint64_t self;
 	const struct seep_maps *maps = &a->modules.maps;
 	const struct seep_mapping *end = maps->items + maps->count;
 	const struct seep_mapping *stack = seep_maps_find(maps, sp), *at = stack;
 
+	/* A control block begins with its own address, and has it once more. */
+	if (!seep_memory_read(a->modules.memory, block + BLOCK_SELF, &self, sizeof(self)) ||
+	    self != block)
+		return false;
 	if (!at || !at->writable || sp - at->begin < SEEP_DIVERSION_STACK_BYTES)
 		return false;
 	/* It may be locked in memory in parts. */
@@ -431,5 +437,6 @@ int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool c
 		err, SEEP_EREFUSED,
 		"no thread could be led into the loader safely in %.1f s: %u times one was "
 		"looked at, the last time it was in %s",
-		(double)a->plan->deadline_ns / 1e9, a->result->tries, a->why ? a->why : "none");
+		(double)a->plan->deadline_ns / 1e9, a->result->tries,
+		a->why ? a->why : "none of these any more");
 }

@@ -63,7 +63,6 @@ struct attach_scratch {
 	struct ledger_attach how;
 	uint64_t mapped[ATTACH_RESULTS], called[ATTACH_RESULTS]; /* as seep_diversion.done_at */
 	struct attach_pending pending;
-	uint64_t all_signals, held_signals;
 	char path[ATTACH_PATH_BYTES];
 	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
 	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];

@@ -13,6 +13,7 @@
 enum {
 	RED_ZONE_BYTES = 128,
 	CALL_BYTES = 2, /* of the instruction that makes a system call */
+	SIGSETXID = 33, /* the C library's own */
 	FLAG_TRAP = 1 << 8,
 	FLAG_DIRECTION = 1 << 10,
 	FLAG_ALIGNMENT = 1 << 18,
@@ -35,7 +36,7 @@ struct block {
 	uint64_t first_result;
 	uint64_t done_at;
 	uint64_t saved_at; /* where registers, flags and rip are, as at the end of this */
-	uint64_t all_signals, held_signals;
+	uint64_t signals, held_signals; /* to be held, and that were held before */
 	struct block_step steps[SEEP_DIVERSION_STEPS_MAX];
 	char text[SEEP_DIVERSION_TEXT_BYTES];
 	uint64_t registers[15]; /* r15 to r8, rbp, rdi, rsi, rdx, rcx, rbx, rax */
@@ -56,21 +57,13 @@ _Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES &&
 
 /*
  * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
- * r15 errno and where it is. Signals are held as long as this stands on another stack: their handlers
- * would stay there. That it is done is said when nothing but the thread's own stack is used any more.
+ * r15 errno and where it is. Signals are held meanwhile, of one that is caught by the code itself: their
+ * handlers would stand on another stack, or leave it all undone by a jump. That it is done is said when nothing but the thread's own stack is used any more.
  */
 __asm__(".pushsection .rodata\n"
 	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words, seep_diversion_end\n"
 	"seep_diversion_code:\n"
-	"mov 56(%rbx), %rsi\n"
-	"test %rsi, %rsi\n"
-	"jz 1f\n"
-	"mov $14, %eax\n"
-	"xor %edi, %edi\n"
-	"mov 64(%rbx), %rdx\n"
-	"mov $8, %r10d\n"
-	"syscall\n"
-	"1: mov 16(%rbx), %rcx\n"
+	"mov 16(%rbx), %rcx\n"
 	"test %rcx, %rcx\n"
 	"jz 2f\n"
 	"mov $-1, %eax\n"
@@ -158,18 +151,18 @@ __asm__(".pushsection .rodata\n"
 	"mov $-1, %edx\n"
 	"xrstor64 (%rcx)\n"
 	"14: mov 48(%rbx), %rsp\n"
-	"cmpq $0, 56(%rbx)\n"
-	"je 17f\n"
-	"mov $14, %eax\n"
+	"push 64(%rbx)\n"
+	"test %r12, %r12\n"
+	"jz 17f\n"
+	"movq $1, (%r12)\n"
+	/* A handler that runs now may leave by a jump. */
+	"17: mov $14, %eax\n"
 	"mov $2, %edi\n"
-	"mov 64(%rbx), %rsi\n"
+	"mov %rsp, %rsi\n"
 	"xor %edx, %edx\n"
 	"mov $8, %r10d\n"
 	"syscall\n"
-	"17: test %r12, %r12\n"
-	"jz 18f\n"
-	"movq $1, (%r12)\n"
-	"18:\n"
+	"pop %r15\n"
 	"pop %r15\n"
 	"pop %r14\n"
 	"pop %r13\n"
@@ -210,6 +203,12 @@ __asm__(".pushsection .rodata\n"
 	"cld\n"
 	"mov 8+seep_diversion_words(%rip), %rbx\n"
 	"mov %rsp, 48(%rbx)\n"
+	"mov $14, %eax\n"
+	"xor %edi, %edi\n"
+	"lea 56(%rbx), %rsi\n"
+	"lea 64(%rbx), %rdx\n"
+	"mov $8, %r10d\n"
+	"syscall\n"
 	"jmp seep_diversion_code\n"
 	".balign 8\n"
 	/* Where it was to return to, the block, and a mark. */
@@ -349,6 +348,11 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 	const uint64_t registers[] = { r->r15, r->r14, r->r13, r->r12, r->r11, r->r10, r->r9, r->r8,
 				       r->rbp, r->rdi, r->rsi, r->rdx, r->rcx, r->rbx, r->rax };
 
+	/* Faults; and who sets the user of all threads waits until each has taken SIGSETXID. */
+	static const uint8_t taken[] = {
+		SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGSETXID
+	};
+
 	*block = (struct block){
 		.count = diversion->count,
 		.stack = diversion->stack,
@@ -357,11 +361,12 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 		.first_result = diversion->first_result,
 		.done_at = diversion->done_at,
 		.saved_at = at + offsetof(struct block, registers),
-		.all_signals = diversion->all_signals,
-		.held_signals = diversion->held_signals,
+		.signals = UINT64_MAX,
 		.flags = r->eflags,
 		.rip = r->rip,
 	};
+	for (size_t i = 0; i < sizeof(taken); i++)
+		block->signals &= ~(UINT64_C(1) << (taken[i] - 1));
 	memcpy(block->registers, registers, sizeof(registers));
 	memcpy(block->text, diversion->text, sizeof(block->text));
 	for (unsigned i = 0; i < diversion->count; i++)
@@ -373,34 +378,31 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 								    offsetof(struct block, text);
 }
 
-/*
- * sigsuspend() and its like wait with signals of their own. What comes from now on has to wait until the call
- * is made again, which it ends; a handler that ran before would end nothing.
- */
-static bool restore_signals(pid_t tid)
-{
-	uint64_t held;
-
-	return ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(held), &held) == 0 &&
-	       ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(held), &held) == 0;
-}
-
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers)
 {
 	struct user_regs_struct back = *registers, astray = *registers;
 	const uint64_t at = block_address(registers);
 	struct block block;
+	const size_t size = sizeof(block.signals);
 
 	restart_call(&back);
 	fill(&block, at, diversion, &back);
-	if (!seep_tracee_write(tid, at, &block, sizeof(block)) || !restore_signals(tid))
+	if (ptrace(PTRACE_GETSIGMASK, tid, (void *)size, &block.held_signals) < 0 ||
+	    !seep_tracee_write(tid, at, &block, sizeof(block)))
 		return false;
 	astray.rip = code;
 	astray.rsp = astray.rbx = at;
 	astray.orig_rax = UINT64_MAX;
 	astray.eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
-	return ptrace(PTRACE_SETREGS, tid, NULL, &astray) == 0;
+	if (ptrace(PTRACE_SETREGS, tid, NULL, &astray) < 0)
+		return false;
+	/*
+	 * No handler runs before our code does, and may leave it by a jump. sigsuspend() and its like wait
+	 * with signals of their own: what comes from now on ends the call when it is made again.
+	 */
+	(void)ptrace(PTRACE_SETSIGMASK, tid, (void *)size, &block.signals);
+	return true;
 }
 
 static bool poke(pid_t tid, uint64_t at, uint64_t word)

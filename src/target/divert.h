@@ -5,7 +5,7 @@
  * of code, saves what calls may change, makes the calls and restores it all. So it does not matter when
  * we are killed; a thread is either not led yet, or comes back without us.
  *
- * Not noticed by the process: registers of all kinds, errno and blocked signals are as before, and a
+ * Not noticed by the process: signals are held meanwhile; registers of all kinds, errno and blocked signals are as before, and a
  * system call that was interrupted is made again.
  */
 #ifndef SEEP_TARGET_DIVERT_H
@@ -45,8 +45,6 @@ struct seep_diversion {
 	uint64_t
 		vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
-	/* 8 bytes with signals that are held meanwhile, and 8 for those that were before; 0: none are. */
-	uint64_t all_signals, held_signals;
 	uint64_t room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory, for _catch() */
 };
 

@@ -139,11 +139,15 @@ static void find_loader(struct seep_live_modules *modules, struct listing *list)
 	forget_symbols(&module);
 }
 
+static bool is_same(const struct listed *listed, const struct seep_live_module *module)
+{
+	return listed->bias == module->bias && listed->dynamic == module->dynamic;
+}
+
 static bool is_listed_in(const struct listing *list, const struct seep_live_module *module)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].bias == module->bias &&
-		    list->items[i].dynamic == module->dynamic)
+		if (is_same(&list->items[i], module))
 			return true;
 	return false;
 }
@@ -175,11 +179,11 @@ static void take_mapping(struct seep_live_modules *modules, const struct seep_ma
 	is_listed = is_listed_in(list, &module);
 	if (around && strcmp(around->path, mapping->name) == 0 && !is_listed)
 		return;
-	/* Musl's list is not known. */
-	module.is_program = program && strcmp(mapping->name, program) == 0 &&
-			    (is_listed || list->count == 0);
+	/* It is the first that is listed. Musl's list is not known. */
+	module.is_program = list->count ? is_same(&list->items[0], &module)
+					: program && strcmp(mapping->name, program) == 0;
 	module.is_loader = list->loader == module.start;
-	module.is_libc = is_listed && seep_begins_with(base, "libc") &&
+	module.is_libc = is_listed && strstr(base, "libc") &&
 			 has_soname(modules, &module, "libc.so.6");
 	module.is_ours = strstr(base, "libseep.so") && has_soname(modules, &module, "libseep.so");
 	*SEEP_APPEND(modules->items, modules->count) = module;

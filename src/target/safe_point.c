@@ -272,10 +272,29 @@ static bool step(const struct stack *stack, const struct cfi_rule *rule, struct 
 	return word_at(stack, cfa - 8, &frame->pc);
 }
 
-/* It sleeps until something happens: nobody calls such in the middle of an allocator. */
-static bool waits(const struct user_regs_struct *registers)
+/*
+ * The system call that it is in, or -1. One that the kernel takes up again has another number there: what it
+ * was says the instruction before the call, "mov $NUMBER, %eax".
+ */
+static long call_of(const struct seep_safe_points *points, const struct user_regs_struct *registers)
 {
-	switch ((long)registers->orig_rax) {
+	enum { MOV_EAX = 0xb8, BYTES = 7 };
+	uint8_t code[BYTES];
+	uint32_t number;
+
+	if (registers->orig_rax != SYS_restart_syscall)
+		return (long)registers->orig_rax;
+	if (!seep_memory_read(points->modules->memory, registers->rip - BYTES, code, BYTES) ||
+	    code[0] != MOV_EAX)
+		return -1;
+	memcpy(&number, code + 1, sizeof(number));
+	return number;
+}
+
+/* It sleeps until something happens: nobody calls such in the middle of an allocator. */
+static bool waits(long call)
+{
+	switch (call) {
 	case SYS_read:
 	case SYS_readv:
 	case SYS_poll:
@@ -352,14 +371,13 @@ static void take_frame(struct run *run, const struct seep_live_module *module, u
  * Frames that cannot be unwound, of code that is made at run time, may lie anywhere: then it is known
  * only of who waits.
  */
-static enum seep_safety of_unknown(const struct user_regs_struct *registers, const char **ret_why,
-				   uint64_t *ret_slot)
+static enum seep_safety of_unknown(long call, const char **ret_why, uint64_t *ret_slot)
 {
 	*ret_slot = 0;
 	if (*ret_why)
 		return SEEP_UNSAFE;
 	*ret_why = "code that cannot be unwound";
-	return waits(registers) ? SEEP_SAFE : SEEP_UNSAFE;
+	return waits(call) ? SEEP_SAFE : SEEP_UNSAFE;
 }
 
 /*
@@ -386,14 +404,15 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 				      const struct user_regs_struct *registers,
 				      const char **ret_why, uint64_t *ret_slot)
 {
+	const long call = call_of(points, registers);
 	struct frame frame = { registers->rip, registers->rsp, registers->rbp, true };
 	struct stack stack = { .memory = points->modules->memory };
-	bool is_end = false, waits_free = registers->orig_rax == SYS_futex || waits(registers);
+	bool is_end = false, waits_free = call == SYS_futex || waits(call);
 	struct run run = { 0 };
 
 	*ret_why = NULL;
 	*ret_slot = 0;
-	if (points->program_allocates && !waits(registers)) {
+	if (points->program_allocates && !waits(call)) {
 		*ret_why = "the program, which is its own allocator";
 		return SEEP_UNSAFE;
 	}
@@ -409,14 +428,14 @@ enum seep_safety seep_safe_point_look(struct seep_safe_points *points,
 			return SEEP_NOT_KNOWN;
 		*ret_why = *ret_why ? *ret_why : name;
 		if (!module || seep_live_rule(module, frame.pc, frame.exact, &rule) != CFI_FOUND)
-			return of_unknown(registers, ret_why, ret_slot);
+			return of_unknown(call, ret_why, ret_slot);
 		take_frame(&run, module, pc, rule.kind == CFI_SIGNAL);
 		/* What a handler waits for says nothing of what it has interrupted. */
 		waits_free &= rule.kind != CFI_SIGNAL;
 		if (rule.kind == CFI_STOP)
 			break;
 		if (!step(&stack, &rule, &frame))
-			return of_unknown(registers, ret_why, ret_slot);
+			return of_unknown(call, ret_why, ret_slot);
 		if (name)
 			*ret_slot = may_return_to_us(points, module, name, &frame)
 					    ? frame.sp - sizeof(uint64_t)

@@ -11,7 +11,7 @@ from running import wait_until
 ROUNDS = 10
 
 MODES = ["joins", "setids", "suspends", "forks", "vforks", "named", "space", "copied", "code", "bare",
-         "null", "stacks", "mapped-stacks", "tables"]
+         "null", "stacks", "mapped-stacks", "jumps", "tables"]
 BOTTOM_UP = ["setarch", "-L"]  # what is mapped later lies above
 
 
@@ -37,6 +37,10 @@ def test_it_goes_on_as_it_would_have(seep, mode):
 @pytest.mark.parametrize("mode", ["space", "copied"])
 def test_it_goes_on_wherever_libraries_lie(seep, mode):
     attach_often(seep, program("attach_odd"), mode, words=BOTTOM_UP)
+
+
+def test_it_may_be_started_by_its_loader(seep):
+    attach_often(seep, "/lib64/ld-linux-x86-64.so.2", program("attach_odd"), "files")
 
 
 def test_it_may_confine_itself_later(seep):
@@ -112,3 +116,15 @@ def test_an_allocator_is_known_however_it_was_linked(seep, link):
     if link == "patchelf":
         assert run_plain([need("patchelf"), "--set-rpath", "/nowhere" * 100, built]).status == 0
     attach_often(seep, program("attach_odd"), "files", env={"LD_PRELOAD": str(built)})
+
+
+def test_a_program_that_is_its_own_allocator_waits(seep):
+    """In a call that the kernel takes up again: poll() with a time."""
+    source = seep.directory / "allocator.c"
+    source.write_text(ALLOCATOR)
+    programs = SOURCE / "tests" / "programs"
+    built = seep.directory / "own"
+    done = run_plain([need("gcc"), "-w", "-D_GNU_SOURCE", f"-I{programs}", f"-I{SOURCE / 'src'}",
+                      programs / "attach_odd.c", source, "-o", built, "-pthread", "-ldl"])
+    assert done.status == 0, done.stderr.decode()
+    attach_often(seep, built, "confines")

@@ -8,10 +8,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -360,6 +362,34 @@ static void use_small(void)
 	take_and_free();
 }
 
+/* ---- jumps: a handler that leaves by a jump, a thousand times a second ---------------------------- */
+
+static sigjmp_buf before_jump;
+static volatile sig_atomic_t may_jump;
+
+static void jump(int number)
+{
+	(void)number;
+	if (may_jump)
+		siglongjmp(before_jump, 1);
+}
+
+static void spin_and_jump(void)
+{
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	volatile unsigned jumps = 0;
+
+	(void)signal(SIGALRM, jump);
+	EXPECT(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	if (sigsetjmp(before_jump, 1) != 0)
+		jumps++;
+	may_jump = 1;
+	while (jumps < 20)
+		;
+	may_jump = 0;
+	EXPECT(setitimer(ITIMER_REAL, &never, NULL) == 0);
+}
+
 /* ---- clockless, tables, named files, leaderless --------------------------------------------------- */
 
 static void drop_vdso(void)
@@ -448,6 +478,7 @@ static const struct mode {
 	{ "null", start_null, take_and_free },
 	{ "stacks", start_small, use_small },
 	{ "mapped-stacks", start_small_mapped, use_small },
+	{ "jumps", NULL, spin_and_jump },
 	{ "confines", NULL, NULL },
 	{ "clockless", drop_vdso, take_and_free },
 	{ "tables", start_own_table, check_table },
