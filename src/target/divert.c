@@ -6,9 +6,11 @@
 #include <cpuid.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 enum {
 	RED_ZONE_BYTES = 128,
@@ -58,7 +60,8 @@ _Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES &&
 /*
  * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
  * r15 errno and where it is. Signals are held meanwhile, of one that is caught by the code itself: their
- * handlers would stand on another stack, or leave it all undone by a jump. That it is done is said when nothing but the thread's own stack is used any more.
+ * handlers would stand on another stack, or leave it all undone by a jump. That it is done is said when
+ * nothing but the thread's own stack is used any more.
  */
 __asm__(".pushsection .rodata\n"
 	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words, seep_diversion_end\n"
@@ -378,6 +381,28 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 								    offsetof(struct block, text);
 }
 
+/*
+ * sigsuspend() and its like wait with signals of their own. Which were held before the kernel says since
+ * Linux 5.1.
+ */
+static bool knows_signals(const struct user_regs_struct *registers)
+{
+	struct utsname kernel;
+	unsigned major, minor;
+
+	switch (registers->orig_rax) {
+	case SYS_rt_sigsuspend:
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_epoll_pwait:
+		return uname(&kernel) == 0 &&
+		       sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+		       (major > 5 || (major == 5 && minor >= 1));
+	default:
+		return true;
+	}
+}
+
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers)
 {
@@ -388,7 +413,8 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 
 	restart_call(&back);
 	fill(&block, at, diversion, &back);
-	if (ptrace(PTRACE_GETSIGMASK, tid, (void *)size, &block.held_signals) < 0 ||
+	if (!knows_signals(registers) ||
+	    ptrace(PTRACE_GETSIGMASK, tid, (void *)size, &block.held_signals) < 0 ||
 	    !seep_tracee_write(tid, at, &block, sizeof(block)))
 		return false;
 	astray.rip = code;
@@ -398,8 +424,8 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 	if (ptrace(PTRACE_SETREGS, tid, NULL, &astray) < 0)
 		return false;
 	/*
-	 * No handler runs before our code does, and may leave it by a jump. sigsuspend() and its like wait
-	 * with signals of their own: what comes from now on ends the call when it is made again.
+	 * No handler runs before our code does, and may leave it by a jump. What comes from now on ends a call
+	 * like sigsuspend() when it is made again.
 	 */
 	(void)ptrace(PTRACE_SETSIGMASK, tid, (void *)size, &block.signals);
 	return true;

@@ -81,7 +81,8 @@ bool seep_diversion_holds(uint64_t code, uint64_t pc);
 
 /*
  * Lead a stopped thread astray, once it goes on: seep_tracee_go(PTRACE_DETACH). @registers: its own, as
- * they were read. False: nothing was changed; it stands on a stack without room, or has ended.
+ * they were read. False: nothing was changed; it stands on a stack without room, has ended, or waits with
+ * signals of its own on a kernel that does not say which it had.
  */
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers);
