@@ -17,7 +17,7 @@ enum {
 	PLACES = 512, /* by address; at most half of them are taken */
 	/* Behind what a module's file holds: more of it is not looked through. */
 	ZEROED_BYTES_MAX = 1 << 20,
-	MODULES = 8192,
+	MODULES = 4096,
 	UNKNOWN = -1,
 };
 
@@ -47,11 +47,11 @@ static struct change {
 static uintptr_t lowest, span; /* all @from lie there */
 
 /* A copy of the loader's list. The modules stay for as long as the caller holds the lock of loading. */
-static RT_LARGE struct module {
+static struct module {
 	uintptr_t bias;
 	const ElfW(Phdr) * segments;
 	unsigned segment_count;
-} modules[MODULES];
+} * modules; /* MODULES of them */
 static unsigned module_count;
 
 struct look {
@@ -339,6 +339,10 @@ static int note_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 
 void rt_bind(bool binds)
 {
+	/* On the stack that attaching has given us: what is static takes addresses of every process. */
+	struct module found[MODULES];
+
+	modules = found;
 	rt_next_value = value_before;
 	module_count = 0;
 	/* For a moment only: fork() gives a child the lock of this list as it is, for ever. */
@@ -355,4 +359,5 @@ void rt_bind(bool binds)
 			offer_to_module(&look);
 		close_page(&look);
 	}
+	modules = NULL;
 }
