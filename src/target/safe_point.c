@@ -345,7 +345,8 @@ struct run {
 	bool was_left; /* there were others */
 	/*
 	 * One was of a function that has no name, called by nobody that has one: such may hold the lock of
-	 * all stacks, as one at a thread's begin or end. One that has called nothing yet does not.
+	 * all stacks, as one at a thread's begin or end. One that has called nothing yet does not, unless it
+	 * is a handler: for that of SIGSETXID the holder of this lock waits.
 	 */
 	bool is_unnamed;
 };
@@ -359,11 +360,9 @@ static void take_frame(struct run *run, const struct seep_live_module *module, u
 		run->frames++;
 		return;
 	}
-	if (!module->is_libc) {
-		run->was_left = true;
-		run->is_unnamed |= run->frames > 1 &&
-				   !seep_live_symbol_at(run->libc, run->outermost);
-	}
+	run->was_left |= !module->is_libc;
+	run->is_unnamed |= run->frames > (is_interrupted ? 0 : 1) &&
+			   !seep_live_symbol_at(run->libc, run->outermost);
 	run->frames = 0;
 }
 
