@@ -438,5 +438,5 @@ int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool c
 		"no thread could be led into the loader safely in %.1f s: %u times one was "
 		"looked at, the last time it was in %s",
 		(double)a->plan->deadline_ns / 1e9, a->result->tries,
-		a->why ? a->why : "none of these any more");
+		a->why ? a->why : "a safe place, but the time was up");
 }

@@ -5,8 +5,8 @@
  * of code, saves what calls may change, makes the calls and restores it all. So it does not matter when
  * we are killed; a thread is either not led yet, or comes back without us.
  *
- * Not noticed by the process: signals are held meanwhile; registers of all kinds, errno and blocked signals are as before, and a
- * system call that was interrupted is made again.
+ * Not noticed by the process: registers of all kinds, errno and blocked signals are as before, and a
+ * system call that was interrupted is made again. Signals that come meanwhile wait.
  */
 #ifndef SEEP_TARGET_DIVERT_H
 #define SEEP_TARGET_DIVERT_H
