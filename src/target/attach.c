@@ -229,14 +229,15 @@ static int call_until(struct attach *a, const char *name, struct seep_error *err
 {
 	const struct timespec pause = { .tv_nsec = 30000000 };
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
-	uint64_t results[ATTACH_RESULTS], none = 0;
+	const uint64_t none[ATTACH_RESULTS] = { 0 };
+	uint64_t results[ATTACH_RESULTS];
 	bool waits = false;
 	int rc;
 
 	do {
 		if (waits)
 			(void)nanosleep(&pause, NULL);
-		rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), &none, sizeof(none))
+		rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), none, sizeof(none))
 			     ? call(a, name, err)
 			     : seep_fail_errno(err, errno, "cannot write to its memory");
 		if (rc < 0)

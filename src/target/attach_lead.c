@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -301,35 +302,43 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 	return await_done(a, diversion->done_at, DONE_NS) ? LED : fail_lost(a, tid, err);
 }
 
-/* For who comes next, should we be killed. */
-static bool note(const struct attach *a, pid_t tid, uint64_t slot, bool calls)
+/* Where a thread waits, which is not stopped for that. False: it runs. */
+static bool see_waiting(pid_t tid, struct user_regs_struct *registers)
 {
-	struct attach_pending pending = { .slot = slot };
+	SEEP_FREED char *text = seep_procfs_read((uint32_t)tid, "syscall", NULL);
+	char *pc = text ? strrchr(text, ' ') : NULL;
+	const char *sp;
 
-	if (calls)
-		pending.tid = own_number(tid);
-	return seep_diversion_set_mark(tid, a->code, a->mark) &&
-	       (!calls ||
-		seep_tracee_write(tid, SCRATCH_AT(a, pending), &pending, sizeof(pending)));
+	if (!pc)
+		return false;
+	*pc++ = '\0';
+	sp = strrchr(text, ' ');
+	registers->rip = strtoull(pc, NULL, 16);
+	registers->rsp = sp ? strtoull(sp, NULL, 16) : 0;
+	return sp != NULL;
 }
 
-bool attach_is_over(struct attach *a, const struct attach_pending *pending)
+static bool has_left(const struct attach *a, const struct user_regs_struct *registers)
+{
+	return !seep_diversion_holds(a->code, registers->rip) &&
+	       registers->rsp - a->scratch >= sizeof(struct attach_scratch);
+}
+
+bool attach_is_over(struct attach *a, const struct seep_diversion_note *note)
 {
 	const struct seep_diversion diversion = { .room = SCRATCH_AT(a, room) };
-	struct halt halt = { .tid = pending->tid ? attach_thread(a, pending->tid) : 0 };
+	struct halt halt = { .tid = note->tid ? attach_thread(a, note->tid) : 0 };
 	struct seep_error unsaid;
-	bool is_over = true;
+	bool is_over;
 
 	/* A child that was forked meanwhile has what is noted, but not the thread. */
 	if (!halt.tid || seep_tracee_has_ended(halt.tid))
 		return true;
-	if (halt_thread(a, &halt, &unsaid) != LED)
-		is_over = false;
-	else if (seep_diversion_holds(a->code, halt.registers.rip) ||
-		 halt.registers.rsp - a->scratch < sizeof(struct attach_scratch))
-		is_over = false;
-	else if (pending->slot)
-		is_over = seep_diversion_let_pass(&diversion, halt.tid, a->code, pending->slot,
+	if (!note->slot && see_waiting(halt.tid, &halt.registers))
+		return has_left(a, &halt.registers);
+	is_over = halt_thread(a, &halt, &unsaid) == LED && has_left(a, &halt.registers);
+	if (is_over && note->slot)
+		is_over = seep_diversion_let_pass(&diversion, halt.tid, a->code, note->slot,
 						  halt.registers.rip);
 	release(a, &halt);
 	return is_over;
@@ -342,6 +351,7 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	struct halt halt = { .tid = tid };
 	enum outcome outcome = halt_thread(a, &halt, err);
 	enum seep_safety safety = SEEP_UNSAFE;
+	struct seep_diversion_note note = { 0 };
 	bool is_caught = false;
 	uint64_t slot = 0;
 
@@ -357,17 +367,18 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	}
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
-	slot = a->catches ? slot : 0;
+	note = (struct seep_diversion_note){ a->mark, own_number(tid), a->catches ? slot : 0 };
 	/* What is noted stays noted until somebody is led. */
-	if (outcome == LED && !((safety == SEEP_SAFE || slot) && note(a, tid, slot, calls))) {
+	if (outcome == LED &&
+	    !((safety == SEEP_SAFE || note.slot) && seep_diversion_set_note(tid, a->code, &note))) {
 		outcome = NOT_NOW;
-		slot = 0;
+		note.slot = 0;
 	}
 	if (outcome == LED &&
 	    !(safety == SEEP_SAFE && seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
 		outcome = NOT_NOW;
-	if (safety == SEEP_UNSAFE && slot)
-		is_caught = seep_diversion_catch(diversion, tid, a->code, slot);
+	if (safety == SEEP_UNSAFE && note.slot)
+		is_caught = seep_diversion_catch(diversion, tid, a->code, note.slot);
 	release(a, &halt);
 	*ret_reads = safety == SEEP_NOT_KNOWN && calls;
 	if (outcome == LED && diversion->done_at &&

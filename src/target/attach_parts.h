@@ -46,12 +46,6 @@ struct attach {
 	struct seep_attach_result *result;
 };
 
-/* In the process, for who comes next: whom we lead into the library. */
-struct attach_pending {
-	uint64_t tid;  /* as the process numbers it; 0: nobody yet */
-	uint64_t slot; /* of one that is caught; 0 */
-};
-
 enum {
 	ATTACH_RESULTS = SEEP_DIVERSION_STEPS_MAX + 1,
 	ATTACH_PATH_BYTES = 64,
@@ -62,7 +56,6 @@ enum {
 struct attach_scratch {
 	struct ledger_attach how;
 	uint64_t mapped[ATTACH_RESULTS], called[ATTACH_RESULTS]; /* as seep_diversion.done_at */
-	struct attach_pending pending;
 	char path[ATTACH_PATH_BYTES];
 	_Alignas(64) uint8_t room[SEEP_DIVERSION_ROOM_BYTES];
 	_Alignas(64) uint8_t vectors[SEEP_DIVERSION_VECTORS_BYTES];
@@ -85,7 +78,7 @@ pid_t attach_thread(const struct attach *a, uint64_t number);
  * Has the thread come back that somebody who was killed has led? One that was to be caught, and is not
  * yet, is caught no more: then it has.
  */
-bool attach_is_over(struct attach *a, const struct attach_pending *pending);
+bool attach_is_over(struct attach *a, const struct seep_diversion_note *note);
 
 /*
  * Lead any thread through @diversion, and wait until it has come back. @calls: into the C library; then

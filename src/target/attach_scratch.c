@@ -132,36 +132,34 @@ static int find_left_descriptor(const struct attach *a)
 }
 
 /*
- * One of us was killed in the middle: wait until the thread that it had led has come back, and take
- * away what it left.
+ * Wait until the thread that the last of us had led has come back, and take away what one left that was
+ * killed in the middle.
  */
 int attach_settle(struct attach *a, struct seep_error *err)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	struct attach_pending pending = { 0 };
-	uint64_t done = 0, scratch = 0, mapped[2];
+	struct seep_diversion_note note;
+	uint64_t mapped[2];
 
 	a->code = seep_diversion_find(&a->modules);
-	if (!a->code || !seep_diversion_mark(a->modules.memory, a->code, &scratch) || !scratch)
+	if (!a->code || !seep_diversion_note(a->modules.memory, a->code, &note))
 		return 0;
-	a->scratch = scratch;
-	/* It was not mapped, or has gone: what is there is the program's own. */
-	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, mapped), mapped, sizeof(mapped)) ||
-	    mapped[0] != 1 || mapped[1] != scratch) {
-		a->scratch = 0;
-		return 0;
-	}
-	while (seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), &done, sizeof(done)) &&
-	       seep_memory_read(a->modules.memory, SCRATCH_AT(a, pending), &pending,
-				sizeof(pending)) &&
-	       !done && !attach_is_over(a, &pending)) {
+	a->scratch = note.mark;
+	while (!attach_is_over(a, &note)) {
 		a->lost = seep_monotonic_ns() > a->deadline_ns;
 		if (a->lost)
 			return seep_fail(err, SEEP_EREFUSED,
 					 "a seep that was killed has led its thread %d into the "
 					 "loader, and that is not back yet",
-					 (int)pending.tid);
+					 (int)note.tid);
 		(void)nanosleep(&pause, NULL);
+	}
+	/* It was not mapped, or has gone: what is there is the program's own. */
+	if (!a->scratch ||
+	    !seep_memory_read(a->modules.memory, SCRATCH_AT(a, mapped), mapped, sizeof(mapped)) ||
+	    mapped[0] != 1 || mapped[1] != a->scratch) {
+		a->scratch = 0;
+		return 0;
 	}
 	a->fd = find_left_descriptor(a);
 	attach_clean_up(a);

@@ -21,14 +21,10 @@ enum {
 	FLAG_ALIGNMENT = 1 << 18,
 };
 
-struct block_step {
-	struct seep_step step;
-	uint64_t result;
-};
-
 /*
- * On the thread's stack, below what its function may have there. The code below knows the offsets. It
- * ends where the last instruction takes the return address from, and steps over the red zone.
+ * What the code below does, and knows the offsets of. It is only read, but by who is caught: so it may lie
+ * where the process cannot write. The registers are copied to the thread's stack when all is done, from where
+ * the thread goes on alone.
  */
 struct block {
 	uint64_t count;
@@ -37,34 +33,50 @@ struct block {
 	uint64_t errno_location;
 	uint64_t first_result;
 	uint64_t done_at;
-	uint64_t saved_at; /* where registers, flags and rip are, as at the end of this */
+	uint64_t saved_at; /* where registers, flags and rip are, as below */
+	uint64_t back_at;  /* and are to be: the last instruction steps over the red zone above */
 	uint64_t signals, held_signals; /* to be held, and that were held before */
-	struct block_step steps[SEEP_DIVERSION_STEPS_MAX];
-	char text[SEEP_DIVERSION_TEXT_BYTES];
-	uint64_t registers[15]; /* r15 to r8, rbp, rdi, rsi, rdx, rcx, rbx, rax */
+	uint64_t registers[15];		/* r15 to r8, rbp, rdi, rsi, rdx, rcx, rbx, rax */
 	uint64_t flags;
 	uint64_t rip;
+	char text[SEEP_DIVERSION_TEXT_BYTES];
+	struct seep_step steps[SEEP_DIVERSION_STEPS_MAX];
 };
 
-_Static_assert(offsetof(struct block, steps) == 72 && sizeof(struct block_step) == 72 &&
-		       offsetof(struct block_step, result) == 64 &&
+enum {
+	/* Of a block whose steps are few. */
+	SHORT_BLOCK_BYTES = offsetof(struct block, steps) +
+			    SEEP_DIVERSION_SHORT * sizeof(struct seep_step),
+	SAVED_BYTES = offsetof(struct block, text) - offsetof(struct block, registers),
+};
+
+/* Behind the code. Only we write to it, the process cannot. */
+struct words {
+	uint64_t returns_to; /* of who is caught, and its block */
+	uint64_t block;
+	struct seep_diversion_note note;
+};
+
+_Static_assert(offsetof(struct block, registers) == 80 && SAVED_BYTES == 136 &&
+		       offsetof(struct block, steps) == 232 && sizeof(struct seep_step) == 64 &&
 		       offsetof(struct seep_step, leaves_out) == 56 &&
-		       offsetof(struct block, registers) == 680 && sizeof(struct block) == 816,
+		       offsetof(struct words, block) == 8,
 	       "what the code below knows");
 
 _Static_assert(SYS_rt_sigprocmask == 14 && SIG_BLOCK == 0 && SIG_SETMASK == 2, "the same");
 _Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES &&
-		       RED_ZONE_BYTES + sizeof(struct block) <= SEEP_DIVERSION_STACK_BYTES,
+		       RED_ZONE_BYTES + SAVED_BYTES + sizeof(uint64_t) ==
+			       SEEP_DIVERSION_STACK_BYTES,
 	       "it is given as much");
 
 /*
- * rbx: the block, as rsp. Calls keep what a callee keeps: r12 the step, r13 how many are left, r14 and
- * r15 errno and where it is. Signals are held meanwhile, of one that is caught by the code itself: their
- * handlers would stand on another stack, or leave it all undone by a jump. That it is done is said when
- * nothing but the thread's own stack is used any more.
+ * rbx: the block. Calls keep what a callee keeps: rbp where results go, 0 nowhere; r12 the step, r13 how
+ * many are left, r14 and r15 errno and where it is. Signals are held meanwhile, of one that is caught by the
+ * code itself: their handlers would stand on another stack, or leave it all undone by a jump. That it is done
+ * is said when nothing but the thread's own stack is used any more.
  */
 __asm__(".pushsection .rodata\n"
-	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words, seep_diversion_end\n"
+	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words\n"
 	"seep_diversion_code:\n"
 	"mov 16(%rbx), %rcx\n"
 	"test %rcx, %rcx\n"
@@ -76,88 +88,85 @@ __asm__(".pushsection .rodata\n"
 	"test %rcx, %rcx\n"
 	"jz 3f\n"
 	"mov %rcx, %rsp\n"
-	"3: and $-16, %rsp\n"
-	"xor %r15d, %r15d\n"
+	"3: xor %r15d, %r15d\n"
 	"mov 24(%rbx), %rax\n"
 	"test %rax, %rax\n"
-	"jz 15f\n"
+	"jz 4f\n"
 	"call *%rax\n"
 	"mov %rax, %r15\n"
 	"mov (%r15), %r14d\n"
-	"15: lea 72(%rbx), %r12\n"
+	/* Results are written from the start, or once the first is what it must be. */
+	"4: mov 40(%rbx), %rbp\n"
+	"cmpq $-1, 32(%rbx)\n"
+	"je 5f\n"
+	"xor %ebp, %ebp\n"
+	"5: lea 232(%rbx), %r12\n"
 	"mov (%rbx), %r13\n"
 	/* A step. */
-	"4: mov (%r12), %rax\n"
+	"6: mov (%r12), %rax\n"
 	"btr $63, %rax\n"
-	"jnc 5f\n"
-	"mov -8(%r12), %rdx\n"
+	"jnc 7f\n"
+	"mov (%rbx), %rcx\n"
+	"sub %r13, %rcx\n"
+	"mov (%rbp, %rcx, 8), %rdx\n"
 	"add (%rdx), %rax\n"
-	"5: mov 8(%r12), %rdi\n"
+	"7: mov 8(%r12), %rdi\n"
 	"mov 16(%r12), %rsi\n"
 	"mov 24(%r12), %rdx\n"
 	"mov 32(%r12), %r10\n"
 	"mov 40(%r12), %r8\n"
 	"mov 48(%r12), %r9\n"
 	"cmp $4096, %rax\n"
-	"jae 6f\n"
+	"jae 8f\n"
 	"syscall\n"
-	"jmp 7f\n"
-	"6: mov %r10, %rcx\n"
-	"call *%rax\n"
-	"7: mov %rax, 64(%r12)\n"
-	/* How many are left out. */
-	"mov 56(%r12), %rcx\n"
-	"test %rcx, %rcx\n"
-	"jz 10f\n"
-	"js 8f\n"
-	"test %rax, %rax\n"
-	"jz 10f\n"
 	"jmp 9f\n"
-	"8: neg %rcx\n"
-	"test %rax, %rax\n"
-	"jnz 10f\n"
-	"9: sub %rcx, %r13\n"
-	"imul $72, %rcx, %rcx\n"
-	"add %rcx, %r12\n"
-	"10: add $72, %r12\n"
-	"dec %r13\n"
-	"jnz 4b\n"
-	/* The results. */
-	"mov 40(%rbx), %r12\n"
-	"test %r12, %r12\n"
-	"jz 12f\n"
-	"mov 136(%rbx), %rax\n"
-	"mov 32(%rbx), %rdx\n"
-	"cmp $-1, %rdx\n"
-	"je 16f\n"
-	"cmp %rdx, %rax\n"
-	"je 16f\n"
-	"xor %r12d, %r12d\n"
-	"jmp 12f\n"
-	"16: lea 136(%rbx), %rsi\n"
+	"8: mov %r10, %rcx\n"
+	"call *%rax\n"
+	"9: cmp 32(%rbx), %rax\n"
+	"jne 10f\n"
+	"mov 40(%rbx), %rbp\n"
+	"10: test %rbp, %rbp\n"
+	"jz 11f\n"
 	"mov (%rbx), %rcx\n"
-	"lea 8(%r12), %rdx\n"
-	"11: mov (%rsi), %rax\n"
-	"mov %rax, (%rdx)\n"
-	"add $72, %rsi\n"
-	"add $8, %rdx\n"
-	"dec %rcx\n"
-	"jnz 11b\n"
-	/* And back. */
-	"12: test %r15, %r15\n"
-	"jz 13f\n"
-	"mov %r14d, (%r15)\n"
-	"13: mov 16(%rbx), %rcx\n"
+	"sub %r13, %rcx\n"
+	"mov %rax, 8(%rbp, %rcx, 8)\n"
+	/* How many are left out. */
+	"11: mov 56(%r12), %rcx\n"
 	"test %rcx, %rcx\n"
 	"jz 14f\n"
+	"js 12f\n"
+	"test %rax, %rax\n"
+	"jz 14f\n"
+	"jmp 13f\n"
+	"12: neg %rcx\n"
+	"test %rax, %rax\n"
+	"jnz 14f\n"
+	"13: sub %rcx, %r13\n"
+	"shl $6, %rcx\n"
+	"add %rcx, %r12\n"
+	"14: add $64, %r12\n"
+	"dec %r13\n"
+	"jnz 6b\n"
+	/* And back. */
+	"test %r15, %r15\n"
+	"jz 15f\n"
+	"mov %r14d, (%r15)\n"
+	"15: mov 16(%rbx), %rcx\n"
+	"test %rcx, %rcx\n"
+	"jz 16f\n"
 	"mov $-1, %eax\n"
 	"mov $-1, %edx\n"
 	"xrstor64 (%rcx)\n"
-	"14: mov 48(%rbx), %rsp\n"
-	"push 64(%rbx)\n"
-	"test %r12, %r12\n"
+	/* To the stack first: what lies below may be a handler's. */
+	"16: mov 56(%rbx), %rsp\n"
+	"mov %rsp, %rdi\n"
+	"mov 48(%rbx), %rsi\n"
+	"mov $17, %ecx\n"
+	"rep movsq\n"
+	"push 72(%rbx)\n"
+	"test %rbp, %rbp\n"
 	"jz 17f\n"
-	"movq $1, (%r12)\n"
+	"movq $1, (%rbp)\n"
 	/* A handler that runs now may leave by a jump. */
 	"17: mov $14, %eax\n"
 	"mov $2, %edi\n"
@@ -206,31 +215,29 @@ __asm__(".pushsection .rodata\n"
 	"cld\n"
 	"mov 8+seep_diversion_words(%rip), %rbx\n"
 	"mov %rsp, 48(%rbx)\n"
+	"mov %rsp, 56(%rbx)\n"
 	"mov $14, %eax\n"
 	"xor %edi, %edi\n"
-	"lea 56(%rbx), %rsi\n"
-	"lea 64(%rbx), %rdx\n"
+	"lea 64(%rbx), %rsi\n"
+	"lea 72(%rbx), %rdx\n"
 	"mov $8, %r10d\n"
 	"syscall\n"
 	"jmp seep_diversion_code\n"
 	".balign 8\n"
-	/* Where it was to return to, the block, and a mark. */
 	"seep_diversion_words:\n"
-	".quad 0, 0, 0\n"
-	"seep_diversion_end:\n"
 	".popsection\n");
-extern const uint8_t seep_diversion_code[], seep_diversion_caught[], seep_diversion_words[],
-	seep_diversion_end[];
-
-static size_t code_bytes(void)
-{
-	return (size_t)(seep_diversion_end - seep_diversion_code);
-}
+extern const uint8_t seep_diversion_code[], seep_diversion_caught[], seep_diversion_words[];
 
 /* Behind them nothing is code. */
-static size_t words_at(void)
+static size_t code_bytes(void)
 {
 	return (size_t)(seep_diversion_words - seep_diversion_code);
+}
+
+/* With the words, and a block. */
+static size_t room_bytes(void)
+{
+	return code_bytes() + sizeof(struct words) + SHORT_BLOCK_BYTES;
 }
 
 /* What is at @address is our code, or nothing. */
@@ -239,10 +246,10 @@ static bool is_room(struct seep_memory *memory, uint64_t address, bool *ret_is_t
 	static const uint8_t nothing[1024];
 	uint8_t there[sizeof(nothing)];
 
-	if (code_bytes() > sizeof(there) || !seep_memory_read(memory, address, there, code_bytes()))
+	if (room_bytes() > sizeof(there) || !seep_memory_read(memory, address, there, room_bytes()))
 		return false;
-	*ret_is_there = memcmp(there, seep_diversion_code, words_at()) == 0;
-	return *ret_is_there || memcmp(there, nothing, code_bytes()) == 0;
+	*ret_is_there = memcmp(there, seep_diversion_code, code_bytes()) == 0;
+	return *ret_is_there || memcmp(there, nothing, room_bytes()) == 0;
 }
 
 /* What is there is zeros, or our code: *@ret_is_there. False: neither. */
@@ -255,7 +262,7 @@ static bool look_for_room(const struct seep_live_modules *modules, size_t i, uin
 
 	/* Of the program, the C library or the loader: these are never unloaded. */
 	if (!(module->is_program || module->is_libc || module->is_loader) || !module->code_end ||
-	    code + code_bytes() + sizeof(long) > module->page_end)
+	    code + room_bytes() + sizeof(long) > module->page_end)
 		return false;
 	mapping = seep_maps_find(&modules->maps, code);
 	*ret_code = code;
@@ -305,7 +312,7 @@ int seep_diversion_prepare(const struct seep_live_modules *modules, pid_t tid, u
 	*ret_code = 0;
 	return seep_fail(err, SEEP_EREFUSED,
 			 "no page of its code has %zu unused bytes, or they cannot be written",
-			 code_bytes());
+			 room_bytes());
 }
 
 /* As the kernel would, were the thread let go where it stands. */
@@ -339,11 +346,6 @@ void seep_diversion_add(struct seep_diversion *diversion, uint64_t what, uint64_
 	};
 }
 
-static uint64_t block_address(const struct user_regs_struct *registers)
-{
-	return registers->rsp - RED_ZONE_BYTES - sizeof(struct block);
-}
-
 /* @at: where it will lie */
 static void fill(struct block *block, uint64_t at, const struct seep_diversion *diversion,
 		 const struct user_regs_struct *r)
@@ -364,6 +366,7 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 		.first_result = diversion->first_result,
 		.done_at = diversion->done_at,
 		.saved_at = at + offsetof(struct block, registers),
+		.back_at = r->rsp - RED_ZONE_BYTES - SAVED_BYTES,
 		.signals = UINT64_MAX,
 		.flags = r->eflags,
 		.rip = r->rip,
@@ -372,13 +375,11 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 		block->signals &= ~(UINT64_C(1) << (taken[i] - 1));
 	memcpy(block->registers, registers, sizeof(registers));
 	memcpy(block->text, diversion->text, sizeof(block->text));
-	for (unsigned i = 0; i < diversion->count; i++)
-		block->steps[i].step = diversion->steps[i];
+	memcpy(block->steps, diversion->steps, diversion->count * sizeof(block->steps[0]));
 	for (unsigned i = 0; i < diversion->count; i++)
 		for (unsigned k = 0; k < 6; k++)
-			if (diversion->steps[i].arguments[k] == SEEP_STEP_TEXT)
-				block->steps[i].step.arguments[k] = at +
-								    offsetof(struct block, text);
+			if (block->steps[i].arguments[k] == SEEP_STEP_TEXT)
+				block->steps[i].arguments[k] = at + offsetof(struct block, text);
 }
 
 /*
@@ -403,11 +404,17 @@ static bool knows_signals(const struct user_regs_struct *registers)
 	}
 }
 
+static uint64_t words_at(uint64_t code)
+{
+	return code + code_bytes();
+}
+
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers)
 {
 	struct user_regs_struct back = *registers, astray = *registers;
-	const uint64_t at = block_address(registers);
+	const bool is_short = !diversion->room;
+	const uint64_t at = is_short ? words_at(code) + sizeof(struct words) : diversion->room;
 	struct block block;
 	const size_t size = sizeof(block.signals);
 
@@ -415,10 +422,12 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 	fill(&block, at, diversion, &back);
 	if (!knows_signals(registers) ||
 	    ptrace(PTRACE_GETSIGMASK, tid, (void *)size, &block.held_signals) < 0 ||
-	    !seep_tracee_write(tid, at, &block, sizeof(block)))
+	    !(is_short ? diversion->count <= SEEP_DIVERSION_SHORT &&
+				 seep_tracee_poke(tid, at, &block, SHORT_BLOCK_BYTES)
+		       : seep_tracee_write(tid, at, &block, sizeof(block))))
 		return false;
 	astray.rip = code;
-	astray.rsp = astray.rbx = at;
+	astray.rbx = at;
 	astray.orig_rax = UINT64_MAX;
 	astray.eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
 	if (ptrace(PTRACE_SETREGS, tid, NULL, &astray) < 0)
@@ -453,8 +462,8 @@ bool seep_diversion_catch(const struct seep_diversion *diversion, pid_t tid, uin
 	fill(&block, diversion->room, diversion, &unknown);
 	block.saved_at = 0; /* until it has returned */
 	return seep_tracee_write(tid, diversion->room, &block, sizeof(block)) &&
-	       poke(tid, code + words_at(), back) &&
-	       poke(tid, code + words_at() + sizeof(back), diversion->room) &&
+	       poke(tid, words_at(code) + offsetof(struct words, returns_to), back) &&
+	       poke(tid, words_at(code) + offsetof(struct words, block), diversion->room) &&
 	       poke(tid, slot, caught_at(code));
 }
 
@@ -464,7 +473,8 @@ bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, 
 	const uint64_t saved_at = diversion->room + offsetof(struct block, saved_at);
 	uint64_t back, word;
 
-	if (!seep_tracee_peek(tid, code + words_at(), &back, sizeof(back)) ||
+	if (!seep_tracee_peek(tid, words_at(code) + offsetof(struct words, returns_to), &back,
+			      sizeof(back)) ||
 	    seep_diversion_holds(code, pc) ||
 	    !seep_tracee_peek(tid, saved_at, &word, sizeof(word)) || word)
 		return false;
@@ -473,17 +483,17 @@ bool seep_diversion_let_pass(const struct seep_diversion *diversion, pid_t tid, 
 	       poke(tid, slot, back);
 }
 
-enum { MARK = 2 };
-
-bool seep_diversion_set_mark(pid_t tid, uint64_t code, uint64_t mark)
+bool seep_diversion_set_note(pid_t tid, uint64_t code, const struct seep_diversion_note *note)
 {
-	return poke(tid, code + words_at() + MARK * sizeof(mark), mark);
+	return seep_tracee_poke(tid, words_at(code) + offsetof(struct words, note), note,
+				sizeof(*note));
 }
 
-bool seep_diversion_mark(struct seep_memory *memory, uint64_t code, uint64_t *ret_mark)
+bool seep_diversion_note(struct seep_memory *memory, uint64_t code,
+			 struct seep_diversion_note *ret_note)
 {
-	return seep_memory_read(memory, code + words_at() + MARK * sizeof(*ret_mark), ret_mark,
-				sizeof(*ret_mark));
+	return seep_memory_read(memory, words_at(code) + offsetof(struct words, note), ret_note,
+				sizeof(*ret_note));
 }
 
 bool seep_diversion_holds(uint64_t code, uint64_t pc)

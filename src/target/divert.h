@@ -18,7 +18,8 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-enum { SEEP_DIVERSION_STEPS_MAX = 8, SEEP_DIVERSION_TEXT_BYTES = 32 };
+/* SHORT: steps of a diversion without a room for more. */
+enum { SEEP_DIVERSION_STEPS_MAX = 8, SEEP_DIVERSION_SHORT = 2, SEEP_DIVERSION_TEXT_BYTES = 16 };
 
 /* Of @what: the address is in a shared object, whose handle the step before gave. */
 #define SEEP_STEP_IN_OBJECT (UINT64_C(1) << 63)
@@ -37,7 +38,7 @@ struct seep_diversion {
 	struct seep_step steps[SEEP_DIVERSION_STEPS_MAX];
 	unsigned count;
 	char text[SEEP_DIVERSION_TEXT_BYTES];
-	/* What the first step must give, if anything is to be written; SEEP_STEP_TEXT: anything. */
+	/* What a step must give before anything is written; UINT64_MAX: nothing. */
 	uint64_t first_result;
 	/* A word that is 1 when the thread is done; behind it the results. 0: nothing is. */
 	uint64_t done_at;
@@ -45,7 +46,8 @@ struct seep_diversion {
 	uint64_t
 		vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
-	uint64_t room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory, for _catch() */
+	uint64_t
+		room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory; 0: _SHORT, and no _catch() */
 };
 
 /* One step more, of two arguments. */
@@ -54,7 +56,7 @@ void seep_diversion_add(struct seep_diversion *diversion, uint64_t what, uint64_
 
 enum { SEEP_DIVERSION_VECTORS_BYTES = 16 << 10, SEEP_DIVERSION_ROOM_BYTES = 1024 };
 /* Of its own stack that a thread must have left. */
-enum { SEEP_DIVERSION_STACK_BYTES = 1024 };
+enum { SEEP_DIVERSION_STACK_BYTES = 272 };
 
 /*
  * Put our code into @modules' process, a thread of which is traced and stopped, unless it is there.
@@ -69,12 +71,20 @@ uint64_t seep_diversion_find(const struct seep_live_modules *modules);
 /* It is still there: the process does not run another program by now. */
 bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code);
 
+/* Beside the code, for who comes next, should we be killed. */
+struct seep_diversion_note {
+	uint64_t mark; /* what we have in the process */
+	uint64_t tid;  /* whom we lead, as the process numbers it; 0: nobody yet */
+	uint64_t slot; /* of one that is caught; 0 */
+};
+
 /*
- * A word beside the code, for who comes next, should we be killed: what we have in the process. Set by
- * way of a stopped thread. False: it cannot be written, or read.
+ * Set by way of a stopped thread, before another one is led: the last one must have left the code. False: it
+ * cannot be written, or read.
  */
-bool seep_diversion_set_mark(pid_t tid, uint64_t code, uint64_t mark);
-bool seep_diversion_mark(struct seep_memory *memory, uint64_t code, uint64_t *ret_mark);
+bool seep_diversion_set_note(pid_t tid, uint64_t code, const struct seep_diversion_note *note);
+bool seep_diversion_note(struct seep_memory *memory, uint64_t code,
+			 struct seep_diversion_note *ret_note);
 
 /* @pc is in it. */
 bool seep_diversion_holds(uint64_t code, uint64_t pc);

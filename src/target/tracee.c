@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "base/release.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	EVENT_SHIFT = 8,
@@ -106,13 +109,25 @@ bool seep_tracee_peek(pid_t tid, uint64_t at, void *to, size_t bytes)
 	return true;
 }
 
+/* A kernel may be set up to refuse that. */
+static bool write_as_file(pid_t tid, uint64_t at, const void *from, size_t bytes)
+{
+	SEEP_CLOSED const int to = open(seep_procfs_path(tid, "mem").text, O_WRONLY | O_CLOEXEC);
+
+	return to >= 0 && pwrite(to, from, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
 bool seep_tracee_poke(pid_t tid, uint64_t at, const void *from, size_t bytes)
 {
+	const size_t many = 8 * sizeof(long);
+
+	if (bytes > many && write_as_file(tid, at, from, bytes))
+		return true;
 	for (size_t done = 0; done < bytes; done += sizeof(long)) {
 		const size_t part = bytes - done < sizeof(long) ? bytes - done : sizeof(long);
 		long word;
 
-		if (!seep_tracee_peek(tid, at + done, &word, sizeof(word)))
+		if (part < sizeof(word) && !seep_tracee_peek(tid, at + done, &word, sizeof(word)))
 			return false;
 		memcpy(&word, (const char *)from + done, part);
 		if (ptrace(PTRACE_POKEDATA, tid, (void *)(at + done), (void *)word) < 0)

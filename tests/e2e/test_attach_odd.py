@@ -11,7 +11,7 @@ from running import wait_until
 ROUNDS = 10
 
 MODES = ["joins", "setids", "suspends", "forks", "vforks", "named", "space", "copied", "code", "bare",
-         "null", "stacks", "mapped-stacks", "jumps", "tables"]
+         "null", "stacks", "mapped-stacks", "stacks-in-main", "jumps", "tables"]
 BOTTOM_UP = ["setarch", "-L"]  # what is mapped later lies above
 
 

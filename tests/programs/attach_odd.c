@@ -351,6 +351,13 @@ static void start_small_mapped(void)
 	start_small_at(at);
 }
 
+static unsigned char *in_main; /* of its frame */
+
+static void start_small_in_main(void)
+{
+	start_small_at(in_main);
+}
+
 static void use_small(void)
 {
 	unsigned i;
@@ -478,6 +485,7 @@ static const struct mode {
 	{ "null", start_null, take_and_free },
 	{ "stacks", start_small, use_small },
 	{ "mapped-stacks", start_small_mapped, use_small },
+	{ "stacks-in-main", start_small_in_main, use_small },
 	{ "jumps", NULL, spin_and_jump },
 	{ "confines", NULL, NULL },
 	{ "clockless", drop_vdso, take_and_free },
@@ -513,8 +521,10 @@ static void *serve(void *arg)
 
 int main(int argc, char **argv)
 {
+	unsigned char bytes[SMALL_BYTES + USED_BYTES] __attribute__((aligned(16)));
 	size_t i;
 
+	in_main = bytes;
 	for (i = 0; argc > 1 && i < sizeof(modes) / sizeof(*modes); i++)
 		if (strcmp(modes[i].name, argv[1]) == 0)
 			mode = &modes[i];
