@@ -195,16 +195,14 @@ static void count_contexts(struct checker *c)
 		stack.context = &c->profile->contexts[at];
 		for (uint32_t k = 0; k < groups->items[i].context_count; k++) {
 			const struct seep_profile_context *context = &c->profile->contexts[at];
-			const struct seep_counts counts = seep_counts_of(context);
 			const enum seep_whether is = is_in_place(c, context);
 
 			c->outcome->has_place |= is == SEEP_YES;
 			if (is != SEEP_NO)
 				core_add(is == SEEP_YES ? &stack.value : &c->unsure,
 					 value_of(c, context));
-			if (is == SEEP_YES && c->budget->measure < SEEP_MEASURE_COUNT)
-				core_add(&stack.blocks,
-					 (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
+			if (is == SEEP_YES)
+				seep_counts_add_context(&stack.counts, context);
 			at = groups->next[at];
 		}
 		if (stack.value > 0)

@@ -225,11 +225,20 @@ static uint32_t round_of(const struct seep_diff *diff, uint32_t epoch)
 	return i;
 }
 
+/* Each block that was taken adds what it stands for to the square: a part has its part of that. */
+static void share_error(struct seep_counts *part, const struct seep_counts *whole, int figure)
+{
+	if (whole->figures[figure] > 0)
+		part->squares[figure] = whole->squares[figure] * (double)part->figures[figure] /
+					(double)whole->figures[figure];
+}
+
 /* What the context at @index holds of each round, to the sums of its row. */
 static struct seep_counts hold(struct seep_diff *diff, uint32_t index,
 			       struct seep_profile_epoch *sums)
 {
 	const struct seep_profile_context *context = &diff->profiles[AFTER]->contexts[index];
+	const struct seep_counts whole = seep_counts_of(context);
 	struct seep_counts counts = { 0 };
 
 	for (uint32_t i = 0; i < context->epoch_count; i++) {
@@ -245,6 +254,8 @@ static struct seep_counts hold(struct seep_diff *diff, uint32_t index,
 				(int64_t)core_smaller(epoch->blocks, INT64_MAX));
 		seep_counts_sum(&counts.live_bytes, (int64_t)core_smaller(epoch->bytes, INT64_MAX));
 	}
+	share_error(&counts, &whole, SEEP_FIGURE_live_blocks);
+	share_error(&counts, &whole, SEEP_FIGURE_live_bytes);
 	return counts;
 }
 

@@ -17,10 +17,25 @@
 enum { STACKS_SHOWN = 3, LEAKS_MAX = 1000, INDENT = 4, FRAME_INDENT = 6 };
 
 /* "LOST: 4.0 KB in 10 blocks", "3 allocations", "12 MB in 3 blocks", or what was found */
+/* "1.2 MB ±0.1 MB in 30 ±3 blocks" */
+static void print_bytes(FILE *out, unsigned measure, const struct seep_budget_stack *stack)
+{
+	if (stack->leak || measure >= SEEP_MEASURE_COUNT)
+		fprintf(out, "%s in %s",
+			seep_estimate_text(seep_bytes_text(stack->value),
+					   stack->leak ? stack->leak->bytes_error : 0,
+					   seep_bytes_text)
+				.text,
+			seep_things_text(stack->blocks, "block").text);
+	else
+		fprintf(out, "%s in %s", seep_counts_text(&stack->counts, measure).text,
+			seep_counted_text(&stack->counts, seep_measure_blocks(measure), "block")
+				.text);
+}
+
 static void print_figures(FILE *out, unsigned measure, const struct seep_profile *profile,
 			  const struct seep_budget_stack *stack)
 {
-	const struct seep_unit_text bytes = seep_bytes_text(stack->value);
 	SEEP_FREED char *found = stack->finding ? seep_finding_text(profile, stack->finding) : NULL;
 
 	fprintf(out, "%*s", INDENT, "");
@@ -31,13 +46,17 @@ static void print_figures(FILE *out, unsigned measure, const struct seep_profile
 	if (stack->leak)
 		fprintf(out, "%s: ", seep_verdict_name(stack->leak->verdict));
 	if (measure == SEEP_BY_ALLOCS)
-		fputs(seep_things_text(stack->value, "allocation").text, out);
+		fputs(seep_counted_text(&stack->counts, SEEP_FIGURE_allocs, "allocation").text,
+		      out);
 	else if (measure == SEEP_BY_TEMPORARY)
-		fputs(seep_things_text(stack->value, "temporary allocation").text, out);
+		fputs(seep_counted_text(&stack->counts, SEEP_FIGURE_temporary,
+					"temporary allocation")
+			      .text,
+		      out);
 	else if (measure == SEEP_BY_GROWTH)
-		fprintf(out, "GROWING: +%s", bytes.text);
+		fprintf(out, "GROWING: +%s", seep_bytes_text(stack->value).text);
 	else
-		fprintf(out, "%s in %s", bytes.text, seep_things_text(stack->blocks, "block").text);
+		print_bytes(out, measure, stack);
 	if (stack->known_blocks > 0)
 		fprintf(out, ", grown from %s in %s", seep_bytes_text(stack->known_bytes).text,
 			seep_things_text(stack->known_blocks, "block").text);

@@ -22,6 +22,7 @@ struct side {
 
 static char *blocks_of_rounds(const struct seep_diff *diff, const struct seep_diff_row *row)
 {
+	const char *about = seep_diff_error(diff, row->counts) > 0 ? "about " : "";
 	uint64_t least = UINT64_MAX, most = 0;
 
 	for (uint32_t i = 0; i < diff->round_count; i++) {
@@ -29,9 +30,16 @@ static char *blocks_of_rounds(const struct seep_diff *diff, const struct seep_di
 		most = row->rounds[i].blocks > most ? row->rounds[i].blocks : most;
 	}
 	if (least < most)
-		return seep_xasprintf("+%s to %s", seep_digits_text(least).text,
+		return seep_xasprintf("%s+%s to %s", about, seep_digits_text(least).text,
 				      seep_things_text(most, "block").text);
-	return seep_xasprintf("+%s", seep_things_text(least, "block").text);
+	return seep_xasprintf("%s+%s", about, seep_things_text(least, "block").text);
+}
+
+/* "39.1 KB in 1 block" */
+static void add_held_in_all(struct seep_strbuf *line, const struct seep_counts *held)
+{
+	seep_strbuf_addf(line, "%s in %s", seep_figure_text(held, SEEP_FIGURE_live_bytes).text,
+			 seep_counted_text(held, SEEP_FIGURE_live_blocks, "block").text);
 }
 
 static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
@@ -43,10 +51,9 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 	if (diff->round_count > 1)
 		seep_strbuf_addf(line, "%s in each of %" PRIu32 " rounds, %s in all", rounds,
 				 diff->round_count,
-				 seep_bytes_text((uint64_t)held->live_bytes).text);
+				 seep_figure_text(held, SEEP_FIGURE_live_bytes).text);
 	else
-		seep_strbuf_addf(line, "%s in %s", seep_bytes_text((uint64_t)held->live_bytes).text,
-				 seep_things_text((uint64_t)held->live_blocks, "block").text);
+		add_held_in_all(line, held);
 }
 
 /* ", ×2.9" or ", ×12": where it is more than half as much again. */
@@ -277,15 +284,14 @@ static char *when(const struct seep_diff_view *view)
 static void print_held(const struct seep_printer *printer, const struct seep_diff_view *view)
 {
 	const struct seep_diff *diff = view->diff;
-	const struct seep_counts *held = &diff->counts[AFTER];
 	SEEP_FREED char *moments = when(view);
+	SEEP_STRBUF(held, SEEP_LINE_BYTES_MAX);
 
+	add_held_in_all(&held, &diff->counts[AFTER]);
 	if (diff->count == 0)
 		seep_line_print(printer, "Nothing was allocated %s that is still alive.", moments);
 	else
-		seep_line_print(printer, "%s in %s of %s: allocated %s and still alive",
-				seep_bytes_text((uint64_t)held->live_bytes).text,
-				seep_things_text((uint64_t)held->live_blocks, "block").text,
+		seep_line_print(printer, "%s of %s: allocated %s and still alive", held.text,
 				seep_things_text(diff->count, "call stack").text, moments);
 	if (diff->partial_count > 0)
 		seep_line_print(printer, "%s more, with %s, hold%s blocks of some rounds only",

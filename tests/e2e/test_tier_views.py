@@ -80,7 +80,10 @@ def test_budgets_on_estimates_are_refused_or_widened(seep):
     done = seep.command("check", "-b", "live<=1KB", path)
     assert done.status == 2 and b"it is an estimate" in done.stdout
     widened = ["check", "--estimates", "widen"]
-    assert seep.command(*widened, "-b", "live<=1KB", path).status == 1
+    done = seep.command(*widened, "-b", "live<=1KB", path)
+    assert done.status == 1
+    # Stacks have their errors, too: "1.2 MB ±0.1 MB in 300 ±20 blocks, hash:"
+    assert re.search(r"±\S+ [KMG]?B in .* ±\S+( k)? blocks, hash:", done.stdout.decode())
     assert seep.command(*widened, "-b", f"live<={sum(held.values()) // 1024 * 3 // 4}KB", path).status in (0, 1)
     assert seep.command(*widened, "-b", "live<=100MB", path).status == 0
     # What was counted one by one is no estimate.
@@ -118,6 +121,21 @@ def test_a_tier_is_switched_while_it_runs(seep, tmp_path):
         # The first half is exact, and of the second nothing may have been taken.
         assert got >= value * 2 // 5
         assert abs(got - value) <= 2 * error or (error == 0 and abs(2 * got - value) <= value // 100)
+
+
+def test_what_is_held_since_a_mark_has_its_error(seep, tmp_path):
+    path = tmp_path / "run.seep"
+    words = [SEEP, "run", "-q", "--tier", "sampled", "--sample-rate", "64K", "-o", path, "--",
+             program("tier_truth"), "half"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**seep.environment()}) as run:
+        assert run.stdout.readline() == b"half\n"
+        assert seep.command("mark", "tier_truth", "half").status == 0
+        stdout, _ = run.communicate(b"\n")
+    done = seep.command("diff", f"{path}@half")
+    assert re.search(r" ±\S+ \w+ in .* ±.* blocks of .*since the mark half", done.stdout.decode()), done.stdout
+    held = json.loads(seep.command("diff", "--json", f"{path}@half").stdout)["totals"]["after"]
+    assert 0 < held["estimate"]["live_bytes"] < held["live_bytes"] // 2
+    assert abs(2 * held["live_bytes"] - sum(truth(stdout).values())) <= 4 * held["estimate"]["live_bytes"]
 
 
 @pytest.mark.parametrize("tier", ["counts", "sampled"])
