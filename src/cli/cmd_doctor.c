@@ -301,9 +301,11 @@ int cmd_doctor(char **operands, struct seep_error *err)
 	look_at(&facts, operands[0]);
 	seep_reasons_find(&facts, found);
 	if (may_want_to_attach(&facts)) {
+		struct seep_attach_facts process;
+
 		attaching = seep_xmalloc(sizeof(*attaching));
-		/* What it returns is the first of the findings, and they are all told. */
-		(void)!seep_attach_check((pid_t)facts.process.pid, attaching, NULL);
+		seep_attach_look((pid_t)facts.process.pid, &process);
+		seep_attach_judge(&process, attaching);
 	}
 	if (json_form)
 		print_json(&facts, found, attaching, *json_form != '\0');

@@ -339,14 +339,7 @@ static void *run(void *argument)
 {
 	struct job *job = argument;
 	struct attach *a = &job->attach;
-	struct seep_attach_facts facts;
 
-	if (job->act == join) {
-		seep_attach_look(a->pid, &facts);
-		a->linked_allocator = seep_entry_knows(facts.linked_allocator)
-					      ? facts.linked_allocator
-					      : NULL;
-	}
 	job->rc = take_lock(a, job->err);
 	if (job->rc == 0)
 		job->rc = job->act(a, job->err);
@@ -358,8 +351,9 @@ static void *run(void *argument)
 	return NULL;
 }
 
+/* @facts: NULL if they are not known */
 static int in_thread(pid_t pid, const struct seep_attach_plan *plan,
-		     struct seep_attach_result *ret_result,
+		     const struct seep_attach_facts *facts, struct seep_attach_result *ret_result,
 		     int (*act)(struct attach *a, struct seep_error *err), struct seep_error *err)
 {
 	struct job job = {
@@ -369,6 +363,10 @@ static int in_thread(pid_t pid, const struct seep_attach_plan *plan,
 			.fd = -1,
 			.plan = plan,
 			.deadline_ns = seep_monotonic_ns() + plan->deadline_ns,
+			.program = facts ? facts->program : attach_program(pid),
+			.linked_allocator = facts && seep_entry_knows(facts->linked_allocator)
+						    ? facts->linked_allocator
+						    : NULL,
 			.result = ret_result,
 		},
 		.act = act,
@@ -388,14 +386,27 @@ static int in_thread(pid_t pid, const struct seep_attach_plan *plan,
 int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 		struct seep_attach_result *ret_result, struct seep_error *err)
 {
-	const int rc = seep_attach_check(pid, NULL, err);
+	const uint64_t deadline_ns = seep_monotonic_ns() + plan->deadline_ns;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct seep_attach_facts facts;
+	int rc;
 
 	*ret_result = (struct seep_attach_result){ 0 };
-	return rc < 0 ? rc : in_thread(pid, plan, ret_result, join, err);
+	do {
+		seep_attach_look(pid, &facts);
+		rc = seep_attach_check(&facts, err);
+		if (rc == 0)
+			rc = in_thread(pid, plan, &facts, ret_result, join, err);
+		else if (facts.is_starting)
+			(void)nanosleep(&pause, NULL);
+		/* One that has only just begun, or executes another program meanwhile. */
+	} while (rc < 0 && (facts.is_starting || attach_program(pid) != facts.program) &&
+		 seep_monotonic_ns() < deadline_ns);
+	return rc;
 }
 
 int seep_detach(pid_t pid, const struct seep_attach_plan *plan,
 		struct seep_attach_result *ret_result, struct seep_error *err)
 {
-	return in_thread(pid, plan, ret_result, leave, err);
+	return in_thread(pid, plan, NULL, ret_result, leave, err);
 }

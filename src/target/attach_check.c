@@ -107,6 +107,9 @@ static void judge_kind(const struct seep_attach_facts *f, struct seep_findings *
 	REASON("kind", PROBLEM, f->libc == SEEP_ATTACH_NO_LIBC && kind->is_go,
 	       "it is a Go program without C code: static, and it takes its memory by mmap\n"
 	       "use Go's own heap profile, runtime/pprof");
+	REASON("kind", PROBLEM, f->is_starting && f->libc == SEEP_ATTACH_NO_LIBC,
+	       "its loader has loaded no C library, or not yet: it has only just begun, or has no glibc\n"
+	       "try again in a moment");
 	REASON("kind", PROBLEM, f->libc == SEEP_ATTACH_NO_LIBC,
 	       "it is statically linked, or has no glibc: no library can be loaded into it\n"
 	       "link it without -static");
@@ -252,18 +255,14 @@ static enum seep_code code_of(const struct seep_finding *problem, const struct s
 	return SEEP_EREFUSED;
 }
 
-int seep_attach_check(pid_t pid, struct seep_findings *ret_found, struct seep_error *err)
+int seep_attach_check(const struct seep_attach_facts *facts, struct seep_error *err)
 {
 	SEEP_FREED struct seep_findings *found = seep_xmalloc(sizeof(*found));
 	const struct seep_finding *problem;
-	struct seep_attach_facts facts;
 
-	seep_attach_look(pid, &facts);
-	seep_attach_judge(&facts, found);
-	if (ret_found)
-		*ret_found = *found;
+	seep_attach_judge(facts, found);
 	problem = first_problem(found);
-	return problem ? seep_fail(err, code_of(problem, &facts), "%s; %s", problem->sentence,
+	return problem ? seep_fail(err, code_of(problem, facts), "%s; %s", problem->sentence,
 				   problem->advice)
 		       : 0;
 }

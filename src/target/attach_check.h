@@ -13,9 +13,8 @@
 void seep_attach_judge(const struct seep_attach_facts *facts, struct seep_findings *found);
 
 /**
- * seep_attach_check - is there anything that prevents attaching to @pid?
- * @ret_found: all findings, also on failure; the notes are to be told; may be NULL
- * @err:       filled on failure only: the first problem, and what to do
+ * seep_attach_check - is there anything that prevents attaching?
+ * @err: filled on failure only: the first problem, and what to do
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND     there is no such process, or it has ended
@@ -23,7 +22,6 @@ void seep_attach_judge(const struct seep_attach_facts *facts, struct seep_findin
  *   -SEEP_EUNSUPPORTED  its program is of a kind that cannot be attached to
  *   -SEEP_EREFUSED      anything else
  */
-SEEP_NODISCARD int seep_attach_check(pid_t pid, struct seep_findings *ret_found,
-				     struct seep_error *err);
+SEEP_NODISCARD int seep_attach_check(const struct seep_attach_facts *facts, struct seep_error *err);
 
 #endif

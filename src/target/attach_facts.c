@@ -318,6 +318,7 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 	if (!status || !seep_procfs_stat((uint32_t)pid, &stat))
 		return;
 	facts->state = stat.state;
+	facts->program = stat.stack_begin;
 	facts->goes_on = stat.state == 'Z' && stat.threads > 1;
 	if (stat.ppid && syscall(SYS_kcmp, pid, stat.ppid, KCMP_VM, 0, 0) == 0)
 		facts->memory_of = (pid_t)stat.ppid;
@@ -329,6 +330,8 @@ void seep_attach_look(pid_t pid, struct seep_attach_facts *facts)
 		return;
 	look_at_mappings(facts);
 	look_at_program(facts);
+	facts->is_starting = facts->libc != SEEP_ATTACH_MUSL && !facts->glibc_minor &&
+			     (*facts->kind.loader || facts->kind.is_loader);
 	facts->needed_glibc_minor = needed_glibc();
 	facts->seccomp = strictest_seccomp(pid);
 	facts->may_read_filters = may_read_filters();

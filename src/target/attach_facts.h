@@ -24,8 +24,10 @@ struct seep_attach_facts {
 	pid_t pid;
 	pid_t process; /* that @pid is a thread of */
 	char name[64];
-	char state;	 /* 'R', 'S', 'Z' ...; 0: there is none */
-	bool goes_on;	 /* its first thread has ended, and others have not */
+	char state;   /* 'R', 'S', 'Z' ...; 0: there is none */
+	bool goes_on; /* its first thread has ended, and others have not */
+	uint64_t
+		program; /* where its stack begins: elsewhere for the next that it executes; 0: not known */
 	pid_t memory_of; /* its parent, whose memory it has until it executes a program; 0: its own */
 
 	struct seep_refusal refusal;
@@ -38,6 +40,7 @@ struct seep_attach_facts {
 	struct seep_elfkind kind;
 	bool kind_is_known;
 	enum seep_attach_libc libc;
+	bool is_starting;     /* it has none yet, and a loader that may load one */
 	unsigned glibc_minor; /* N of the highest GLIBC_2.N that its libc knows; 0: unknown */
 	unsigned needed_glibc_minor; /* the same of what libseep.so needs */
 	const char *linked_allocator;

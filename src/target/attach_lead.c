@@ -228,11 +228,29 @@ static enum seep_safety look(struct attach *a, const struct halt *halt, bool cal
 		     : SEEP_SAFE;
 }
 
+uint64_t attach_program(pid_t pid)
+{
+	struct seep_procfs_stat stat;
+
+	return seep_procfs_stat((uint32_t)pid, &stat) ? stat.stack_begin : 0;
+}
+
 /* Exec puts another program into the process, where nothing is that was prepared. */
+static bool is_same_program(const struct attach *a)
+{
+	const uint64_t now = attach_program(a->pid);
+
+	return now == a->program || !now || !a->program;
+}
+
 static bool is_as_prepared(struct attach *a, bool calls)
 {
 	uint32_t version = 0;
 
+	if (!is_same_program(a))
+		return false;
+	if (!a->code)
+		return true;
 	if (!seep_diversion_is_there(a->modules.memory, a->code))
 		return false;
 	return !calls || (seep_memory_read(a->modules.memory, SCRATCH_AT(a, how.version), &version,
@@ -249,7 +267,8 @@ static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 	for (unsigned turns = 0; seep_monotonic_ns() < deadline_ns; turns++) {
 		if (seep_memory_read(a->modules.memory, at, &done, sizeof(done)) && done)
 			return true;
-		if (turns % 100 == 99 && !seep_procfs_alive((uint32_t)a->pid, 0))
+		if (turns % 100 == 99 &&
+		    !(is_same_program(a) && seep_procfs_alive((uint32_t)a->pid, 0)))
 			return false;
 		release_held(a);
 		seep_tracee_pause(turns);
@@ -257,22 +276,31 @@ static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 	return false;
 }
 
-static enum outcome fail_lost(struct attach *a, pid_t tid, struct seep_error *err)
+static enum outcome fail_to_lead(struct seep_error *err)
 {
-	a->lost = true;
-	(void)seep_fail(
-		err, SEEP_ESYS,
-		"thread %d was led into libseep.so or the loader and has not come back; the "
-		"process %s",
-		tid, seep_procfs_alive((uint32_t)a->pid, 0) ? "lives" : "has ended");
+	(void)seep_fail(err, SEEP_EREFUSED, "it runs another program by now");
 	return FAILED;
 }
 
-/* It has come back, and has nothing to say; what it may have made will be found by who comes next. */
-static enum outcome fail_to_map(struct seep_error *err)
+static enum outcome fail_lost(struct attach *a, pid_t tid, bool calls, struct seep_error *err)
 {
-	(void)seep_fail(err, SEEP_EREFUSED,
-			"it cannot map memory: its address space, or what it may have, is used up");
+	const bool lives = seep_procfs_alive((uint32_t)a->pid, 0);
+
+	if (!is_same_program(a))
+		return fail_to_lead(err);
+	a->lost = calls;
+	if (calls)
+		(void)seep_fail(err, SEEP_ESYS,
+				"thread %d was led into libseep.so or the loader and has not come "
+				"back; the process %s",
+				tid, lives ? "lives" : "has ended");
+	else if (lives)
+		/* It has come back, and has nothing to say; what it may have made finds who comes next. */
+		(void)seep_fail(err, SEEP_EREFUSED,
+				"it cannot map memory: its address space, or what it may have, is "
+				"used up");
+	else
+		(void)seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 	return FAILED;
 }
 
@@ -292,14 +320,14 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 		if (await_done(a, diversion->done_at, CATCH_NS))
 			return LED;
 		if (seep_tracee_has_ended(tid) || seep_monotonic_ns() > a->deadline_ns + DONE_NS)
-			return fail_lost(a, tid, err);
+			return fail_lost(a, tid, true, err);
 	}
 	passes = seep_diversion_let_pass(diversion, tid, a->code, slot, halt.registers.rip);
 	release(a, &halt);
 	count_stop(a, &halt);
 	if (passes)
 		return NOT_NOW;
-	return await_done(a, diversion->done_at, DONE_NS) ? LED : fail_lost(a, tid, err);
+	return await_done(a, diversion->done_at, DONE_NS) ? LED : fail_lost(a, tid, true, err);
 }
 
 /* Where a thread waits, which is not stopped for that. False: it runs. */
@@ -358,13 +386,11 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	*ret_reads = false;
 	if (outcome == FAILED)
 		return FAILED;
+	if (outcome == LED && !is_as_prepared(a, calls))
+		outcome = fail_to_lead(err);
 	if (outcome == LED && !a->code &&
 	    seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
 		outcome = FAILED;
-	if (outcome == LED && !is_as_prepared(a, calls)) {
-		(void)seep_fail(err, SEEP_EREFUSED, "it runs another program by now");
-		outcome = FAILED;
-	}
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
 	note = (struct seep_diversion_note){ a->mark, own_number(tid), a->catches ? slot : 0 };
@@ -383,7 +409,7 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	*ret_reads = safety == SEEP_NOT_KNOWN && calls;
 	if (outcome == LED && diversion->done_at &&
 	    !await_done(a, diversion->done_at, calls ? DONE_NS : MAPPED_NS))
-		outcome = calls ? fail_lost(a, tid, err) : fail_to_map(err);
+		outcome = fail_lost(a, tid, calls, err);
 	count_stop(a, &halt);
 	return is_caught ? await_caught(a, tid, diversion, slot, err) : outcome;
 }

@@ -24,6 +24,7 @@ struct attach {
 	bool leaves;
 	const struct seep_attach_plan *plan;
 	uint64_t deadline_ns;
+	uint64_t program; /* attach_program(), when it all began */
 	struct seep_live_modules modules;
 	struct seep_safe_points *points;
 	struct seep_live_module *libc;
@@ -70,6 +71,9 @@ void attach_forget_modules(struct attach *a);
 
 /* Of a dynamic symbol that @module defines; 0: none. */
 uint64_t attach_address_of(struct attach *a, struct seep_live_module *module, const char *name);
+
+/* As seep_attach_facts has it. */
+uint64_t attach_program(pid_t pid);
 
 /* Its thread that it numbers so itself; 0: there is none. */
 pid_t attach_thread(const struct attach *a, uint64_t number);

@@ -2,6 +2,9 @@
 """`seep attach` to programs that do, or have, what hardly any other does: they are recorded or left
 alone, and go on as they would have."""
 
+import subprocess
+import time
+
 import pytest
 
 from attach_target import Tally, attach, check_sums, children_of, detach, target, told_why
@@ -48,6 +51,19 @@ def test_it_may_confine_itself_later(seep):
     with target(program("attach_odd"), "confines") as process:
         assert attach(seep, process.pid).attached
         process.ask("while it is recorded")
+
+
+@pytest.mark.parametrize("words", [[], ["sh", "-c", 'exec "$@"', "sh"]], ids=["begins", "executes"])
+def test_it_may_only_just_have_begun(seep, words):
+    """Its loader loads the C library in that moment, or what is met there is still another program."""
+    for number in range(20):
+        with subprocess.Popen([*words, program("attach_odd"), "files"], stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL) as run:
+            time.sleep(number % 10 / 3000)
+            attempt = attach(seep, run.pid, "--deadline", "10s")
+            assert attempt.attached, attempt.reason
+            run.stdin.close()
+            assert run.wait() == 0
 
 
 REFUSED = {"clockless": "vDSO", "leaderless": "first thread"}

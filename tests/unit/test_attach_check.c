@@ -121,6 +121,8 @@ CASE(a_program_of_32_bits, "kind", PROBLEM, "64-bit x86", f.kind.is_64bit = fals
 CASE(musl, "kind", PROBLEM, "musl", f.libc = SEEP_ATTACH_MUSL; f.glibc_minor = 0)
 CASE(no_vdso, "kind", PROBLEM, "vDSO", f.lacks_vdso = true)
 CASE(static_linked, "kind", PROBLEM, "-static", f.libc = SEEP_ATTACH_NO_LIBC; f.glibc_minor = 0)
+CASE(one_that_has_just_begun, "kind", PROBLEM, "again in a moment", f.libc = SEEP_ATTACH_NO_LIBC;
+     f.is_starting = true; f.glibc_minor = 0)
 CASE(go_without_c, "kind", PROBLEM, "runtime/pprof", f.libc = SEEP_ATTACH_NO_LIBC;
      f.kind.is_go = true)
 CASE(go_with_c, "kind", NOTE, "only what C code", f.kind.is_go = true)
@@ -175,8 +177,11 @@ static void run_on(void)
 static void check(pid_t pid, int code, const char *said)
 {
 	struct seep_error err = { 0 };
-	const int rc = seep_attach_check(pid, NULL, &err);
+	struct seep_attach_facts facts;
+	int rc;
 
+	seep_attach_look(pid, &facts);
+	rc = seep_attach_check(&facts, &err);
 	if (rc != -code || !strstr(err.text, said))
 		fail_msg("%d, \"%s\"; wanted %d, \"%s\"", rc, err.text, -code, said);
 }
