@@ -157,6 +157,7 @@ def test_files_are_offered_where_a_file_is_meant(shell, tmp_path, monkeypatch):
     (folder / "sub").mkdir(parents=True)
     (folder / "a.seep").touch()
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("SEEP_DIR", str(tmp_path))  # else what is recorded meanwhile is offered as well
     everything = {"a.seep", "sub"}
 
     def offered(line):
