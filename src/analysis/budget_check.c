@@ -130,17 +130,23 @@ static void count_leaks(struct checker *c)
 			.context = seep_profile_context_at(c->profile, leak->context),
 			.leak = leak,
 			.value = leak->bytes,
-			.blocks = leak->blocks,
 		};
 		const enum seep_whether is = is_in_place(c, stack.context);
 		uint64_t value;
 
 		if (!is_counted(c, leak) || is_known(c, &leaks, &stack))
 			continue;
+		stack.counts.live_blocks = (int64_t)core_smaller(leak->blocks, INT64_MAX);
 		if (!c->budget->is_part) {
 			core_add(&stack.value, leak->with_bytes);
-			core_add(&stack.blocks, leak->with_blocks);
+			seep_counts_sum(&stack.counts.live_blocks,
+					(int64_t)core_smaller(leak->with_blocks, INT64_MAX));
 		}
+		stack.counts.live_bytes = (int64_t)core_smaller(stack.value, INT64_MAX);
+		stack.counts.squares[SEEP_FIGURE_live_blocks] = (double)leak->blocks_error *
+								(double)leak->blocks_error;
+		stack.counts.squares[SEEP_FIGURE_live_bytes] = (double)leak->bytes_error *
+							       (double)leak->bytes_error;
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
 		if (is == SEEP_YES)
 			count(c, value, &stack);

@@ -60,8 +60,7 @@ struct seep_budget_stack {
 	const struct seep_profile_finding *finding; /* made in that context; NULL: it is none */
 	/* Of a leak in bytes, with what goes with it, whatever is measured; of a finding its count. */
 	uint64_t value;
-	uint64_t blocks;	   /* of a leak */
-	struct seep_counts counts; /* of others, if contexts have the measure */
+	struct seep_counts counts; /* of a leak what is lost as what lives */
 	/* Of a known leak that grew: what the baseline has of it. 0: it is not known. */
 	uint64_t known_blocks;
 	uint64_t known_bytes;

@@ -225,12 +225,19 @@ static uint32_t round_of(const struct seep_diff *diff, uint32_t epoch)
 	return i;
 }
 
-/* Each block that was taken adds what it stands for to the square: a part has its part of that. */
-static void share_error(struct seep_counts *part, const struct seep_counts *whole, int figure)
+/*
+ * Each block that was taken adds what it stands for to the square: a part has its part of that. Not where some
+ * were counted one by one, since the tier was switched: then any part may have all of it.
+ */
+static void share_error(const struct seep_profile *profile, struct seep_counts *part,
+			const struct seep_counts *whole, int figure)
 {
-	if (whole->figures[figure] > 0)
-		part->squares[figure] = whole->squares[figure] * (double)part->figures[figure] /
-					(double)whole->figures[figure];
+	const bool is_mixed = profile->process.estimates_since_ns > profile->process.start_ns;
+
+	part->squares[figure] = whole->squares[figure];
+	if (!is_mixed && whole->figures[figure] > 0)
+		part->squares[figure] *= (double)part->figures[figure] /
+					 (double)whole->figures[figure];
 }
 
 /* What the context at @index holds of each round, to the sums of its row. */
@@ -254,8 +261,10 @@ static struct seep_counts hold(struct seep_diff *diff, uint32_t index,
 				(int64_t)core_smaller(epoch->blocks, INT64_MAX));
 		seep_counts_sum(&counts.live_bytes, (int64_t)core_smaller(epoch->bytes, INT64_MAX));
 	}
-	share_error(&counts, &whole, SEEP_FIGURE_live_blocks);
-	share_error(&counts, &whole, SEEP_FIGURE_live_bytes);
+	if (counts.live_blocks > 0) {
+		share_error(diff->profiles[AFTER], &counts, &whole, SEEP_FIGURE_live_blocks);
+		share_error(diff->profiles[AFTER], &counts, &whole, SEEP_FIGURE_live_bytes);
+	}
 	return counts;
 }
 
@@ -278,7 +287,7 @@ static void judge_held(struct seep_diff *diff)
 			seep_counts_add(&diff->counts[AFTER], &row->counts[AFTER]);
 		} else if (has_any(diff, &row->counts[AFTER])) {
 			diff->partial_count++;
-			seep_counts_sum(&diff->partial_bytes, row->counts[AFTER].live_bytes);
+			seep_counts_add(&diff->partial, &row->counts[AFTER]);
 		}
 	}
 }

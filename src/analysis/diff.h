@@ -67,7 +67,7 @@ struct seep_diff {
 	uint32_t round_count;
 	/* Rows that hold something of some rounds only, which are left out. */
 	uint32_t partial_count;
-	int64_t partial_bytes;
+	struct seep_counts partial;
 	/* Live blocks without a stack of their own: no epoch tells when they were allocated. */
 	uint64_t undated_blocks;
 	/* Of the rest, private. */

@@ -16,26 +16,11 @@
 /* How many call stacks are shown, of each leak one; and where their lines begin. */
 enum { STACKS_SHOWN = 3, LEAKS_MAX = 1000, INDENT = 4, FRAME_INDENT = 6 };
 
-/* "LOST: 4.0 KB in 10 blocks", "3 allocations", "12 MB in 3 blocks", or what was found */
-/* "1.2 MB ±0.1 MB in 30 ±3 blocks" */
-static void print_bytes(FILE *out, unsigned measure, const struct seep_budget_stack *stack)
-{
-	if (stack->leak || measure >= SEEP_MEASURE_COUNT)
-		fprintf(out, "%s in %s",
-			seep_estimate_text(seep_bytes_text(stack->value),
-					   stack->leak ? stack->leak->bytes_error : 0,
-					   seep_bytes_text)
-				.text,
-			seep_things_text(stack->blocks, "block").text);
-	else
-		fprintf(out, "%s in %s", seep_counts_text(&stack->counts, measure).text,
-			seep_counted_text(&stack->counts, seep_measure_blocks(measure), "block")
-				.text);
-}
-
+/* "LOST: 4.0 KB in 10 blocks", "3 allocations", "12 MB ±1 MB in 30 ±3 blocks", or what was found */
 static void print_figures(FILE *out, unsigned measure, const struct seep_profile *profile,
 			  const struct seep_budget_stack *stack)
 {
+	const enum seep_measure by = measure == SEEP_BY_PEAK ? SEEP_BY_PEAK : SEEP_BY_LIVE;
 	SEEP_FREED char *found = stack->finding ? seep_finding_text(profile, stack->finding) : NULL;
 
 	fprintf(out, "%*s", INDENT, "");
@@ -56,7 +41,8 @@ static void print_figures(FILE *out, unsigned measure, const struct seep_profile
 	else if (measure == SEEP_BY_GROWTH)
 		fprintf(out, "GROWING: +%s", seep_bytes_text(stack->value).text);
 	else
-		print_bytes(out, measure, stack);
+		fprintf(out, "%s in %s", seep_counts_text(&stack->counts, by).text,
+			seep_counted_text(&stack->counts, seep_measure_blocks(by), "block").text);
 	if (stack->known_blocks > 0)
 		fprintf(out, ", grown from %s in %s", seep_bytes_text(stack->known_bytes).text,
 			seep_things_text(stack->known_blocks, "block").text);

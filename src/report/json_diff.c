@@ -154,7 +154,7 @@ void seep_json_diff(struct seep_json *json, const char *key, const struct seep_d
 	seep_json_open_object(json, "left_out");
 	seep_json_int(json, "changes", diff->count - seep_json_diff_rows(view, diff));
 	seep_json_int(json, "partial", diff->partial_count);
-	seep_json_u64(json, "partial_bytes", (uint64_t)diff->partial_bytes);
+	seep_json_u64(json, "partial_bytes", (uint64_t)diff->partial.live_bytes);
 	seep_json_u64(json, "undated_blocks", diff->undated_blocks);
 	seep_json_close(json);
 	seep_json_open_array(json, "unseen");

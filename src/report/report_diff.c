@@ -46,14 +46,15 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 		     const struct seep_diff_row *row)
 {
 	const struct seep_counts *held = &row->counts[AFTER];
-	SEEP_FREED char *rounds = blocks_of_rounds(diff, row);
+	SEEP_FREED char *rounds = NULL;
 
-	if (diff->round_count > 1)
-		seep_strbuf_addf(line, "%s in each of %" PRIu32 " rounds, %s in all", rounds,
-				 diff->round_count,
-				 seep_figure_text(held, SEEP_FIGURE_live_bytes).text);
-	else
+	if (diff->round_count == 1) {
 		add_held_in_all(line, held);
+		return;
+	}
+	rounds = blocks_of_rounds(diff, row);
+	seep_strbuf_addf(line, "%s in each of %" PRIu32 " rounds, %s in all", rounds,
+			 diff->round_count, seep_figure_text(held, SEEP_FIGURE_live_bytes).text);
 }
 
 /* ", ×2.9" or ", ×12": where it is more than half as much again. */
@@ -296,7 +297,7 @@ static void print_held(const struct seep_printer *printer, const struct seep_dif
 	if (diff->partial_count > 0)
 		seep_line_print(printer, "%s more, with %s, hold%s blocks of some rounds only",
 				seep_things_text(diff->partial_count, "call stack").text,
-				seep_bytes_text((uint64_t)diff->partial_bytes).text,
+				seep_figure_text(&diff->partial, SEEP_FIGURE_live_bytes).text,
 				diff->partial_count == 1 ? "s" : "");
 }
 

@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
@@ -138,7 +139,7 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 		.stack = SCRATCH_AT(a, stack) + ATTACH_STACK_BYTES,
 		.vectors = SCRATCH_AT(a, vectors),
 		.room = SCRATCH_AT(a, room),
-		.first_result = SEEP_STEP_TEXT,
+		.first_result = UINT64_MAX,
 		.errno_location = attach_address_of(a, a->libc, "__errno_location"),
 	};
 
@@ -351,7 +352,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* @facts: NULL if they are not known */
+/* @facts: NULL to detach */
 static int in_thread(pid_t pid, const struct seep_attach_plan *plan,
 		     const struct seep_attach_facts *facts, struct seep_attach_result *ret_result,
 		     int (*act)(struct attach *a, struct seep_error *err), struct seep_error *err)
@@ -388,6 +389,7 @@ int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 {
 	const uint64_t deadline_ns = seep_monotonic_ns() + plan->deadline_ns;
 	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct seep_attach_plan rest = *plan;
 	struct seep_attach_facts facts;
 	int rc;
 
@@ -395,13 +397,17 @@ int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 	do {
 		seep_attach_look(pid, &facts);
 		rc = seep_attach_check(&facts, err);
+		free(ret_result->ledger);
+		free(ret_result->allocator);
+		*ret_result = (struct seep_attach_result){ 0 };
 		if (rc == 0)
-			rc = in_thread(pid, plan, &facts, ret_result, join, err);
+			rc = in_thread(pid, &rest, &facts, ret_result, join, err);
 		else if (facts.is_starting)
 			(void)nanosleep(&pause, NULL);
+		rest.deadline_ns = deadline_ns - seep_monotonic_ns();
 		/* One that has only just begun, or executes another program meanwhile. */
-	} while (rc < 0 && (facts.is_starting || attach_program(pid) != facts.program) &&
-		 seep_monotonic_ns() < deadline_ns);
+	} while (rc < 0 && (facts.is_starting || attach_has_executed(pid, facts.program)) &&
+		 rest.deadline_ns <= plan->deadline_ns);
 	return rc;
 }
 

@@ -40,7 +40,7 @@ struct seep_attach_facts {
 	struct seep_elfkind kind;
 	bool kind_is_known;
 	enum seep_attach_libc libc;
-	bool is_starting;     /* it has none yet, and a loader that may load one */
+	bool is_starting; /* its version is not known, and its loader may not have loaded it yet */
 	unsigned glibc_minor; /* N of the highest GLIBC_2.N that its libc knows; 0: unknown */
 	unsigned needed_glibc_minor; /* the same of what libseep.so needs */
 	const char *linked_allocator;

@@ -214,6 +214,9 @@ static enum seep_safety look(struct attach *a, const struct halt *halt, bool cal
 	uint64_t at;
 
 	*ret_slot = 0;
+	a->why = "the code that seep leads threads by";
+	if (seep_diversion_holds(a->code, halt->registers.rip))
+		return SEEP_UNSAFE;
 	/* It begins again when it is interrupted: nobody may be led on from the middle. */
 	a->why = "a restartable sequence";
 	if (seep_tracee_sequence(halt->tid, &at) != 0)
@@ -235,19 +238,19 @@ uint64_t attach_program(pid_t pid)
 	return seep_procfs_stat((uint32_t)pid, &stat) ? stat.stack_begin : 0;
 }
 
-/* Exec puts another program into the process, where nothing is that was prepared. */
-static bool is_same_program(const struct attach *a)
+bool attach_has_executed(pid_t pid, uint64_t program)
 {
-	const uint64_t now = attach_program(a->pid);
+	const uint64_t now = attach_program(pid);
 
-	return now == a->program || !now || !a->program;
+	return now && program && now != program;
 }
 
+/* Exec puts another program into the process, where nothing is that was prepared. */
 static bool is_as_prepared(struct attach *a, bool calls)
 {
 	uint32_t version = 0;
 
-	if (!is_same_program(a))
+	if (attach_has_executed(a->pid, a->program))
 		return false;
 	if (!a->code)
 		return true;
@@ -267,8 +270,8 @@ static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 	for (unsigned turns = 0; seep_monotonic_ns() < deadline_ns; turns++) {
 		if (seep_memory_read(a->modules.memory, at, &done, sizeof(done)) && done)
 			return true;
-		if (turns % 100 == 99 &&
-		    !(is_same_program(a) && seep_procfs_alive((uint32_t)a->pid, 0)))
+		if (turns % 100 == 99 && (attach_has_executed(a->pid, a->program) ||
+					  !seep_procfs_alive((uint32_t)a->pid, 0)))
 			return false;
 		release_held(a);
 		seep_tracee_pause(turns);
@@ -276,7 +279,7 @@ static bool await_done(struct attach *a, uint64_t at, uint64_t for_ns)
 	return false;
 }
 
-static enum outcome fail_to_lead(struct seep_error *err)
+static enum outcome fail_replaced(struct seep_error *err)
 {
 	(void)seep_fail(err, SEEP_EREFUSED, "it runs another program by now");
 	return FAILED;
@@ -286,8 +289,8 @@ static enum outcome fail_lost(struct attach *a, pid_t tid, bool calls, struct se
 {
 	const bool lives = seep_procfs_alive((uint32_t)a->pid, 0);
 
-	if (!is_same_program(a))
-		return fail_to_lead(err);
+	if (attach_has_executed(a->pid, a->program))
+		return fail_replaced(err);
 	a->lost = calls;
 	if (calls)
 		(void)seep_fail(err, SEEP_ESYS,
@@ -295,10 +298,11 @@ static enum outcome fail_lost(struct attach *a, pid_t tid, bool calls, struct se
 				"back; the process %s",
 				tid, lives ? "lives" : "has ended");
 	else if (lives)
-		/* It has come back, and has nothing to say; what it may have made finds who comes next. */
+		/* If it has not come back, what it will have made will be found by who comes next. */
 		(void)seep_fail(err, SEEP_EREFUSED,
-				"it cannot map memory: its address space, or what it may have, is "
-				"used up");
+				"thread %d has mapped no memory in %.0f s: the address space, or "
+				"what the process may have, is used up, or it gets no processor",
+				tid, (double)MAPPED_NS / 1e9);
 	else
 		(void)seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 	return FAILED;
@@ -330,6 +334,14 @@ static enum outcome await_caught(struct attach *a, pid_t tid,
 	return await_done(a, diversion->done_at, DONE_NS) ? LED : fail_lost(a, tid, true, err);
 }
 
+/* For who comes next, should we be killed. */
+static bool note(const struct attach *a, pid_t tid, uint64_t slot)
+{
+	const struct seep_diversion_note note = { slot, own_number(tid), a->noted };
+
+	return seep_diversion_set_note(tid, a->code, &note);
+}
+
 /* Where a thread waits, which is not stopped for that. False: it runs. */
 static bool see_waiting(pid_t tid, struct user_regs_struct *registers)
 {
@@ -352,23 +364,25 @@ static bool has_left(const struct attach *a, const struct user_regs_struct *regi
 	       registers->rsp - a->scratch >= sizeof(struct attach_scratch);
 }
 
-bool attach_is_over(struct attach *a, const struct seep_diversion_note *note)
+bool attach_is_over(struct attach *a, const struct seep_diversion_note *left)
 {
 	const struct seep_diversion diversion = { .room = SCRATCH_AT(a, room) };
-	struct halt halt = { .tid = note->tid ? attach_thread(a, note->tid) : 0 };
+	struct halt halt = { .tid = left->tid ? attach_thread(a, left->tid) : 0 };
 	struct seep_error unsaid;
 	bool is_over;
 
 	/* A child that was forked meanwhile has what is noted, but not the thread. */
 	if (!halt.tid || seep_tracee_has_ended(halt.tid))
 		return true;
-	if (!note->slot && see_waiting(halt.tid, &halt.registers))
+	if (!left->slot && see_waiting(halt.tid, &halt.registers))
 		return has_left(a, &halt.registers);
 	is_over = halt_thread(a, &halt, &unsaid) == LED && has_left(a, &halt.registers);
-	if (is_over && note->slot)
-		is_over = seep_diversion_let_pass(&diversion, halt.tid, a->code, note->slot,
-						  halt.registers.rip);
+	/* It does nothing of one that was caught and has come back. */
+	if (is_over && left->slot)
+		(void)seep_diversion_let_pass(&diversion, halt.tid, a->code, left->slot,
+					      halt.registers.rip);
 	release(a, &halt);
+	count_stop(a, &halt);
 	return is_over;
 }
 
@@ -379,7 +393,6 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	struct halt halt = { .tid = tid };
 	enum outcome outcome = halt_thread(a, &halt, err);
 	enum seep_safety safety = SEEP_UNSAFE;
-	struct seep_diversion_note note = { 0 };
 	bool is_caught = false;
 	uint64_t slot = 0;
 
@@ -387,24 +400,23 @@ static enum outcome lead(struct attach *a, pid_t tid, const struct seep_diversio
 	if (outcome == FAILED)
 		return FAILED;
 	if (outcome == LED && !is_as_prepared(a, calls))
-		outcome = fail_to_lead(err);
+		outcome = fail_replaced(err);
 	if (outcome == LED && !a->code &&
 	    seep_diversion_prepare(&a->modules, tid, &a->code, err) < 0)
 		outcome = FAILED;
 	if (outcome == LED)
 		safety = look(a, &halt, calls, &slot);
-	note = (struct seep_diversion_note){ a->mark, own_number(tid), a->catches ? slot : 0 };
+	slot = a->catches ? slot : 0;
 	/* What is noted stays noted until somebody is led. */
-	if (outcome == LED &&
-	    !((safety == SEEP_SAFE || note.slot) && seep_diversion_set_note(tid, a->code, &note))) {
+	if (outcome == LED && !((safety == SEEP_SAFE || slot) && note(a, tid, slot))) {
 		outcome = NOT_NOW;
-		note.slot = 0;
+		slot = 0;
 	}
 	if (outcome == LED &&
 	    !(safety == SEEP_SAFE && seep_diversion_lead(diversion, tid, a->code, &halt.registers)))
 		outcome = NOT_NOW;
-	if (safety == SEEP_UNSAFE && note.slot)
-		is_caught = seep_diversion_catch(diversion, tid, a->code, note.slot);
+	if (safety == SEEP_UNSAFE && slot)
+		is_caught = seep_diversion_catch(diversion, tid, a->code, slot);
 	release(a, &halt);
 	*ret_reads = safety == SEEP_NOT_KNOWN && calls;
 	if (outcome == LED && diversion->done_at &&

@@ -24,7 +24,7 @@ struct attach {
 	bool leaves;
 	const struct seep_attach_plan *plan;
 	uint64_t deadline_ns;
-	uint64_t program; /* attach_program(), when it all began */
+	uint64_t program; /* as seep_attach_facts has it */
 	struct seep_live_modules modules;
 	struct seep_safe_points *points;
 	struct seep_live_module *libc;
@@ -32,7 +32,7 @@ struct attach {
 	uint64_t load_lock; /* the loader's, a mutex, and the one behind it; 0: not found */
 	uint32_t id_offset; /* of a thread's id, in its control block; 0: not found */
 	uint64_t code;	    /* of diversions, once it is there */
-	uint64_t mark;	    /* beside it: the scratch, as long as one may be there */
+	uint64_t noted;	    /* beside it: the scratch, as long as one may be there */
 	uint64_t scratch;   /* address in the process; 0: not mapped */
 	int fd;		    /* in the process, of the library; -1 none */
 	const char *why;    /* no thread can be led astray: where one was */
@@ -72,17 +72,18 @@ void attach_forget_modules(struct attach *a);
 /* Of a dynamic symbol that @module defines; 0: none. */
 uint64_t attach_address_of(struct attach *a, struct seep_live_module *module, const char *name);
 
-/* As seep_attach_facts has it. */
+/* As seep_attach_facts has it; and whether it executes another one than @program was. */
 uint64_t attach_program(pid_t pid);
+bool attach_has_executed(pid_t pid, uint64_t program);
 
 /* Its thread that it numbers so itself; 0: there is none. */
 pid_t attach_thread(const struct attach *a, uint64_t number);
 
 /*
- * Has the thread come back that somebody who was killed has led? One that was to be caught, and is not
- * yet, is caught no more: then it has.
+ * Has the thread come back that was led last, by whomever? One that was to be caught, and is not yet, is caught
+ * no more: then it has.
  */
-bool attach_is_over(struct attach *a, const struct seep_diversion_note *note);
+bool attach_is_over(struct attach *a, const struct seep_diversion_note *left);
 
 /*
  * Lead any thread through @diversion, and wait until it has come back. @calls: into the C library; then

@@ -58,7 +58,7 @@ int attach_prepare(struct attach *a, bool loads, struct seep_error *err)
 	uint64_t results[ATTACH_RESULTS] = { 0 };
 	int rc;
 
-	a->scratch = a->mark = find_room(a);
+	a->scratch = a->noted = find_room(a);
 	if (!a->scratch)
 		return seep_fail(err, SEEP_EREFUSED, "its address space is full");
 	/* No file: any descriptor below 0 but -1, which stands for the text. */
@@ -102,7 +102,7 @@ void attach_clean_up(struct attach *a)
 	if (!a->scratch || a->lost || !a->modules.memory)
 		return;
 	a->deadline_ns = seep_monotonic_ns() + SEEP_NS_PER_S;
-	a->mark = 0;
+	a->noted = 0;
 	/* It may be another file's by now. */
 	if (is_library(a, a->fd))
 		seep_diversion_add(&diversion, SYS_close, (uint64_t)a->fd, 0, 0);
@@ -132,40 +132,48 @@ static int find_left_descriptor(const struct attach *a)
 }
 
 /*
- * Wait until the thread that the last of us had led has come back, and take away what one left that was
- * killed in the middle.
+ * The thread that was led last, by whomever, needs what lies beside the code until it is back. a->scratch: what
+ * is noted there
  */
-int attach_settle(struct attach *a, struct seep_error *err)
+static int await_last(struct attach *a, struct seep_error *err)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	struct seep_diversion_note note;
-	uint64_t mapped[2];
+	struct seep_diversion_note note = { 0 };
 
-	a->code = seep_diversion_find(&a->modules);
-	if (!a->code || !seep_diversion_note(a->modules.memory, a->code, &note))
-		return 0;
-	a->scratch = note.mark;
-	while (!attach_is_over(a, &note)) {
+	while (seep_diversion_note(a->modules.memory, a->code, &note)) {
+		a->scratch = note.scratch;
+		if (attach_is_over(a, &note))
+			return 0;
 		a->lost = seep_monotonic_ns() > a->deadline_ns;
 		if (a->lost)
 			return seep_fail(err, SEEP_EREFUSED,
-					 "a seep that was killed has led its thread %d into the "
-					 "loader, and that is not back yet",
+					 "its thread %d, which a seep led before, is not back yet",
 					 (int)note.tid);
 		(void)nanosleep(&pause, NULL);
 	}
+	return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
+}
+
+int attach_settle(struct attach *a, struct seep_error *err)
+{
+	uint64_t mapped[2];
+	int rc;
+
+	a->code = seep_diversion_find(&a->modules);
+	rc = a->code ? await_last(a, err) : 0;
 	/* It was not mapped, or has gone: what is there is the program's own. */
-	if (!a->scratch ||
+	if (rc < 0 || !a->scratch ||
 	    !seep_memory_read(a->modules.memory, SCRATCH_AT(a, mapped), mapped, sizeof(mapped)) ||
 	    mapped[0] != 1 || mapped[1] != a->scratch) {
 		a->scratch = 0;
-		return 0;
+		return rc;
 	}
 	a->fd = find_left_descriptor(a);
 	attach_clean_up(a);
-	a->scratch = 0;
 	a->fd = -1;
 	a->deadline_ns = seep_monotonic_ns() + a->plan->deadline_ns;
+	rc = await_last(a, err);
+	a->scratch = 0;
 	attach_forget_modules(a);
-	return attach_read_modules(a, err);
+	return rc < 0 ? rc : attach_read_modules(a, err);
 }

@@ -22,9 +22,9 @@ enum {
 };
 
 /*
- * What the code below does, and knows the offsets of. It is only read, but by who is caught: so it may lie
- * where the process cannot write. The registers are copied to the thread's stack when all is done, from where
- * the thread goes on alone.
+ * What the code below does, and knows the offsets of. The code only reads it, so it may lie where the process
+ * cannot write; one that is caught writes to its own, which lies in the room. The registers are copied to the
+ * thread's stack when all is done, from where the thread goes on alone.
  */
 struct block {
 	uint64_t count;
@@ -50,7 +50,7 @@ enum {
 	SAVED_BYTES = offsetof(struct block, text) - offsetof(struct block, registers),
 };
 
-/* Behind the code. Only we write to it, the process cannot. */
+/* Behind the code. Only we write to it. */
 struct words {
 	uint64_t returns_to; /* of who is caught, and its block */
 	uint64_t block;
@@ -76,6 +76,7 @@ _Static_assert(sizeof(struct block) <= SEEP_DIVERSION_ROOM_BYTES &&
  * is said when nothing but the thread's own stack is used any more.
  */
 __asm__(".pushsection .rodata\n"
+	".balign 16\n"
 	".globl seep_diversion_code, seep_diversion_caught, seep_diversion_words\n"
 	"seep_diversion_code:\n"
 	"mov 16(%rbx), %rcx\n"
@@ -95,7 +96,7 @@ __asm__(".pushsection .rodata\n"
 	"call *%rax\n"
 	"mov %rax, %r15\n"
 	"mov (%r15), %r14d\n"
-	/* Results are written from the start, or once the first is what it must be. */
+	/* Results are written from the start, or once one is what it must be. */
 	"4: mov 40(%rbx), %rbp\n"
 	"cmpq $-1, 32(%rbx)\n"
 	"je 5f\n"
@@ -266,7 +267,7 @@ static bool look_for_room(const struct seep_live_modules *modules, size_t i, uin
 		return false;
 	mapping = seep_maps_find(&modules->maps, code);
 	*ret_code = code;
-	return mapping && mapping->executable && !mapping->shared &&
+	return mapping && mapping->executable && mapping->readable && !mapping->shared &&
 	       is_room(modules->memory, code, ret_is_there);
 }
 
@@ -353,7 +354,7 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 	const uint64_t registers[] = { r->r15, r->r14, r->r13, r->r12, r->r11, r->r10, r->r9, r->r8,
 				       r->rbp, r->rdi, r->rsi, r->rdx, r->rcx, r->rbx, r->rax };
 
-	/* Faults; and who sets the user of all threads waits until each has taken SIGSETXID. */
+	/* Faults; and who sets the user of all threads waits until each has taken SIGSETXID, the last. */
 	static const uint8_t taken[] = {
 		SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGSETXID
 	};
@@ -371,7 +372,8 @@ static void fill(struct block *block, uint64_t at, const struct seep_diversion *
 		.flags = r->eflags,
 		.rip = r->rip,
 	};
-	for (size_t i = 0; i < sizeof(taken); i++)
+	/* Short ones are done before anybody has to wait for them. */
+	for (size_t i = 0; i < sizeof(taken) - !diversion->room; i++)
 		block->signals &= ~(UINT64_C(1) << (taken[i] - 1));
 	memcpy(block->registers, registers, sizeof(registers));
 	memcpy(block->text, diversion->text, sizeof(block->text));
@@ -409,12 +411,19 @@ static uint64_t words_at(uint64_t code)
 	return code + code_bytes();
 }
 
+static bool write_block(const struct seep_diversion *diversion, pid_t tid, uint64_t at,
+			const struct block *block)
+{
+	return diversion->room ? seep_tracee_write(tid, at, block, sizeof(*block))
+			       : seep_tracee_poke(tid, at, block, SHORT_BLOCK_BYTES);
+}
+
 bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint64_t code,
 			 const struct user_regs_struct *registers)
 {
 	struct user_regs_struct back = *registers, astray = *registers;
-	const bool is_short = !diversion->room;
-	const uint64_t at = is_short ? words_at(code) + sizeof(struct words) : diversion->room;
+	const uint64_t at = diversion->room ? diversion->room
+					    : words_at(code) + sizeof(struct words);
 	struct block block;
 	const size_t size = sizeof(block.signals);
 
@@ -422,9 +431,7 @@ bool seep_diversion_lead(const struct seep_diversion *diversion, pid_t tid, uint
 	fill(&block, at, diversion, &back);
 	if (!knows_signals(registers) ||
 	    ptrace(PTRACE_GETSIGMASK, tid, (void *)size, &block.held_signals) < 0 ||
-	    !(is_short ? diversion->count <= SEEP_DIVERSION_SHORT &&
-				 seep_tracee_poke(tid, at, &block, SHORT_BLOCK_BYTES)
-		       : seep_tracee_write(tid, at, &block, sizeof(block))))
+	    !write_block(diversion, tid, at, &block))
 		return false;
 	astray.rip = code;
 	astray.rbx = at;

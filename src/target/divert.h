@@ -18,10 +18,10 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-/* SHORT: steps of a diversion without a room for more. */
+/* SHORT: at most so many steps, where there is no room for more. */
 enum { SEEP_DIVERSION_STEPS_MAX = 8, SEEP_DIVERSION_SHORT = 2, SEEP_DIVERSION_TEXT_BYTES = 16 };
 
-/* Of @what: the address is in a shared object, whose handle the step before gave. */
+/* Of @what: the address is in a shared object, whose handle the step before gave. Results must be written. */
 #define SEEP_STEP_IN_OBJECT (UINT64_C(1) << 63)
 /* Of an argument: the address of the diversion's text. */
 #define SEEP_STEP_TEXT UINT64_MAX
@@ -38,11 +38,11 @@ struct seep_diversion {
 	struct seep_step steps[SEEP_DIVERSION_STEPS_MAX];
 	unsigned count;
 	char text[SEEP_DIVERSION_TEXT_BYTES];
-	/* What a step must give before anything is written; UINT64_MAX: nothing. */
+	/* Results are written once a step gives this; UINT64_MAX: from the first on. */
 	uint64_t first_result;
 	/* A word that is 1 when the thread is done; behind it the results. 0: nothing is. */
 	uint64_t done_at;
-	uint64_t stack; /* where one for the calls ends; 0: the thread's own serves */
+	uint64_t stack; /* where one for the calls ends; 0: nothing is called */
 	uint64_t
 		vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
@@ -73,9 +73,10 @@ bool seep_diversion_is_there(struct seep_memory *memory, uint64_t code);
 
 /* Beside the code, for who comes next, should we be killed. */
 struct seep_diversion_note {
-	uint64_t mark; /* what we have in the process */
-	uint64_t tid;  /* whom we lead, as the process numbers it; 0: nobody yet */
-	uint64_t slot; /* of one that is caught; 0 */
+	/* In the order in which they are written. */
+	uint64_t slot;	  /* of one that is caught; 0 */
+	uint64_t tid;	  /* who is led, as the process numbers it; 0: nobody yet */
+	uint64_t scratch; /* what we have in the process; 0: nothing */
 };
 
 /*

@@ -109,12 +109,17 @@ bool seep_tracee_peek(pid_t tid, uint64_t at, void *to, size_t bytes)
 	return true;
 }
 
-/* A kernel may be set up to refuse that. */
+/*
+ * The kernel may be set up to refuse that. Once the file is open it is of one memory for good, which is that of a
+ * thread that still stands.
+ */
 static bool write_as_file(pid_t tid, uint64_t at, const void *from, size_t bytes)
 {
 	SEEP_CLOSED const int to = open(seep_procfs_path(tid, "mem").text, O_WRONLY | O_CLOEXEC);
+	long word;
 
-	return to >= 0 && pwrite(to, from, bytes, (off_t)at) == (ssize_t)bytes;
+	return to >= 0 && seep_tracee_peek(tid, at, &word, sizeof(word)) &&
+	       pwrite(to, from, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 bool seep_tracee_poke(pid_t tid, uint64_t at, const void *from, size_t bytes)

@@ -139,7 +139,7 @@ BUDGET_CHECK_TEST(the_largest_call_stacks_of_a_broken_budget_are_listed)
 	/* Two of the contexts are of the same lines. */
 	assert_int_equal(outcome.stack_count, 3);
 	assert_int_equal(outcome.stacks[0].value, (4 << 20) + 400000);
-	assert_int_equal(outcome.stacks[0].blocks, 1034);
+	assert_int_equal(outcome.stacks[0].counts.live_blocks, 1034);
 	assert_int_equal(outcome.stacks[1].value, 700000);
 	seep_budget_outcome_done(&outcome);
 	outcome = check("leaks<=0");

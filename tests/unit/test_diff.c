@@ -324,7 +324,7 @@ TEST(of_rounds_only_what_each_left_is_kept)
 	assert_int_equal(diff->rows[0].rounds[2].blocks, 9);
 	assert_int_equal(diff->counts[1].live_bytes, 120);
 	assert_int_equal(diff->partial_count, 1);
-	assert_int_equal(diff->partial_bytes, 300);
+	assert_int_equal(diff->partial.live_bytes, 300);
 	seep_diff_free(diff);
 	seep_groups_free(groups);
 	seep_sites_free(sites);
