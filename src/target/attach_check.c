@@ -177,7 +177,8 @@ static void judge_limits(const struct seep_attach_facts *f, struct seep_findings
 		uint64_t has_bytes, needs_bytes;
 		const char *what, *option;
 	} needs[] = {
-		{ f->left.address_space_bytes, LEDGER_ADDRESS_SPACE_MIN_BYTES,
+		/* With the library, and what is mapped for a call. */
+		{ f->left.address_space_bytes, LEDGER_ADDRESS_SPACE_MIN_BYTES + MIB(16),
 		  "address space left (RLIMIT_AS)", "--as" },
 		{ f->left.data_bytes, LEDGER_DATA_MIN_BYTES, "data segment left (RLIMIT_DATA)",
 		  "--data" },

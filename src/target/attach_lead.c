@@ -221,6 +221,9 @@ static enum seep_safety look(struct attach *a, const struct halt *halt, bool cal
 	a->why = "a restartable sequence";
 	if (seep_tracee_sequence(halt->tid, &at) != 0)
 		return SEEP_UNSAFE;
+	a->why = "a thread that has its system calls led to a handler (syscall user dispatch)";
+	if (seep_tracee_diverts_calls(halt->tid))
+		return SEEP_UNSAFE;
 	a->why = "a stack that is not its thread's own";
 	if (!is_on_own_stack(a, halt))
 		return SEEP_UNSAFE;
@@ -364,6 +367,22 @@ static bool has_left(const struct attach *a, const struct user_regs_struct *regi
 	       registers->rsp - a->scratch >= sizeof(struct attach_scratch);
 }
 
+/*
+ * A handler that has interrupted our code returns to it, however late: one that came in the moment in which we were
+ * killed, or of those that are not held. It lies on the stack of the handler.
+ */
+static bool is_interrupted(const struct attach *a, uint64_t sp)
+{
+	enum { WORDS = 32 << 10 };
+	const struct seep_mapping *stack = seep_maps_find(&a->modules.maps, sp);
+	const uint64_t bytes = stack ? core_smaller(stack->end - sp, WORDS * sizeof(uint64_t)) : 0;
+	SEEP_FREED uint64_t *words = seep_xcalloc(WORDS, sizeof(*words));
+
+	return seep_memory_read(a->modules.memory, sp, words, bytes) &&
+	       seep_diversion_is_in(a->code, a->scratch ? SCRATCH_AT(a, room) : 0, words,
+				    bytes / sizeof(*words));
+}
+
 bool attach_is_over(struct attach *a, const struct seep_diversion_note *left)
 {
 	const struct seep_diversion diversion = { .room = SCRATCH_AT(a, room) };
@@ -375,8 +394,9 @@ bool attach_is_over(struct attach *a, const struct seep_diversion_note *left)
 	if (!halt.tid || seep_tracee_has_ended(halt.tid))
 		return true;
 	if (!left->slot && see_waiting(halt.tid, &halt.registers))
-		return has_left(a, &halt.registers);
-	is_over = halt_thread(a, &halt, &unsaid) == LED && has_left(a, &halt.registers);
+		return has_left(a, &halt.registers) && !is_interrupted(a, halt.registers.rsp);
+	is_over = halt_thread(a, &halt, &unsaid) == LED && has_left(a, &halt.registers) &&
+		  !is_interrupted(a, halt.registers.rsp);
 	/* It does nothing of one that was caught and has come back. */
 	if (is_over && left->slot)
 		(void)seep_diversion_let_pass(&diversion, halt.tid, a->code, left->slot,

@@ -28,10 +28,12 @@ static uint64_t find_room(const struct attach *a)
 	const struct seep_maps *maps = &a->modules.maps;
 	uint64_t widest = bytes + 4 * spare, at = 0;
 
-	for (size_t i = maps->count; i-- > 1;) {
-		const uint64_t begin = maps->items[i - 1].end, end = maps->items[i].begin;
+	for (size_t i = maps->count; i-- > 0;) {
+		const uint64_t begin = i ? maps->items[i - 1].end : spare;
+		const uint64_t end = maps->items[i].begin;
 
-		if (end < UINT64_C(1) << 47 && end > begin && end - begin > widest &&
+		/* Below all of them only where nothing else is free. */
+		if ((i || !at) && end < UINT64_C(1) << 47 && end > begin && end - begin > widest &&
 		    strcmp(maps->items[i].name, "[stack]") != 0) {
 			widest = end - begin;
 			at = (begin + (widest - bytes) / 2) & -(uint64_t)PAGE_BYTES;

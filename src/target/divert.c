@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <sys/utsname.h>
 
 enum {
@@ -506,4 +507,21 @@ bool seep_diversion_note(struct seep_memory *memory, uint64_t code,
 bool seep_diversion_holds(uint64_t code, uint64_t pc)
 {
 	return pc - code < code_bytes();
+}
+
+/* The kernel has put a struct sigcontext there. */
+bool seep_diversion_is_in(uint64_t code, uint64_t room, const uint64_t *words, size_t count)
+{
+	enum { RBX = REG_RBX, RIP = REG_RIP, SEGMENTS = REG_CSGSFS, USER_CODE = 0x33 };
+	const uint64_t block = words_at(code) + sizeof(struct words);
+
+	for (size_t i = RIP; i + (SEGMENTS - RIP) < count; i++) {
+		const uint64_t *general = words + i - RIP;
+
+		if (seep_diversion_holds(code, general[RIP]) &&
+		    (general[RBX] == block || (room && general[RBX] == room)) &&
+		    (general[SEGMENTS] & 0xffff) == USER_CODE)
+			return true;
+	}
+	return false;
 }

@@ -90,6 +90,9 @@ bool seep_diversion_note(struct seep_memory *memory, uint64_t code,
 /* @pc is in it. */
 bool seep_diversion_holds(uint64_t code, uint64_t pc);
 
+/* So is what a handler will return to, whose stack @words are; @room: as in the diversion that it was. */
+bool seep_diversion_is_in(uint64_t code, uint64_t room, const uint64_t *words, size_t count);
+
 /*
  * Lead a stopped thread astray, once it goes on: seep_tracee_go(PTRACE_DETACH). @registers: its own, as
  * they were read. False: nothing was changed; it stands on a stack without room, has ended, or waits with

@@ -158,6 +158,18 @@ uint64_t seep_tracee_sequence(pid_t tid, uint64_t *ret_at)
 	return seep_tracee_peek(tid, *ret_at, &section, sizeof(section)) ? section : UINT64_MAX;
 }
 
+bool seep_tracee_diverts_calls(pid_t tid)
+{
+	enum { GET_DISPATCH = 0x4210 };
+	struct {
+		uint64_t mode, selector, offset, bytes;
+	} dispatch = { 0 };
+
+	return ptrace((enum __ptrace_request)GET_DISPATCH, tid, (void *)sizeof(dispatch),
+		      &dispatch) == 0 &&
+	       dispatch.mode;
+}
+
 void seep_tracee_pause(unsigned turns)
 {
 	const struct timespec span = {

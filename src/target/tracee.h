@@ -64,6 +64,9 @@ bool seep_tracee_poke(pid_t tid, uint64_t at, const void *from, size_t bytes);
  */
 uint64_t seep_tracee_sequence(pid_t tid, uint64_t *ret_at);
 
+/* Some of its system calls are led to a handler of its own (syscall user dispatch), as the kernel says since 6.4. */
+bool seep_tracee_diverts_calls(pid_t tid);
+
 /* Leave the processor for a moment, longer if that was done @turns times already. */
 void seep_tracee_pause(unsigned turns);
 
