@@ -405,7 +405,10 @@ int seep_attach(pid_t pid, const struct seep_attach_plan *plan,
 		else if (facts.is_starting)
 			(void)nanosleep(&pause, NULL);
 		rest.deadline_ns = deadline_ns - seep_monotonic_ns();
-		/* One that has only just begun, or executes another program meanwhile. */
+		/*
+		 * One that has only just begun, or executes another program meanwhile. Time that is up is below 0,
+		 * which is a large number.
+		 */
 	} while (rc < 0 && (facts.is_starting || attach_has_executed(pid, facts.program)) &&
 		 rest.deadline_ns <= plan->deadline_ns);
 	return rc;

@@ -15,13 +15,12 @@
 #include <sys/types.h>
 
 struct seep_attach_plan {
-	const char *library; /* libseep.so */
-	const char *options; /* as SEEP_OPTIONS; "" none */
-	const char *dir;     /* as SEEP_DIR in the process; "" the usual place */
-	uint64_t session;    /* of a recorder that it is to wait for at its end; 0 none */
-	uint64_t
-		deadline_ns; /* for how long a point is looked for, and a program that begins waited for */
-	bool entries;	     /* allocators inside modules are recorded, too: entries.h */
+	const char *library;  /* libseep.so */
+	const char *options;  /* as SEEP_OPTIONS; "" none */
+	const char *dir;      /* as SEEP_DIR in the process; "" the usual place */
+	uint64_t session;     /* of a recorder that it is to wait for at its end; 0 none */
+	uint64_t deadline_ns; /* how long to look for a point, and wait for a program that begins */
+	bool entries;	      /* allocators inside modules are recorded, too: entries.h */
 };
 
 struct seep_attach_result {

@@ -108,7 +108,7 @@ static void judge_kind(const struct seep_attach_facts *f, struct seep_findings *
 	       "it is a Go program without C code: static, and it takes its memory by mmap\n"
 	       "use Go's own heap profile, runtime/pprof");
 	REASON("kind", PROBLEM, f->is_starting && f->libc == SEEP_ATTACH_NO_LIBC,
-	       "its loader has loaded no C library, or not yet: it has only just begun, or has no glibc\n"
+	       "its loader has loaded no glibc: it has only just begun, or runs without one\n"
 	       "try again in a moment");
 	REASON("kind", PROBLEM, f->libc == SEEP_ATTACH_NO_LIBC,
 	       "it is statically linked, or has no glibc: no library can be loaded into it\n"

@@ -24,10 +24,9 @@ struct seep_attach_facts {
 	pid_t pid;
 	pid_t process; /* that @pid is a thread of */
 	char name[64];
-	char state;   /* 'R', 'S', 'Z' ...; 0: there is none */
-	bool goes_on; /* its first thread has ended, and others have not */
-	uint64_t
-		program; /* where its stack begins: elsewhere for the next that it executes; 0: not known */
+	char state;	  /* 'R', 'S', 'Z' ...; 0: there is none */
+	bool goes_on;	  /* its first thread has ended, and others have not */
+	uint64_t program; /* where its stack begins: elsewhere for the next; 0: not known */
 	pid_t memory_of; /* its parent, whose memory it has until it executes a program; 0: its own */
 
 	struct seep_refusal refusal;

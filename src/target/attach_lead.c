@@ -369,7 +369,7 @@ static bool has_left(const struct attach *a, const struct user_regs_struct *regi
 
 /*
  * A handler that has interrupted our code returns to it, however late: one that came in the moment in which we were
- * killed, or of those that are not held. It lies on the stack of the handler.
+ * killed, or of those that are not held. What it returns to lies on its stack.
  */
 static bool is_interrupted(const struct attach *a, uint64_t sp)
 {

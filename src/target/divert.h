@@ -42,12 +42,10 @@ struct seep_diversion {
 	uint64_t first_result;
 	/* A word that is 1 when the thread is done; behind it the results. 0: nothing is. */
 	uint64_t done_at;
-	uint64_t stack; /* where one for the calls ends; 0: nothing is called */
-	uint64_t
-		vectors; /* SEEP_DIVERSION_VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
+	uint64_t stack;	  /* where one for the calls ends; 0: nothing is called */
+	uint64_t vectors; /* _VECTORS_BYTES of zeros at a multiple of 64; 0: nothing is called */
 	uint64_t errno_location; /* the C library's function; 0: nothing is called */
-	uint64_t
-		room; /* SEEP_DIVERSION_ROOM_BYTES of the process's memory; 0: _SHORT, and no _catch() */
+	uint64_t room; /* _ROOM_BYTES of the process's memory; 0: _SHORT steps, and no _catch() */
 };
 
 /* One step more, of two arguments. */
