@@ -75,14 +75,15 @@ def finish(process):
 
 
 def wait_until(condition, what):
-    """Poll for something that has no event to wait for; fail if it never comes."""
+    """Poll for something that has no event to wait for; fail if it never comes. What is awaited is a
+    text, or a function that makes one in the end."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         found = condition()
         if found:
             return found
         time.sleep(0.01)
-    pytest.fail(f"waited in vain for {what}")
+    pytest.fail(f"waited in vain for {what() if callable(what) else what}")
 
 
 def watched(seep, state=None):

@@ -21,11 +21,14 @@ class Screen:
         socket = folder / f"tmux-{next(self.made)}"
         self.words = [need("tmux"), "-S", str(socket), "-f", os.devnull]
         self.columns, self.rows = columns, rows
-        # Kept when the command ends, so that what it left can be looked at.
+        self.ended = folder / f"{socket.name}.status"
+        # A shell stays when the command ends: with its pane's last process tmux can drop what it
+        # has not read yet.
         self.call("new-session", "-d", "-x", str(columns), "-y", str(rows), "sleep 600")
-        self.call("set-option", "-g", "remain-on-exit", "on")
         settings = [f"{name}={value}" for name, value in env.items()]
-        self.call("respawn-pane", "-k", "env", *settings, *[os.fspath(w) for w in command])
+        self.call("respawn-pane", "-k", "sh", "-c",
+                  'trap : INT; ended=$1; shift; env "$@"; echo $? >"$ended"; exec sleep 600', "sh",
+                  str(self.ended), *settings, *[os.fspath(w) for w in command])
 
     def call(self, *words):
         done = subprocess.run([*self.words, *words], stdout=subprocess.PIPE, check=True, timeout=60)
@@ -36,7 +39,10 @@ class Screen:
 
     @property
     def pid(self):
-        return int(self.ask("pane_pid"))
+        """Of the command."""
+        shell = self.ask("pane_pid")
+        with open(f"/proc/{shell}/task/{shell}/children") as children:
+            return int(children.read())
 
     def keys(self, *keys):
         self.call("send-keys", *keys)
@@ -49,19 +55,15 @@ class Screen:
         def there():
             now = self.text()
             return all(t in now for t in texts) and not any(t in now for t in gone) and now
-        try:
-            return wait_until(there, f"{texts} on the screen")
-        except BaseException:
-            print(self.text())
-            raise
+        return wait_until(there, lambda: f"{texts} on the screen:\n{self.text()}")
 
     def resize(self, columns, rows):
         self.call("resize-window", "-x", str(columns), "-y", str(rows))
 
-    def status(self, unknown=0):
-        """The command's exit status, once it has ended. Of what ends at once tmux may not learn it: `unknown`."""
-        wait_until(lambda: self.ask("pane_dead") == "1", "the end of the command")
-        return int(self.ask("pane_dead_status") or -int(self.ask("pane_dead_signal") or -unknown))
+    def status(self):
+        """The command's exit status, once it has ended."""
+        return int(wait_until(lambda: self.ended.exists() and self.ended.read_text().strip(),
+                              "the end of the command"))
 
     def close(self):
         subprocess.run([*self.words, "kill-server"], check=False, timeout=60,

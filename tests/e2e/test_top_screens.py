@@ -338,7 +338,7 @@ def test_a_process_is_left_alone_without_a_yes(seep, show, keys):
         screen = show(100, 24, str(process.pid))
         screen.wait(ASKED.format(process.pid))
         screen.keys(*keys)
-        assert screen.status(unknown=2) == 2
+        assert screen.status() == 2
         screen.wait(f"there is no ledger of process {process.pid}", f'"seep attach {process.pid}" records it')
         assert not is_recorded(seep, process.pid)
 
