@@ -252,35 +252,34 @@ static const struct module *module_at(uintptr_t address)
 }
 
 /* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
-static void lead(struct function *function, uintptr_t value)
+static void lead(struct look *look, struct function *function, uintptr_t value)
 {
 	uintptr_t *at = (uintptr_t *)(uintptr_t)&function->definition.symbol->st_value;
-	struct look look = { .module = module_at((uintptr_t)at) };
 
-	if (!look.module || !open_page(&look, (uintptr_t)at))
+	look->module = module_at((uintptr_t)at);
+	if (!look->module || !open_page(look, (uintptr_t)at))
 		return;
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
-	close_page(&look);
 	function->is_led = !function->is_led;
 }
 
 /* The loader adds an object's own address. One that asks which function to take would be called. */
-static void lead_to_hook(struct function *function)
+static void lead_to_hook(struct look *look, struct function *function)
 {
 	const struct rt_definition *definition = &function->definition;
 
 	function->before = definition->symbol->st_value;
 	if (ELF64_ST_TYPE(definition->symbol->st_info) == STT_FUNC)
-		lead(function, function->own - definition->map->l_addr);
+		lead(look, function, function->own - definition->map->l_addr);
 }
 
 /* Unless its object has gone meanwhile, with what led to us. */
-static void lead_back(struct function *function)
+static void lead_back(struct look *look, struct function *function)
 {
 	const struct rt_definition now = rt_next_definition(names[function - functions]);
 
 	if (now.symbol == function->definition.symbol && now.map == function->definition.map)
-		lead(function, function->before);
+		lead(look, function, function->before);
 	else
 		function->is_led = false;
 }
@@ -302,25 +301,48 @@ static void find(struct function *function, const char *name)
 	function->own = (uintptr_t)rt_next_hook(name);
 }
 
+/* Calls of what is entered by a jump come to us once, from wherever they are made. */
+static bool is_led_by_words(const struct function *function)
+{
+	return function->found && function->own && !rt_entries_have(function->found);
+}
+
+/* Those of one page follow each other: to open a page and to close it are most of the work. */
+static void sort_by_symbol(struct function *sorted[NAMES])
+{
+	for (unsigned i = 0; i < NAMES; i++) {
+		unsigned k = i;
+
+		for (; k > 0 && sorted[k - 1]->definition.symbol > functions[i].definition.symbol;
+		     k--)
+			sorted[k] = sorted[k - 1];
+		sorted[k] = &functions[i];
+	}
+}
+
 static void change_functions(bool binds)
 {
+	struct function *sorted[NAMES];
+	struct look look = { 0 };
+
 	memset(changes, 0, sizeof(changes));
 	span = 0;
+	for (unsigned i = 0; binds && i < NAMES; i++)
+		find(&functions[i], names[i]);
+	sort_by_symbol(sorted);
 	for (unsigned i = 0; i < NAMES; i++) {
-		struct function *function = &functions[i];
+		if (is_led_by_words(sorted[i]) && binds && !sorted[i]->is_led)
+			lead_to_hook(&look, sorted[i]);
+		else if (is_led_by_words(sorted[i]) && !binds && sorted[i]->is_led)
+			lead_back(&look, sorted[i]);
+	}
+	close_page(&look);
+	for (unsigned i = 0; i < NAMES; i++) {
+		const struct function *function = &functions[i];
 
-		if (binds)
-			find(function, names[i]);
-		/* Calls of what is entered by a jump come to us once, from wherever they are made. */
-		if (!function->found || !function->own || rt_entries_have(function->found))
-			continue;
-		if (binds && !function->is_led)
-			lead_to_hook(function);
-		else if (!binds && function->is_led)
-			lead_back(function);
-		if (binds)
+		if (is_led_by_words(function) && binds)
 			add_change(function->found, function->own);
-		else
+		else if (is_led_by_words(function))
 			add_change(function->own, function->found);
 	}
 }
