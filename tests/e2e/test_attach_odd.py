@@ -2,19 +2,22 @@
 """`seep attach` to programs that do, or have, what hardly any other does: they are recorded or left
 alone, and go on as they would have."""
 
+import itertools
+import signal
 import subprocess
 import time
 
 import pytest
 
 from attach_target import Tally, attach, check_sums, children_of, detach, target, told_why
-from harness import SOURCE, need, program, run_plain
+from harness import SEEP, SOURCE, need, program, run_plain
 from running import wait_until
 
 ROUNDS = 10
 
 MODES = ["joins", "setids", "suspends", "forks", "vforks", "named", "space", "copied", "code", "bare",
-         "null", "stacks", "mapped-stacks", "stacks-in-main", "jumps", "tables"]
+         "null", "stacks", "mapped-stacks", "stacks-in-main", "jumps", "tables",
+         "registers"]
 BOTTOM_UP = ["setarch", "-L"]  # what is mapped later lies above
 
 
@@ -144,3 +147,20 @@ def test_a_program_that_is_its_own_allocator_waits(seep):
                       programs / "attach_odd.c", source, "-o", built, "-pthread", "-ldl"])
     assert done.status == 0, done.stderr.decode()
     attach_often(seep, built, "confines")
+
+
+@pytest.mark.parametrize("number", [0, signal.SIGALRM], ids=["alone", "signalled"])
+def test_who_attaches_may_be_killed_at_any_step(seep, number):
+    """Its handler may lie on what leads a thread astray, when the next comes."""
+    with target(program("attach_odd"), "registers") as process:
+        words = [str(process.pid), str(int(number)), SEEP, "attach", str(process.pid)]
+        for step in itertools.count(1):
+            killed = run_plain([program("kill_at"), str(step), *words], env=seep.environment())
+            attempt = attach(seep, process.pid, "--deadline", "10s")
+            assert attempt.attached or "already" in told_why(attempt), f"step {step}: {attempt.reason}"
+            process.ask("while it is recorded")
+            detach(seep, process.pid)
+            process.ask("afterwards")
+            if killed.status:
+                break
+        assert killed.status == 1 and step > 50

@@ -467,6 +467,56 @@ static void load_files(void)
 		EXPECT(dlopen(*file, RTLD_NOW | RTLD_GLOBAL) != NULL);
 }
 
+/* ---- registers: all that a thread has, in a loop that calls nothing ------------------------------ */
+
+unsigned long keep(unsigned long rounds);
+
+__asm__(".type keep, @function\n"
+	"keep: .cfi_startproc\n"
+	"mov %rdi, %rcx\n"
+	"mov $1, %eax\n mov $2, %edx\n mov $4, %esi\n mov $8, %edi\n"
+	"mov $16, %r8d\n mov $32, %r9d\n mov $64, %r10d\n mov $128, %r11d\n"
+	"movq %r11, %xmm0\n movq $256, -8(%rsp)\n movq $512, -128(%rsp)\n"
+	"stc\n"
+	"1: jrcxz 2f\n lea -1(%rcx), %rcx\n jmp 1b\n"
+	"2: adc %rdx, %rax\n add %rsi, %rax\n add %rdi, %rax\n"
+	"add %r8, %rax\n add %r9, %rax\n add %r10, %rax\n add %r11, %rax\n"
+	"movq %xmm0, %rdx\n add %rdx, %rax\n add -8(%rsp), %rax\n add -128(%rsp), %rax\n"
+	"ret\n .cfi_endproc\n .size keep, .-keep\n");
+
+/* Longer than who was killed and who comes next need. */
+static void handle_slowly(int number)
+{
+	const struct timespec time = { .tv_nsec = 100000000 };
+
+	(void)number;
+	(void)nanosleep(&time, NULL);
+}
+
+static void set_alarms(int how)
+{
+	sigset_t alarms;
+
+	(void)sigemptyset(&alarms);
+	(void)sigaddset(&alarms, SIGALRM);
+	EXPECT(sigprocmask(how, &alarms, NULL) == 0);
+}
+
+static void handle_alarms(void)
+{
+	struct sigaction action = { .sa_handler = handle_slowly, .sa_flags = SA_RESTART };
+
+	EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
+	set_alarms(SIG_BLOCK);
+}
+
+static void keep_registers(void)
+{
+	set_alarms(SIG_UNBLOCK);
+	EXPECT(keep(1000000) == 1152);
+	set_alarms(SIG_BLOCK);
+}
+
 static const struct mode {
 	const char *name;
 	void (*start)(void);
@@ -491,6 +541,7 @@ static const struct mode {
 	{ "clockless", drop_vdso, take_and_free },
 	{ "tables", start_own_table, check_table },
 	{ "leaderless", leave, NULL },
+	{ "registers", handle_alarms, keep_registers },
 	{ "files", load_files, take_and_free },
 };
 
