@@ -47,12 +47,16 @@ static struct change {
 static uintptr_t lowest, span; /* all @from lie there */
 
 /* A copy of the loader's list. The modules stay for as long as the caller holds the lock of loading. */
-static struct module {
+struct module {
 	uintptr_t bias;
 	const ElfW(Phdr) * segments;
 	unsigned segment_count;
-} * modules; /* MODULES of them */
-static unsigned module_count;
+};
+
+struct module_list {
+	unsigned count;
+	struct module modules[MODULES];
+};
 
 struct look {
 	const struct module *module;
@@ -241,22 +245,23 @@ static void offer_to_module(struct look *look)
 		      (const char *)texts);
 }
 
-static const struct module *module_at(uintptr_t address)
+static const struct module *module_at(const struct module_list *list, uintptr_t address)
 {
-	for (unsigned i = 0; i < module_count; i++)
-		for (unsigned k = 0; k < modules[i].segment_count; k++)
-			if (modules[i].segments[k].p_type == PT_LOAD &&
-			    is_in_segment(&modules[i], &modules[i].segments[k], address))
-				return &modules[i];
+	for (const struct module *m = list->modules; m < list->modules + list->count; m++)
+		for (unsigned k = 0; k < m->segment_count; k++)
+			if (m->segments[k].p_type == PT_LOAD &&
+			    is_in_segment(m, &m->segments[k], address))
+				return m;
 	return NULL;
 }
 
 /* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
-static void lead(struct look *look, struct function *function, uintptr_t value)
+static void lead(struct look *look, const struct module_list *list, struct function *function,
+		 uintptr_t value)
 {
 	uintptr_t *at = (uintptr_t *)(uintptr_t)&function->definition.symbol->st_value;
 
-	look->module = module_at((uintptr_t)at);
+	look->module = module_at(list, (uintptr_t)at);
 	if (!look->module || !open_page(look, (uintptr_t)at))
 		return;
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
@@ -264,22 +269,23 @@ static void lead(struct look *look, struct function *function, uintptr_t value)
 }
 
 /* The loader adds an object's own address. One that asks which function to take would be called. */
-static void lead_to_hook(struct look *look, struct function *function)
+static void lead_to_hook(struct look *look, const struct module_list *list,
+			 struct function *function)
 {
 	const struct rt_definition *definition = &function->definition;
 
 	function->before = definition->symbol->st_value;
 	if (ELF64_ST_TYPE(definition->symbol->st_info) == STT_FUNC)
-		lead(look, function, function->own - definition->map->l_addr);
+		lead(look, list, function, function->own - definition->map->l_addr);
 }
 
 /* Unless its object has gone meanwhile, with what led to us. */
-static void lead_back(struct look *look, struct function *function)
+static void lead_back(struct look *look, const struct module_list *list, struct function *function)
 {
 	const struct rt_definition now = rt_next_definition(names[function - functions]);
 
 	if (now.symbol == function->definition.symbol && now.map == function->definition.map)
-		lead(look, function, function->before);
+		lead(look, list, function, function->before);
 	else
 		function->is_led = false;
 }
@@ -320,7 +326,7 @@ static void sort_by_symbol(struct function *sorted[NAMES])
 	}
 }
 
-static void change_functions(bool binds)
+static void change_functions(const struct module_list *list, bool binds)
 {
 	struct function *sorted[NAMES];
 	struct look look = { 0 };
@@ -332,9 +338,9 @@ static void change_functions(bool binds)
 	sort_by_symbol(sorted);
 	for (unsigned i = 0; i < NAMES; i++) {
 		if (is_led_by_words(sorted[i]) && binds && !sorted[i]->is_led)
-			lead_to_hook(&look, sorted[i]);
+			lead_to_hook(&look, list, sorted[i]);
 		else if (is_led_by_words(sorted[i]) && !binds && sorted[i]->is_led)
-			lead_back(&look, sorted[i]);
+			lead_back(&look, list, sorted[i]);
 	}
 	close_page(&look);
 	for (unsigned i = 0; i < NAMES; i++) {
@@ -350,36 +356,34 @@ static void change_functions(bool binds)
 static int note_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	const struct link_map *own = rt_own_map();
+	struct module_list *list = argument;
 
 	(void)bytes;
-	(void)argument;
-	if (module_count < MODULES && !(own && info->dlpi_addr == own->l_addr))
-		modules[module_count++] = (struct module){ info->dlpi_addr, info->dlpi_phdr,
-							   info->dlpi_phnum };
+	if (list->count < MODULES && !(own && info->dlpi_addr == own->l_addr))
+		list->modules[list->count++] = (struct module){ info->dlpi_addr, info->dlpi_phdr,
+								info->dlpi_phnum };
 	return 0;
 }
 
 void rt_bind(bool binds)
 {
 	/* On the stack that attaching has given us: what is static takes addresses of every process. */
-	struct module found[MODULES];
+	struct module_list list;
 
-	modules = found;
+	list.count = 0;
 	rt_next_value = value_before;
-	module_count = 0;
 	/* For a moment only: fork() gives a child the lock of this list as it is, for ever. */
-	(void)dl_iterate_phdr(note_module, NULL);
-	change_functions(binds);
-	for (unsigned i = 0; i < module_count; i++) {
-		struct look look = { .module = &modules[i] };
-		const ElfW(Phdr) *segment = modules[i].segments;
+	(void)dl_iterate_phdr(note_module, &list);
+	change_functions(&list, binds);
+	for (unsigned i = 0; i < list.count; i++) {
+		struct look look = { .module = &list.modules[i] };
+		const ElfW(Phdr) *segment = list.modules[i].segments;
 
-		for (unsigned k = modules[i].segment_count; k-- > 0; segment++)
+		for (unsigned k = list.modules[i].segment_count; k-- > 0; segment++)
 			if (segment->p_type == PT_LOAD && segment->p_flags & PF_W)
 				look_at_segment(&look, segment);
 		if (binds)
 			offer_to_module(&look);
 		close_page(&look);
 	}
-	modules = NULL;
 }
