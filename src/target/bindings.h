@@ -3,7 +3,7 @@
  * Where the calls of allocation functions in a running process lead. Calls between modules go
  * through entries of the global offset table (GOT), which the dynamic linker has filled in. A call
  * whose entry does not lead to libseep.so is not recorded: the program defines malloc itself, a
- * plugin was loaded with RTLD_DEEPBIND or into a namespace of its own, or the function has a name
+ * plugin was loaded into a namespace of its own, or with RTLD_DEEPBIND, or the function has a name
  * that nobody hooks.
  *
  * Everything is read from the process's memory, as hostile input: modules that were deleted, or

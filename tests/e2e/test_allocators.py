@@ -276,7 +276,6 @@ def test_a_dynamically_linked_allocator_is_counted_to_the_byte(seep, name):
 @pytest.mark.parametrize(
     "way, code, words",
     [
-        ("deepbind", "bound-elsewhere", ["lib_elsewhere.so", "libc.so.6"]),
         ("namespace", "bound-elsewhere", ["lib_elsewhere.so", "libc.so.6"]),
         ("libc", "private-allocator", ["elsewhere allocates", "__libc_malloc of libc.so.6"]),
         ("mmap", "outside-malloc", [" MB of private memory"]),
@@ -292,6 +291,46 @@ def test_what_goes_past_us_is_said_and_harms_nothing(seep, way, code, words):
     for word in words:
         assert word in detail(report, code)
     assert report["totals"]["untracked_frees"] == truth.notes["untracked"]
+
+
+DEEP = {"plugin.cc": r"""
+#include <stdlib.h>
+extern "C" void take(int *p) { delete p; }
+extern "C" int *give() { return new int[20]; }
+extern "C" void take_plain(void *p) { free(p); }
+extern "C" void *give_plain() { return malloc(77); }
+""", "host.cc": r"""
+#include <dlfcn.h>
+#include <stdlib.h>
+template <class F> F find(void *in, const char *name) { return (F)dlsym(in, name); }
+int main(int, char **argv)
+{
+    void *in = dlopen(argv[1], atoi(argv[2]) | RTLD_DEEPBIND);
+    if (!in) return 1;
+    for (int i = 0; i < 1000; i++) {
+        find<void (*)(int *)>(in, "take")(new int(3));
+        delete[] find<int *(*)()>(in, "give")();
+        find<void (*)(void *)>(in, "take_plain")(malloc(33));
+        free(find<void *(*)()>(in, "give_plain")());
+    }
+}
+"""}
+
+
+@pytest.mark.parametrize("options", [[], ["--level=10"], ["--tier=counts"], ["--guarded-sample=1"]], ids=" ".join)
+@pytest.mark.parametrize("mode", [os.RTLD_NOW, os.RTLD_LAZY], ids=["now", "lazy"])
+def test_a_plugin_that_looks_in_the_c_library_first_is_recorded(seep, mode, options):
+    for name, text in DEEP.items():
+        (seep.directory / name).write_text(text)
+    plugin = build(seep, seep.directory / "plugin.cc", "-shared", "-fPIC", name="plugin.so")
+    host = build(seep, seep.directory / "host.cc", "-ldl", name="host")
+    result, recordings = seep.run([host, plugin, str(mode)], options)
+    assert result.status == 0, result
+    report = recordings.main()
+    totals = report["totals"]
+    assert totals["allocs"] >= 4000 and totals["untracked_frees"] == totals["missed_frees"] == 0
+    assert past_us(report) == set() and report["findings"] == []
+    assert not [leak for leak in report["leaks"] if leak["verdict"].startswith("LOST")]
 
 
 @pytest.mark.parametrize("words", [["-lgc"], ["-l:libgc.a", "-pthread", "-ldl"]], ids=["so", "a"])

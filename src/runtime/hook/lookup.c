@@ -7,6 +7,7 @@
  * function.
  */
 #include "runtime/hook/exported.h"
+#include "runtime/life/bind.h"
 #include "runtime/life/phase.h"
 #include "runtime/track/guarded.h"
 
@@ -41,12 +42,17 @@ FROM_ASM void *in_object_dlvsym(void *object, const char *name, const char *vers
 }
 
 /*
- * What is loaded with RTLD_DEEPBIND, or beside a C library of its own, calls that library's free() for
- * blocks that our hooks gave. The call tells so before any code of it runs; its GOT need not do so before
- * the first free. Where the file is looked for depends on the caller, and so these are jumps.
+ * What is loaded with RTLD_DEEPBIND looks for malloc and free in the C library first. What is loaded beside a C
+ * library of its own calls that one's free() for blocks that our hooks gave. The call tells so before any code
+ * of it runs; its GOT need not do so before the first free. Where the file is looked for depends on the caller,
+ * and so these are jumps.
  */
-#define LOADS(symbol, unless) JUMP_TO_NEXT(symbol, unless "movb $1, rt_guard_is_over(%rip)\n1:\n")
+FROM_ASM void bind_deeply(void)
+{
+	if (!rt_bind_glibc())
+		rt_store(&rt_guard_is_over, true);
+}
 
 _Static_assert(RTLD_DEEPBIND == 8, "what dlopen() is given");
-LOADS(dlopen, "test $8, %esi\njz 1f\n")
-LOADS(dlmopen, "")
+JUMP_TO_NEXT(dlopen, "test $8, %esi\njz 1f\n" PUSH_ARGUMENTS CALL(bind_deeply) POP_ARGUMENTS "1:\n")
+JUMP_TO_NEXT(dlmopen, "movb $1, rt_guard_is_over(%rip)\n")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/bind.h"
 
+#include "runtime/life/phase.h"
 #include "runtime/next/next.h"
 #include "runtime/next/rt_entries.h"
 #include "runtime/sys/sys.h"
@@ -46,20 +47,15 @@ static struct change {
 } changes[PLACES];
 static uintptr_t lowest, span; /* all @from lie there */
 
-/* A copy of the loader's list. The modules stay for as long as the caller holds the lock of loading. */
+/* As the loader's list has it. */
 struct module {
 	uintptr_t bias;
 	const ElfW(Phdr) * segments;
 	unsigned segment_count;
 };
 
-struct module_list {
-	unsigned count;
-	struct module modules[MODULES];
-};
-
 struct look {
-	const struct module *module;
+	struct module module;
 	uintptr_t opened; /* a page that was made writable; 0: none */
 	int protection;	  /* that it had */
 };
@@ -140,18 +136,28 @@ static int protection_of(const struct module *module, uintptr_t at)
 	return flags & PF_W ? UNKNOWN : PROT_READ | (flags & PF_X ? PROT_EXEC : 0);
 }
 
+static uintptr_t page_of(uintptr_t at)
+{
+	return at & ~(uintptr_t)(PAGE_BYTES - 1);
+}
+
+static bool is_opened(const struct look *look, uintptr_t at)
+{
+	return look->opened == page_of(at);
+}
+
 static bool open_page(struct look *look, uintptr_t at)
 {
-	const uintptr_t page = at & ~(uintptr_t)(PAGE_BYTES - 1);
+	const uintptr_t page = page_of(at);
 	long tried;
 
-	if (look->opened == page)
+	if (is_opened(look, at))
 		return true;
 	close_page(look);
 	tried = try_to_write(at);
 	if (tried >= 0)
 		return true;
-	look->protection = protection_of(look->module, at);
+	look->protection = protection_of(&look->module, at);
 	if (tried != -EFAULT || look->protection == UNKNOWN ||
 	    !protect(page, look->protection | PROT_WRITE))
 		return false;
@@ -184,7 +190,7 @@ static void look_at_page(struct look *look, uintptr_t from, uintptr_t end)
 /* The words of a segment that can be written to, or could until it was relocated. */
 static void look_at_segment(struct look *look, const ElfW(Phdr) * segment)
 {
-	const uintptr_t begin = look->module->bias + segment->p_vaddr;
+	const uintptr_t begin = look->module.bias + segment->p_vaddr;
 	const size_t most = segment->p_filesz + (size_t)ZEROED_BYTES_MAX;
 	const size_t bytes = segment->p_memsz < most ? segment->p_memsz : most;
 	const uintptr_t end = (begin + bytes) & ~(sizeof(uintptr_t) - 1);
@@ -203,7 +209,7 @@ static void look_at_segment(struct look *look, const ElfW(Phdr) * segment)
 static void offer(struct look *look, const ElfW(Rela) * relocation, const ElfW(Sym) * symbols,
 		  const char *texts)
 {
-	_Atomic uintptr_t *word = (_Atomic uintptr_t *)(look->module->bias + relocation->r_offset);
+	_Atomic uintptr_t *word = (_Atomic uintptr_t *)(look->module.bias + relocation->r_offset);
 	uintptr_t none = 0, own;
 	const char *name;
 
@@ -220,7 +226,7 @@ static void offer(struct look *look, const ElfW(Rela) * relocation, const ElfW(S
 
 static void offer_to_module(struct look *look)
 {
-	const struct module *module = look->module;
+	const struct module *module = &look->module;
 	const ElfW(Dyn) *dynamic = NULL;
 	uintptr_t relocations = 0, bytes = 0, symbols = 0, texts = 0;
 
@@ -245,47 +251,57 @@ static void offer_to_module(struct look *look)
 		      (const char *)texts);
 }
 
-static const struct module *module_at(const struct module_list *list, uintptr_t address)
+struct module_search {
+	uintptr_t address;
+	struct module *found;
+};
+
+static int look_into_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
-	for (const struct module *m = list->modules; m < list->modules + list->count; m++)
-		for (unsigned k = 0; k < m->segment_count; k++)
-			if (m->segments[k].p_type == PT_LOAD &&
-			    is_in_segment(m, &m->segments[k], address))
-				return m;
-	return NULL;
+	const struct module_search *search = argument;
+	const struct module module = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum };
+
+	(void)bytes;
+	for (unsigned i = 0; i < module.segment_count; i++)
+		if (module.segments[i].p_type == PT_LOAD &&
+		    is_in_segment(&module, &module.segments[i], search->address)) {
+			*search->found = module;
+			return 1;
+		}
+	return 0;
 }
 
 /* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
-static void lead(struct look *look, const struct module_list *list, struct function *function,
-		 uintptr_t value)
+static void lead(struct look *look, struct function *function, uintptr_t value)
 {
-	uintptr_t *at = (uintptr_t *)(uintptr_t)&function->definition.symbol->st_value;
+	const uintptr_t at = (uintptr_t)&function->definition.symbol->st_value;
+	struct module_search search = { at, &look->module };
 
-	look->module = module_at(list, (uintptr_t)at);
-	if (!look->module || !open_page(look, (uintptr_t)at))
+	if (!is_opened(look, at) && !dl_iterate_phdr(look_into_module, &search))
 		return;
-	__atomic_store_n(at, value, __ATOMIC_RELEASE);
+	if (!open_page(look, at))
+		return;
+	__atomic_store_n((uintptr_t *)at, value, __ATOMIC_RELEASE);
 	function->is_led = !function->is_led;
 }
 
 /* The loader adds an object's own address. One that asks which function to take would be called. */
-static void lead_to_hook(struct look *look, const struct module_list *list,
-			 struct function *function)
+static void lead_to_hook(struct look *look, struct function *function)
 {
 	const struct rt_definition *definition = &function->definition;
 
 	function->before = definition->symbol->st_value;
 	if (ELF64_ST_TYPE(definition->symbol->st_info) == STT_FUNC)
-		lead(look, list, function, function->own - definition->map->l_addr);
+		lead(look, function, function->own - definition->map->l_addr);
 }
 
 /* Unless its object has gone meanwhile, with what led to us. */
-static void lead_back(struct look *look, const struct module_list *list, struct function *function)
+static void lead_back(struct look *look, struct function *function)
 {
 	const struct rt_definition now = rt_next_definition(names[function - functions]);
 
 	if (now.symbol == function->definition.symbol && now.map == function->definition.map)
-		lead(look, list, function, function->before);
+		lead(look, function, function->before);
 	else
 		function->is_led = false;
 }
@@ -326,7 +342,7 @@ static void sort_by_symbol(struct function *sorted[NAMES])
 	}
 }
 
-static void change_functions(const struct module_list *list, bool binds)
+static void change_functions(bool binds)
 {
 	struct function *sorted[NAMES];
 	struct look look = { 0 };
@@ -338,9 +354,9 @@ static void change_functions(const struct module_list *list, bool binds)
 	sort_by_symbol(sorted);
 	for (unsigned i = 0; i < NAMES; i++) {
 		if (is_led_by_words(sorted[i]) && binds && !sorted[i]->is_led)
-			lead_to_hook(&look, list, sorted[i]);
+			lead_to_hook(&look, sorted[i]);
 		else if (is_led_by_words(sorted[i]) && !binds && sorted[i]->is_led)
-			lead_back(&look, list, sorted[i]);
+			lead_back(&look, sorted[i]);
 	}
 	close_page(&look);
 	for (unsigned i = 0; i < NAMES; i++) {
@@ -352,6 +368,12 @@ static void change_functions(const struct module_list *list, bool binds)
 			add_change(function->own, function->found);
 	}
 }
+
+/* The modules stay for as long as the caller holds the lock of loading. */
+struct module_list {
+	unsigned count;
+	struct module modules[MODULES];
+};
 
 static int note_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
@@ -374,9 +396,9 @@ void rt_bind(bool binds)
 	rt_next_value = value_before;
 	/* For a moment only: fork() gives a child the lock of this list as it is, for ever. */
 	(void)dl_iterate_phdr(note_module, &list);
-	change_functions(&list, binds);
+	change_functions(binds);
 	for (unsigned i = 0; i < list.count; i++) {
-		struct look look = { .module = &list.modules[i] };
+		struct look look = { .module = list.modules[i] };
 		const ElfW(Phdr) *segment = list.modules[i].segments;
 
 		for (unsigned k = list.modules[i].segment_count; k-- > 0; segment++)
@@ -386,4 +408,47 @@ void rt_bind(bool binds)
 			offer_to_module(&look);
 		close_page(&look);
 	}
+}
+
+static bool is_of_blocks(const char *name)
+{
+#define CORE_MALLOC(symbol, ...)        \
+	if (strcmp(name, #symbol) == 0) \
+		return true;
+#define CORE_OPERATOR(symbol, ...)                               \
+	if (!rt_operators_foreign && strcmp(name, #symbol) == 0) \
+		return true;
+#include "core/allocation.def"
+	return strcmp(name, "malloc_usable_size") == 0;
+}
+
+/* Whoever stands between us and that would come back to us. */
+static bool lead_glibc(struct look *look, struct function *function, const char *name)
+{
+	function->definition = rt_next_lasting_definition(name);
+	function->own = (uintptr_t)rt_next_hook(name);
+	if (!function->definition.symbol)
+		return true;
+	if (rt_next_definition(name).symbol == function->definition.symbol)
+		lead_to_hook(look, function);
+	return function->is_led;
+}
+
+bool rt_bind_glibc(void)
+{
+	static _Atomic bool is_begun, are_led;
+	struct look look = { 0 };
+	bool all = true;
+
+	rt_next_find();
+	if (!rt_next_is_glibc() || rt_phase_now() == RT_OFF ||
+	    atomic_exchange_explicit(&is_begun, true, memory_order_relaxed))
+		return rt_load(&are_led);
+	rt_next_value = value_before;
+	for (unsigned i = 0; i < NAMES; i++)
+		if (is_of_blocks(names[i]) && !functions[i].is_led)
+			all &= lead_glibc(&look, &functions[i], names[i]);
+	close_page(&look);
+	rt_store(&are_led, all);
+	return all;
 }

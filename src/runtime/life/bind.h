@@ -19,4 +19,11 @@
  */
 void rt_bind(bool binds);
 
+/*
+ * What the loader answers for malloc, operator new and their like in glibc and the C++ library leads to our
+ * hooks, for who looks there before it looks at us (RTLD_DEEPBIND), from the first call on. False: not for
+ * all; another thread may be at it.
+ */
+bool rt_bind_glibc(void);
+
 #endif

@@ -38,6 +38,7 @@ bool rt_paged_foreign;
 EARLY_FUNCTIONS(EARLY)
 
 static _Atomic bool is_found;
+static const struct link_map *operators_map; /* who provides them, from the program's start on */
 
 #define LEADS_TO(type, symbol, ...) .symbol = early_##symbol,
 struct rt_next rt_found;
@@ -332,6 +333,17 @@ struct rt_definition rt_next_definition(const char *name)
 	return find_from(own && rt_next_is_behind() ? own->l_next : _r_debug.r_map, name);
 }
 
+struct rt_definition rt_next_lasting_definition(const char *name)
+{
+	const struct link_map *maps[] = { object_of((uintptr_t)rt_found.malloc), operators_map };
+	struct rt_definition definition = { 0 };
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !definition.symbol; i++)
+		if (maps[i])
+			definition = (struct rt_definition){ maps[i], find_symbol(maps[i], name) };
+	return definition;
+}
+
 static void *find_behind(const char *symbol)
 {
 	const struct rt_definition definition = rt_next_definition(symbol);
@@ -432,6 +444,7 @@ void rt_next_find(void)
 	if (rt_load_acquire(&is_found))
 		return;
 	find_functions(&next);
+	operators_map = next._Znwm ? object_of((uintptr_t)next._Znwm) : NULL;
 	drop_plain_operators(&next);
 	settle_foreign(&next);
 	rt_found = next;

@@ -72,6 +72,8 @@ struct rt_definition {
 	const ElfW(Sym) * symbol; /* NULL: there is none */
 };
 struct rt_definition rt_next_definition(const char *name);
+/* In the objects that have the next malloc and, from the start on, operators: they are never unloaded. */
+struct rt_definition rt_next_lasting_definition(const char *name);
 /* The function itself. NULL: there is none. */
 void *rt_next_address(const struct rt_definition *definition);
 /* Where some symbols lead to us (life/bind.h): what a symbol's value was before. NULL: none does. */
