@@ -24,6 +24,7 @@ struct checker {
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
 	const struct seep_baseline *known; /* NULL: everything counts */
+	bool is_blurred;		   /* of which stacks known leaks are is an estimate */
 	unsigned char *in_place;	   /* of seep_within_frames(); NULL: all are */
 	bool *in_tag;			   /* by scope, an index + 1; NULL: any is */
 	uint64_t unsure;		   /* so much more may be of the place */
@@ -36,6 +37,24 @@ static enum seep_whether is_in_place(const struct checker *c,
 	if (c->budget->tag)
 		return context && c->in_tag[context->scope] ? SEEP_YES : SEEP_NO;
 	return c->in_place ? seep_within_stack(c->sites, c->in_place, context) : SEEP_YES;
+}
+
+static bool has_estimated_leaks(const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		if (profile->leaks[i].blocks_error || profile->leaks[i].bytes_error)
+			return true;
+	return false;
+}
+
+/* Tier "counts" gives a call's leaks to its stacks by a sample: other ones in each run. */
+static bool is_blurred(const struct checker *c)
+{
+	bool is = c->known && has_estimated_leaks(c->profile);
+
+	for (size_t i = 0; c->known && i < c->known->count; i++)
+		is |= has_estimated_leaks(c->known->items[i].side.profile);
+	return is;
 }
 
 /* ---- what counts ----------------------------------------------------------------------------- */
@@ -148,9 +167,9 @@ static void count_leaks(struct checker *c)
 		stack.counts.squares[SEEP_FIGURE_live_bytes] = (double)leak->bytes_error *
 							       (double)leak->bytes_error;
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
-		if (is == SEEP_YES)
+		if (is == SEEP_YES && !c->is_blurred)
 			count(c, value, &stack);
-		else if (is == SEEP_PERHAPS)
+		else if (is != SEEP_NO)
 			core_add(&c->unsure, value);
 	}
 }
@@ -433,6 +452,12 @@ static int look_at_baseline(const struct checker *c, const struct seep_budget_pl
 			return -SEEP_ENOTFOUND;
 		}
 		figure = figure_of(&before, item);
+		if (figure.error && !plan->widens)
+			return seep_fail(why, SEEP_ENOTFOUND,
+					 "the baseline is an estimate, %s ±%s; --estimates widen "
+					 "judges it with its error",
+					 seep_budget_text(c->budget->measure, figure.value).text,
+					 seep_budget_text(c->budget->measure, figure.error).text);
 		c->outcome->error = seep_error_join(c->outcome->error, figure.error);
 		c->outcome->base = core_larger(c->outcome->base, figure.value);
 	}
@@ -462,9 +487,12 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 		return 0;
 	return seep_fail(why, SEEP_ENOTFOUND, "%s more may belong to it: %s",
 			 seep_budget_text(c->budget->measure, c->unsure).text,
-			 c->budget->within ? "call stacks that are not whole, or have functions "
-					     "without names"
-					   : "the peak is not exact");
+			 c->is_blurred && is_of_leaks(c)
+				 ? "whose known leaks are is an estimate in tier counts; "
+				   "--estimates widen takes it as it is"
+			 : c->budget->within ? "call stacks that are not whole, or have functions "
+					       "without names"
+					     : "the peak is not exact");
 }
 
 static int find_estimate(const struct checker *c, struct seep_error *why)
@@ -497,13 +525,15 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 	};
 	int rc = find_damage(side->profile, &outcome.why);
 
+	c.is_blurred = !plan->widens && is_blurred(&c);
 	if (rc == 0)
 		measure(&c);
 	if (rc == 0 && budget->is_relative)
 		rc = look_at_baseline(&c, plan, &outcome.why);
 	outcome.limit = limit_of(budget, outcome.base);
-	if (rc == 0 && !plan->widens)
-		rc = find_estimate(&c, &outcome.why);
+	/* What is not known at all is the better reason. */
+	if (rc == 0 && !plan->widens && (rc = find_estimate(&c, &outcome.why)) < 0)
+		(void)!find_unknown(&c, plan, &outcome.why);
 	if (rc == 0 && outcome.value > outcome.limit &&
 	    outcome.value - outcome.limit > outcome.error) {
 		outcome.result = SEEP_BUDGET_BROKEN;

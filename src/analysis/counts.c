@@ -131,7 +131,7 @@ struct seep_counts seep_counts_of(const struct seep_profile_context *context)
 
 	for (int i = 0; i < SEEP_FIGURE_COUNT; i++) {
 		counts.figures[i] = (int64_t)core_smaller(context->figures[i], INT64_MAX);
-		if (context->errors && context->figures[i])
+		if (context->errors)
 			counts.squares[i] = (double)context->errors[i] * (double)context->errors[i];
 	}
 	return counts;
@@ -146,9 +146,8 @@ double seep_context_square(const struct seep_profile_context *context, enum seep
 {
 	const int figure = figures[measure].value;
 
-	return context->errors && context->figures[figure]
-		       ? (double)context->errors[figure] * (double)context->errors[figure]
-		       : 0;
+	return context->errors ? (double)context->errors[figure] * (double)context->errors[figure]
+			       : 0;
 }
 
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context)

@@ -12,7 +12,7 @@
 
 struct seep_counts {
 	SEEP_FIGURE_MEMBERS(int64_t, SEEP_FIGURE_OF_SUM);
-	double squares[SEEP_FIGURE_COUNT]; /* of errors, but of those of 0 */
+	double squares[SEEP_FIGURE_COUNT]; /* of errors */
 };
 
 /* What a report is ordered by. */

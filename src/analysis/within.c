@@ -88,7 +88,7 @@ enum seep_whether seep_within_stack(const struct seep_sites *sites, const unsign
 
 	if (!context || context->stack_count == 0)
 		return SEEP_PERHAPS;
-	perhaps = context->damaged || context->truncated || context->cut;
+	perhaps = context->damaged || context->truncated || context->cut || context->site;
 	part = seep_sites_trim(sites, context->stack, context->stack_count);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		const unsigned is = frames[context->stack[i].frame];

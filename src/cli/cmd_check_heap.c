@@ -92,6 +92,10 @@ static void print(const struct seep_profile *profile, const struct seep_heap_cou
 			seep_things_text(counts->live_blocks, "live block").text,
 			seep_digits_text(counts->waiting_blocks).text,
 			seep_duration_text(counts->look_ns).text);
+	if (profile->process.tiers & LEDGER_MODE_SAMPLED)
+		seep_line_print(&printer,
+				"Live blocks that tier sampled did not take were not looked at: "
+				"most of them");
 }
 
 static int print_json(const struct seep_profile *profile, const struct seep_heap_counts *counts,

@@ -8,17 +8,22 @@
 #include "profile/findings.h"
 #include "profile/profile.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8, MARK_SITE = 16 };
 
 size_t seep_name_line_bytes(const char *name, const char *at)
 {
-	if (*at != ':' || at - name < 8 || !isdigit((unsigned char)at[1]) ||
+	const size_t digits = *at ? strspn(at + 1, "0123456789") : 0;
+
+	/* {lambda(int)#2} of gcc, {closure#0} of Rust, $_3 of clang. */
+	if (digits > 0 &&
+	    ((*at == '#' && at[1 + digits] == '}') || (*at == '_' && at > name && at[-1] == '$')))
+		return 1 + digits;
+	if (*at != ':' || digits == 0 || at - name < 8 ||
 	    (memcmp(at - 7, "{lambda", 7) != 0 && memcmp(at - 8, "{closure", 8) != 0))
 		return 0;
-	return 1 + strspn(at + 1, "0123456789");
+	return 1 + digits;
 }
 
 static uint64_t fnv_function(uint64_t hash, const char *name)

@@ -30,7 +30,7 @@
 struct seep_profile;
 struct seep_profile_context;
 
-/* Bytes of the line at @at in @name, which is a lambda's or closure's: ":37" of "{lambda:37}". */
+/* Bytes at @at in @name that are a lambda's or closure's line, or its number: ":37" of "{lambda:37}". */
 size_t seep_name_line_bytes(const char *name, const char *at);
 
 /*

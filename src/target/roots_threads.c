@@ -317,8 +317,9 @@ static bool is_exiting(const struct threads *threads, const struct seep_thread *
 static void add_registers(struct threads *threads, const struct seep_thread *thread, uint32_t id)
 {
 	const struct user_regs_struct *r = &thread->registers;
-	const uint64_t general[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
-				     r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
+	const uint64_t general[] = { r->rax, r->rbx, r->rcx, r->rdx,	r->rsi, r->rdi,
+				     r->rbp, r->r8,  r->r9,  r->r10,	r->r11, r->r12,
+				     r->r13, r->r14, r->r15, r->gs_base };
 	struct seep_roots_work *work = threads->work;
 	uint64_t *words = &work->roots->words[work->word_count];
 	size_t count = sizeof(general) / sizeof(general[0]);

@@ -147,10 +147,16 @@ PROFILE_NAMES_TEST(the_hash_stays_when_a_lambda_moves)
 		"main::{lambda:37}::operator()",
 		"main::{lambda:1234}::operator()",
 		"main::{lambda:x}::operator()",
+		"run<main::{lambda(int)#1}>",
+		"run<main::{lambda(int)#12}>",
+		"main::$_0::operator()",
+		"main::$_13::operator()",
+		"main::{unnamed_2}",
+		"main::{unnamed_3}",
 	};
-	uint64_t hashes[4];
+	uint64_t hashes[10];
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 10; i++) {
 		profile->frames[0].function = names[i];
 		profile->contexts[0].hash = 0;
 		seep_profile_hash_contexts(profile);
@@ -159,6 +165,9 @@ PROFILE_NAMES_TEST(the_hash_stays_when_a_lambda_moves)
 	assert_int_equal(hashes[1], hashes[0]);
 	assert_int_equal(hashes[2], hashes[0]);
 	assert_int_not_equal(hashes[3], hashes[0]);
+	assert_int_equal(hashes[5], hashes[4]);
+	assert_int_equal(hashes[7], hashes[6]);
+	assert_int_not_equal(hashes[9], hashes[8]);
 }
 
 PROFILE_NAMES_TEST(a_module_that_cannot_be_read_says_why)

@@ -74,6 +74,9 @@ static void fill(struct ledger_finding *to, const struct rt_finding *from, uint3
 	if (from->block.value) {
 		to->family = ledger_cell_family(from->block.value);
 		to->block_row = ledger_cell_row(from->block.value);
+	}
+	/* One that tier "sampled" did not take has no cell. */
+	if (from->block.address) {
 		to->block_bytes = from->block.size;
 		to->offset = (int64_t)(from->pointer - from->block.address);
 	}

@@ -98,14 +98,16 @@ struct rt_finding rt_sampled_judge(uintptr_t address)
 	const struct rt_sampled *slot = meant_by(address);
 	struct rt_finding finding = { .kind = LEDGER_FINDING_OUT_OF_BOUNDS, .pointer = address };
 
+	finding.block.size = slot->size;
+	finding.block.address = slot->block;
 	if (is_live(slot)) {
-		finding.block = rt_block_at(slot->block, rt_global.granule_shift);
+		const struct rt_block at = rt_block_at(slot->block, rt_global.granule_shift);
+
+		finding.block = at.value ? at : finding.block;
 		return finding;
 	}
 	finding.kind = LEDGER_FINDING_USE_AFTER_FREE;
-	finding.freed_row = slot->freed_row;
 	finding.block.value = slot->cell;
-	finding.block.size = slot->size;
-	finding.block.address = slot->block;
+	finding.freed_row = slot->freed_row;
 	return finding;
 }
