@@ -235,6 +235,7 @@ int seep_within_fail(const struct seep_profile *profile, const char *pattern,
 		core_nearest_offer(&nearest, file);
 	}
 	near = core_nearest_word(&nearest);
-	return seep_fail(err, SEEP_ENOTFOUND, "no call stack goes through %s%s%s%s", pattern,
+	return seep_fail(err, SEEP_ENOTFOUND, "no call stack %sgoes through %s%s%s%s",
+			 profile->process.tiers ? "that was walked " : "", pattern,
 			 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

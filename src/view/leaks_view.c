@@ -72,6 +72,11 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 
 	if (why_not)
 		return seep_xasprintf("Not scanned for leaks: %s", why_not);
+	if (profile->scan.blocks == 0 && profile->totals.errors[SEEP_FIGURE_live_blocks] > 0)
+		return seep_xasprintf(
+			"What is lost is not known: 0 ±%s are left",
+			seep_things_text(profile->totals.errors[SEEP_FIGURE_live_blocks], "block")
+				.text);
 	if (profile->scan.blocks == 0)
 		return seep_xstrdup("Nothing is lost: no blocks are left");
 	seep_leaks_sum(profile, sums);
