@@ -26,8 +26,9 @@ struct rt_finding {
 	enum ledger_finding_kind kind;
 	enum ledger_freeing freeing;
 	uintptr_t pointer;
-	struct rt_block block; /* that it is about, freed or not; value = 0: who allocated it is not known */
-	uint32_t freed_row;    /* where that was freed before; 0: not known */
+	struct rt_block
+		block; /* that it is about, freed or not; value = 0: who allocated it is not known */
+	uint32_t freed_row; /* where that was freed before; 0: not known */
 	uint64_t expected, actual;
 	bool is_doubtful; /* see ledger_finding */
 };
