@@ -67,15 +67,19 @@ static void put_line(struct seep_strbuf *text, const char *what, const struct dw
 		put(text, what);
 }
 
+struct place {
+	const struct dwarf_unit_index *index;
+	const struct dwarf_scope *scope;
+};
+
 /* @inner is the name of what lies in the scope. */
-static void put_scope(struct seep_strbuf *text, const struct dwarf_unit_index *index,
-		      const struct dwarf_scope *scope, const char *inner)
+static void put_scope(struct seep_strbuf *text, const struct place *place, const char *inner)
 {
 	struct dwarf_entry entry;
 	struct dwarf_entry next;
 	const char *name = NULL;
 
-	if (!dwarf_entry_read(index->unit, scope->at, &entry)) {
+	if (!dwarf_entry_read(place->index->unit, place->scope->at, &entry)) {
 		put(text, "?");
 		return;
 	}
@@ -97,20 +101,46 @@ static void put_scope(struct seep_strbuf *text, const struct dwarf_unit_index *i
 	}
 }
 
-/* The scopes that the entry at @at lies in, innermost first. */
-static size_t find_scopes(const struct dwarf_unit_index *index, const uint8_t *at,
-			  const struct dwarf_scope *found[SCOPES_MAX])
+/* What the scope completes: *@ret is where that was declared first. False: nothing. */
+static bool is_declared_elsewhere(const struct place *place, struct dwarf_entry *ret)
 {
-	/* What is around it is the last scope that starts before it, or around that one. */
-	size_t before = seep_search_upto(index->scopes, index->scope_count, sizeof(*index->scopes),
-					 (uintptr_t)at - 1);
-	uint32_t scope = before ? (uint32_t)(before - 1) : SEEP_INTERVAL_NONE;
-	size_t count = 0;
+	struct dwarf_entry entry, next;
+	int steps = 0;
 
-	for (; scope != SEEP_INTERVAL_NONE && count < SCOPES_MAX;
-	     scope = index->scopes[scope].parent)
-		if (index->scopes[scope].end > at)
-			found[count++] = &index->scopes[scope];
+	if (!dwarf_entry_read(place->index->unit, place->scope->at, &entry))
+		return false;
+	for (; steps < CHAIN_MAX && next_in_chain(&entry, &next); steps++)
+		entry = next;
+	*ret = steps > 0 ? entry : *ret;
+	return steps > 0;
+}
+
+/*
+ * The scopes that @entry lies in, innermost first. Around a function that is defined outside of its class are
+ * those that it was declared in.
+ */
+static size_t find_scopes(struct dwarf_names *names, struct dwarf_entry entry,
+			  struct place found[SCOPES_MAX])
+{
+	size_t count = 0, before;
+	bool is_elsewhere;
+
+	do {
+		const struct dwarf_unit_index *index = dwarf_unit_walk(entry.unit, names->elf);
+		uint32_t scope;
+
+		/* What is around it is the last scope that starts before it, or around that one. */
+		before = seep_search_upto(index->scopes, index->scope_count, sizeof(*index->scopes),
+					  (uintptr_t)entry.at - 1);
+		scope = before ? (uint32_t)(before - 1) : SEEP_INTERVAL_NONE;
+		is_elsewhere = false;
+		for (; scope != SEEP_INTERVAL_NONE && count < SCOPES_MAX && !is_elsewhere;
+		     scope = index->scopes[scope].parent)
+			if (index->scopes[scope].end > entry.at) {
+				found[count] = (struct place){ index, &index->scopes[scope] };
+				is_elsewhere = is_declared_elsewhere(&found[count++], &entry);
+			}
+	} while (is_elsewhere);
 	return count;
 }
 
@@ -127,17 +157,15 @@ static const char *copy(struct dwarf_names *names, const char *text)
 static const char *qualified(struct dwarf_names *names, const struct dwarf_entry *entry,
 			     const char *name, uint32_t language)
 {
-	const struct dwarf_scope *scopes[SCOPES_MAX];
-	const struct dwarf_unit_index *index;
+	struct place scopes[SCOPES_MAX];
 	SEEP_STRBUF(text, QUALIFIED_MAX_BYTES);
 	size_t count;
 
 	if (!language_has_scopes(entry->unit->language ? entry->unit->language : language))
 		return copy(names, name);
-	index = dwarf_unit_walk(entry->unit, names->elf);
-	count = find_scopes(index, entry->at, scopes);
+	count = find_scopes(names, *entry, scopes);
 	while (count-- > 0) {
-		put_scope(&text, index, scopes[count], name);
+		put_scope(&text, &scopes[count], name);
 		put(&text, "::");
 	}
 	put(&text, name);
@@ -184,7 +212,7 @@ static const char *line_place(const char *name)
 static const char *with_line(struct dwarf_names *names, const char *name,
 			     const struct dwarf_entry *entry)
 {
-	const struct dwarf_scope *scopes[SCOPES_MAX];
+	struct place scopes[SCOPES_MAX];
 	const char *at = line_place(name);
 	struct dwarf_entry scope = *entry;
 	SEEP_STRBUF(text, NAME_MAX_BYTES);
@@ -193,8 +221,8 @@ static const char *with_line(struct dwarf_names *names, const char *name,
 		return name;
 	/* gcc tells it of the lambda's class alone. */
 	if (dwarf_entry_number(entry, DW_AT_decl_line, 0) == 0 &&
-	    find_scopes(dwarf_unit_walk(entry->unit, names->elf), entry->at, scopes) > 0)
-		(void)dwarf_entry_read(entry->unit, scopes[0]->at, &scope);
+	    find_scopes(names, *entry, scopes) > 0)
+		(void)dwarf_entry_read(scopes[0].index->unit, scopes[0].scope->at, &scope);
 	seep_strbuf_add(&text, name, (size_t)(at - name));
 	put_line(&text, "", &scope);
 	put(&text, at);

@@ -153,3 +153,49 @@ def test_two_types_from_one_line_are_two_rows(seep):
         stack = blamed_for(seep, recording, size)
         assert stack[0].startswith(f"via std::make_shared<(anon)::{name}>"), stack
         assert stack[1] == "(anon)::serve"
+
+
+LAMBDAS = r"""
+#include <string>
+#include <thread>
+namespace app { struct Cache { void fill(int); }; }
+void app::Cache::fill(int k)
+{
+    auto make = [k] { auto *p = new std::string(100 + k, 'a'); asm volatile("" ::"r"(p) : "memory"); };
+    for (int i = 0; i < k; i++) make();
+}
+int main(int argc, char **)
+{
+#ifdef MORE
+    auto first = [] { return 1; };
+    argc += first() - 1;
+#endif
+    app::Cache().fill(5 * argc);
+    std::thread([] { auto *p = new std::string(300, 'b'); asm volatile("" ::"r"(p) : "memory"); }).join();
+}
+"""
+
+
+def record_lambdas(seep, *words):
+    (seep.directory / "lambdas.cc").write_text(LAMBDAS)
+    built = seep.directory / "lambdas"
+    done = run_plain([need("g++"), "-O1", "-g", "-pthread", *words, seep.directory / "lambdas.cc", "-o", built])
+    assert done.status == 0, done.stderr
+    recordings = seep.record([built])
+    name = shutil.copy(recordings.path, seep.directory / f"of{len(words)}.seep")
+    return name, recordings.main()
+
+
+def test_a_lambda_outside_of_its_class_is_told_with_it(seep):
+    _, report = record_lambdas(seep)
+    names = {frame["function"] for frame in report["frames"] if frame["function"]}
+    assert any(name.startswith("app::Cache::fill::{lambda:7}") for name in names), names
+
+
+def test_known_leaks_stay_known_when_a_lambda_is_added(seep):
+    before, report = record_lambdas(seep)
+    after, changed = record_lambdas(seep, "-DMORE")
+    for number, of in ((1, report), (2, changed)):
+        assert any(f"{{lambda()#{number}}}" in (frame["function"] or "") for frame in of["frames"])
+    done = seep.command("check", "--baseline", before, "-b", "leaks<=0", after)
+    assert done.status == 0, done.stdout.decode()
