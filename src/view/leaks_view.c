@@ -97,6 +97,9 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 				    : " lost");
 	add_amount(&line, &sums[SEEP_VERDICT_MAYBE_LOST], "; ", " may be lost");
 	add_amount(&line, &sums[SEEP_VERDICT_SUPPRESSED], "; ", " suppressed");
+	if (profile->process.origin == SEEP_ORIGIN_FORK &&
+	    profile->scan.blocks > profile->totals.live_blocks)
+		seep_strbuf_adds(&line, "; blocks from before its fork are among them");
 	if (profile->scan.skipped_count)
 		seep_strbuf_adds(&line, "; some memory could not be read");
 	else if (is_blind(profile))
