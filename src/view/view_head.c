@@ -150,6 +150,11 @@ static struct seep_estimate_text total_text(uint64_t bytes, uint64_t error)
 	return seep_estimate_text(seep_bytes_text(bytes), error, seep_bytes_text);
 }
 
+static struct seep_estimate_text count_text(uint64_t count, uint64_t error)
+{
+	return seep_estimate_text(seep_count_text(count), error, seep_count_text);
+}
+
 static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
@@ -173,7 +178,8 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 	const bool is_exact = seep_profile_knows(profile, "counted_allocs");
 	const uint64_t allocs = counted.allocs;
 
-	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(allocs).text,
+	seep_strbuf_addf(buf, "; %s allocation%s",
+			 count_text(allocs, is_exact ? 0 : totals->errors[SEEP_FIGURE_allocs]).text,
 			 allocs == 1 ? "" : "s");
 	if (allocs > 0)
 		seep_strbuf_addf(buf, " of %s in all",
@@ -182,7 +188,7 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 					 .text);
 	if (profile->within)
 		seep_strbuf_addf(buf, ", %s freed inside or outside",
-				 seep_count_text(totals->frees).text);
+				 count_text(totals->frees, totals->errors[SEEP_FIGURE_frees]).text);
 	if (ns >= RATE_FROM_NS && allocs > 0) {
 		const unsigned __int128 rate = (unsigned __int128)allocs * SEEP_NS_PER_S / ns;
 
