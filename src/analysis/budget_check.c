@@ -98,13 +98,6 @@ static bool is_known(const struct checker *c, const struct seep_leak_sums *leaks
 	       !has_grown(stack->known_bytes, now->bytes, GROWN_BYTES);
 }
 
-static bool has(const struct seep_idtable *hashes, uint64_t hash)
-{
-	size_t at = SEEP_IDTABLE_START;
-
-	return hash != 0 && seep_idtable_find(hashes, hash, &at) != SEEP_IDTABLE_NONE;
-}
-
 static bool is_growing(const struct seep_profile_context *context)
 {
 	return context->growth && context->growth->verdict == SEEP_GROWTH_GROWING;
@@ -115,7 +108,7 @@ static uint64_t value_of(const struct checker *c, const struct seep_profile_cont
 	if (c->budget->measure < SEEP_MEASURE_COUNT)
 		return (uint64_t)seep_context_value(context, c->budget->measure);
 	return c->budget->measure == SEEP_BY_GROWTH && is_growing(context) &&
-			       !(c->known && has(&c->known->growing, context->hash))
+			       !(c->known && seep_baseline_has(&c->known->growing, context->hash))
 		       ? context->growth->bytes
 		       : 0;
 }
@@ -198,7 +191,8 @@ static void count_findings(struct checker *c)
 		};
 		const enum seep_whether is = is_finding_in_place(c, finding);
 
-		if (finding->suppressed_by || (c->known && has(&c->known->findings, finding->hash)))
+		if (finding->suppressed_by ||
+		    (c->known && seep_baseline_has(&c->known->findings, finding->hash)))
 			continue;
 		if (is == SEEP_YES)
 			count(c, 1, &stack);
@@ -256,7 +250,7 @@ static void measure_error(struct checker *c)
 	const struct seep_profile_totals *totals = &c->profile->totals;
 	const bool is_all = !c->in_place && !c->in_tag;
 	const int figure = figure_behind(c);
-	struct seep_counts sums = { 0 };
+	struct seep_counts all = { 0 }, sums = { 0 };
 
 	if (c->budget->measure == SEEP_BY_LOST && !is_all)
 		for (uint32_t i = 0; i < c->outcome->stack_count; i++)
@@ -264,11 +258,14 @@ static void measure_error(struct checker *c)
 				c->outcome->error, c->outcome->stacks[i].leak->bytes_error);
 	if (figure < 0)
 		return;
-	for (uint32_t i = 0; i < c->profile->context_count; i++)
+	for (uint32_t i = 0; i < c->profile->context_count; i++) {
+		seep_counts_add_context(&all, &c->profile->contexts[i]);
 		if (is_in_place(c, &c->profile->contexts[i]) == SEEP_YES)
 			seep_counts_add_context(&sums, &c->profile->contexts[i]);
+	}
 	c->outcome->error = is_all ? totals->errors[figure]
-				   : seep_counts_figure_error(&sums, figure);
+				   : seep_counts_part_error(&sums, &all, totals->errors[figure],
+							    figure);
 	if (is_all && figure == SEEP_FIGURE_allocs && c->profile->process.tiers &&
 	    seep_profile_knows(c->profile, "counted_allocs")) {
 		c->outcome->value = totals->counted_allocs;
@@ -495,14 +492,31 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 					     : "the peak is not exact");
 }
 
+static bool has_estimates(const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (profile->contexts[i].errors)
+			return true;
+	return false;
+}
+
+/* Of a place that no sample was taken of nothing is known. Tier "counts" has of each scope what is exact. */
+static bool is_unsampled(const struct checker *c)
+{
+	const bool is_sampled = seep_profile_says(c->profile, SEEP_UNSEEN_SAMPLED);
+
+	if (c->outcome->value > 0 || (figure_behind(c) < 0 && !is_of_leaks(c)))
+		return false;
+	return c->budget->within ? is_sampled || has_estimates(c->profile)
+				 : c->budget->tag && is_sampled;
+}
+
 static int find_estimate(const struct checker *c, struct seep_error *why)
 {
-	/* Of what no sample was taken of, nothing is known. */
-	const bool is_none = c->outcome->value == 0 && figure_behind(c) >= 0 &&
-			     seep_profile_says(c->profile, SEEP_UNSEEN_SAMPLED) &&
-			     (c->budget->within || c->budget->tag);
-
-	if (c->outcome->error == 0 && !is_none)
+	if (c->outcome->error == 0 && is_unsampled(c))
+		return seep_fail(why, SEEP_ENOTFOUND,
+				 "no sample was taken of it; --estimates widen takes it for 0");
+	if (c->outcome->error == 0)
 		return 0;
 	return seep_fail(why, SEEP_ENOTFOUND,
 			 "it is an estimate, %s ±%s; --estimates widen judges it with its error",
@@ -551,49 +565,4 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 void seep_budget_outcome_done(struct seep_budget_outcome *outcome)
 {
 	free(outcome->stacks);
-}
-
-void seep_budget_side_done(struct seep_budget_side *side)
-{
-	seep_sites_free(side->sites);
-	seep_profile_free(side->profile);
-	*side = (struct seep_budget_side){ 0 };
-}
-
-static void remember(struct seep_idtable *hashes, uint64_t hash)
-{
-	if (hash != 0 && !has(hashes, hash))
-		seep_idtable_add(hashes, hash, 0);
-}
-
-void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side)
-{
-	struct seep_baseline_item item = { .side = side };
-	const struct seep_profile *profile = side.profile;
-
-	seep_leak_sums_init(&item.leaks, profile);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		if (is_growing(&profile->contexts[i]))
-			remember(&baseline->growing, profile->contexts[i].hash);
-	for (uint32_t i = 0; i < profile->finding_count; i++)
-		if (!profile->findings[i].suppressed_by)
-			remember(&baseline->findings, profile->findings[i].hash);
-	*SEEP_APPEND(baseline->items, baseline->count) = item;
-}
-
-void seep_baseline_done(struct seep_baseline *baseline)
-{
-	for (size_t i = 0; i < baseline->count; i++) {
-		struct seep_baseline_item *item = &baseline->items[i];
-
-		for (size_t k = 0; k < item->figure_count; k++)
-			free(item->figures[k].budget);
-		free(item->figures);
-		seep_leak_sums_done(&item->leaks);
-		seep_budget_side_done(&item->side);
-	}
-	free(baseline->items);
-	seep_idtable_done(&baseline->growing);
-	seep_idtable_done(&baseline->findings);
-	*baseline = (struct seep_baseline){ 0 };
 }

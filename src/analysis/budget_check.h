@@ -89,6 +89,9 @@ void seep_budget_side_done(struct seep_budget_side *side);
 void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side);
 void seep_baseline_done(struct seep_baseline *baseline);
 
+/* Is @hash, which is not 0, among those that were remembered? */
+bool seep_baseline_has(const struct seep_idtable *hashes, uint64_t hash);
+
 /* Release what it returns with seep_budget_outcome_done(). Never fails. */
 struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 					     const struct seep_budget_side *side,

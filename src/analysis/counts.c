@@ -107,6 +107,17 @@ struct seep_things_text seep_counted_text(const struct seep_counts *counts, int 
 	return text;
 }
 
+uint64_t seep_counts_part_error(const struct seep_counts *part, const struct seep_counts *whole,
+				uint64_t whole_error, int figure)
+{
+	const uint64_t is = (uint64_t)part->figures[figure];
+	uint64_t most = (uint64_t)whole->figures[figure];
+
+	core_add(&most, whole_error);
+	return core_smaller(seep_counts_figure_error(part, figure),
+			    core_larger(is, most - core_smaller(is, most)));
+}
+
 int seep_measure_blocks(enum seep_measure measure)
 {
 	return figures[measure].blocks;

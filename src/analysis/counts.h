@@ -69,6 +69,9 @@ int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure me
 /* How far that may be off; 0: not at all. */
 uint64_t seep_counts_error(const struct seep_counts *counts, enum seep_measure measure);
 uint64_t seep_counts_figure_error(const struct seep_counts *counts, int figure);
+/* Of a part of @whole, which is @whole_error off at most: it is not below 0, nor above all of that. */
+uint64_t seep_counts_part_error(const struct seep_counts *part, const struct seep_counts *whole,
+				uint64_t whole_error, int figure);
 
 /* The blocks that belong to the value: live, at the peak, or the allocations themselves. */
 int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure);

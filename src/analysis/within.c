@@ -151,8 +151,11 @@ struct seep_counts seep_within(struct seep_profile *profile, const struct seep_s
 				   used ? used + within->within_count : NULL);
 	/* By index + 1; [0]: what has no context here. */
 	SEEP_FREED bool *wanted = seep_xcalloc((size_t)count + 1, sizeof(*wanted));
-	struct seep_counts unsure = { 0 }, sums = { 0 };
+	const struct seep_profile_totals whole = profile->totals;
+	struct seep_counts unsure = { 0 }, all = { 0 }, sums = { 0 };
 
+	for (uint32_t i = 0; i < count; i++)
+		seep_counts_add_context(&all, &profile->contexts[i]);
 	wanted[0] = within->within_count == 0;
 	for (uint32_t i = 0; i < count; i++) {
 		struct seep_profile_context *context = &profile->contexts[i];
@@ -179,7 +182,7 @@ struct seep_counts seep_within(struct seep_profile *profile, const struct seep_s
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		seep_counts_add_context(&sums, &profile->contexts[i]);
 	for (int f = 0; f < SEEP_FIGURE_COUNT; f++)
-		profile->totals.errors[f] = seep_counts_figure_error(&sums, f);
+		profile->totals.errors[f] = seep_counts_part_error(&sums, &all, whole.errors[f], f);
 	profile->forked = (struct seep_profile_forked){ 0 };
 	profile->run = (struct seep_profile_run){ 0 };
 	profile->other_count = profile->sample_count = 0;

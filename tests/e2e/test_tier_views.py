@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -209,3 +210,40 @@ def test_growth_is_no_noise(seep, name, tier, rate, grows):
     assert list(found) == grows
     for growths in found.values():
         assert "about +" in growths[0][0]["evidence"]
+
+
+FEW_LEAKS = """
+#include <stdlib.h>
+#define APART __attribute__((noinline)) static
+APART void *wrapper(size_t bytes) { void *volatile block = malloc(bytes); return block; }
+APART void *warm(size_t bytes) { void *volatile block = wrapper(bytes); return block; }
+APART void *work(size_t bytes) { void *volatile block = wrapper(bytes); return block; }
+APART void *leak(size_t bytes) { void *volatile block = wrapper(bytes); return block; }
+int main(void)
+{
+    for (int i = 0; i < 2000; i++) free(warm(16));
+    for (int i = 0; i < 300000; i++) {
+        void *block = work(100);
+        if (i % 300) free(block);
+        if (i % 300 == 7) leak(100);
+    }
+}
+"""
+
+
+def test_what_was_not_walked_passes_no_budget(seep):
+    """1,000 blocks each of work() and leak(), of which few stacks or none were walked."""
+    (seep.directory / "few.c").write_text(FEW_LEAKS)
+    built = seep.directory / "few"
+    subprocess.run(["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", seep.directory / "few.c", "-o", built],
+                   check=True)
+    recordings = [shutil.copy(seep.record([built], ["--tier", "counts"]).path, seep.directory / f"{i}.seep")
+                  for i in range(4)]
+    for recording in recordings:
+        for budget in ("held{within=work}<=0", "held{within=leak}<=0", "leaks{within=leak}<=0",
+                       "lost{within=work}<=0", "held{within=main}<=0"):
+            done = seep.command("check", "-b", budget, recording)
+            assert done.status != 0 and b"kept " not in done.stdout.replace(b"0 kept", b""), done.stdout
+    for before, after in zip(recordings, recordings[1:]):
+        done = seep.command("check", "--baseline", before, "-b", "leaks<=0", after)
+        assert b"BROKEN" not in done.stdout, done.stdout
