@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is remembered of the recordings that others are compared with. */
+#include "analysis/baseline.h"
+
 #include <stdlib.h>
 
-#include "analysis/budget_check.h"
 #include "base/xalloc.h"
 
 bool seep_baseline_has(const struct seep_idtable *hashes, uint64_t hash)

@@ -6,6 +6,7 @@
 #ifndef SEEP_ANALYSIS_BUDGET_CHECK_H
 #define SEEP_ANALYSIS_BUDGET_CHECK_H
 
+#include "analysis/baseline.h"
 #include "analysis/budget.h"
 #include "analysis/leak_sums.h"
 #include "analysis/sites.h"
@@ -16,34 +17,6 @@ enum seep_budget_result {
 	SEEP_BUDGET_BROKEN,
 	SEEP_BUDGET_NOT_KNOWN,
 	SEEP_BUDGET_RESULT_COUNT,
-};
-
-/* A profile whose contexts have hashes, and its sites. */
-struct seep_budget_side {
-	struct seep_profile *profile;
-	struct seep_sites *sites;
-};
-
-/* What one of a baseline has of a budget, which many recordings are compared with. */
-struct seep_baseline_figure {
-	char *budget; /* as it was written */
-	uint64_t value;
-	uint64_t error;
-};
-
-struct seep_baseline_item {
-	struct seep_budget_side side;
-	struct seep_leak_sums leaks;
-	struct seep_baseline_figure *figures;
-	size_t figure_count;
-};
-
-/* Earlier recordings. Zeroed is none. */
-struct seep_baseline {
-	struct seep_baseline_item *items;
-	size_t count;
-	struct seep_idtable growing; /* the hashes of all, 0 for each */
-	struct seep_idtable findings;
 };
 
 struct seep_budget_plan {
@@ -81,16 +54,6 @@ struct seep_budget_outcome {
 
 /* The name of the program, "" where it is not known. */
 const char *seep_budget_program(const struct seep_profile *profile);
-
-/* Release @side; empty again. */
-void seep_budget_side_done(struct seep_budget_side *side);
-
-/* Add @side, which is the baseline's then. */
-void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side);
-void seep_baseline_done(struct seep_baseline *baseline);
-
-/* Is @hash, which is not 0, among those that were remembered? */
-bool seep_baseline_has(const struct seep_idtable *hashes, uint64_t hash);
 
 /* Release what it returns with seep_budget_outcome_done(). Never fails. */
 struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
