@@ -5,6 +5,7 @@ import collections
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import select
@@ -236,8 +237,10 @@ class Tally:
         return line + "".join(f"; {n} refused: {why}" for why, n in self.reasons().items())
 
     def check(self, share=SHARE):
+        """Three deviations below the share, which few rounds cannot show: of 20 at 98 % 18."""
+        count = len(self.attempts)
         print(self.text())
-        assert self.in_time() >= share * len(self.attempts), self.text()
+        assert self.in_time() >= share * count - 3 * math.sqrt(count * share * (1 - share)), self.text()
 
 
 def check_sums(report):
