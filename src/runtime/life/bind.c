@@ -387,12 +387,15 @@ static int note_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 0;
 }
 
+static _Atomic bool is_attached; /* now, or before, or an ancestor was: symbols are led then */
+
 void rt_bind(bool binds)
 {
 	/* On the stack that attaching has given us: what is static takes addresses of every process. */
 	struct module_list list;
 
 	list.count = 0;
+	rt_store(&is_attached, true);
 	rt_next_value = value_before;
 	/* For a moment only: fork() gives a child the lock of this list as it is, for ever. */
 	(void)dl_iterate_phdr(note_module, &list);
@@ -441,7 +444,8 @@ bool rt_bind_glibc(void)
 	bool all = true;
 
 	rt_next_find();
-	if (!rt_next_is_glibc() || rt_phase_now() == RT_OFF ||
+	/* Who attaches and detaches does so itself, perhaps just now. */
+	if (!rt_next_is_glibc() || rt_phase_now() == RT_OFF || rt_load(&is_attached) ||
 	    atomic_exchange_explicit(&is_begun, true, memory_order_relaxed))
 		return rt_load(&are_led);
 	rt_next_value = value_before;
