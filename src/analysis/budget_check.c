@@ -24,7 +24,7 @@ struct checker {
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
 	const struct seep_baseline *known; /* NULL: everything counts */
-	bool is_blurred;		   /* of which stacks known leaks are is an estimate */
+	bool is_blurred;		   /* which leaks are known is an estimate */
 	unsigned char *in_place;	   /* of seep_within_frames(); NULL: all are */
 	bool *in_tag;			   /* by scope, an index + 1; NULL: any is */
 	uint64_t unsure;		   /* so much more may be of the place */
@@ -482,14 +482,17 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 	core_add(&most, c->unsure);
 	if (most <= c->outcome->limit)
 		return 0;
+	if (c->is_blurred && is_of_leaks(c))
+		return seep_fail(
+			why, SEEP_ENOTFOUND,
+			"%s may be new: tier counts gives leaks to call stacks by a sample; "
+			"--estimates widen judges them as they are",
+			seep_budget_text(c->budget->measure, c->unsure).text);
 	return seep_fail(why, SEEP_ENOTFOUND, "%s more may belong to it: %s",
 			 seep_budget_text(c->budget->measure, c->unsure).text,
-			 c->is_blurred && is_of_leaks(c)
-				 ? "whose known leaks are is an estimate in tier counts; "
-				   "--estimates widen takes it as it is"
-			 : c->budget->within ? "call stacks that are not whole, or have functions "
-					       "without names"
-					     : "the peak is not exact");
+			 c->budget->within ? "call stacks that are not whole, or have functions "
+					     "without names"
+					   : "the peak is not exact");
 }
 
 static bool has_estimates(const struct seep_profile *profile)

@@ -70,7 +70,7 @@ static bool fits_name(struct core_glob pattern, const char *demangled, const cha
 		strchr("<", function[strlen(demangled)])); /* Rust's, with its arguments */
 }
 
-/* As it is; lambdas also without their lines, which are other ones in the next build. */
+/* As it is; lambdas also without their lines and numbers, which are other ones in the next build. */
 static bool fits_function(struct core_glob pattern, const char *demangled, const char *function)
 {
 	SEEP_FREED char *plain = NULL;
@@ -82,7 +82,7 @@ static bool fits_function(struct core_glob pattern, const char *demangled, const
 		return false;
 	out = plain = seep_xstrdup(function);
 	for (const char *at = function; *at;) {
-		const size_t line = seep_name_line_bytes(function, at);
+		const size_t line = seep_name_lambda_bytes(function, at);
 
 		at += line;
 		if (!line)

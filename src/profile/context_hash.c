@@ -12,7 +12,7 @@
 
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8, MARK_SITE = 16 };
 
-size_t seep_name_line_bytes(const char *name, const char *at)
+size_t seep_name_lambda_bytes(const char *name, const char *at)
 {
 	const size_t digits = *at ? strspn(at + 1, "0123456789") : 0;
 
@@ -29,7 +29,7 @@ size_t seep_name_line_bytes(const char *name, const char *at)
 static uint64_t fnv_function(uint64_t hash, const char *name)
 {
 	for (const char *at = name; *at != '\0';) {
-		const size_t line = seep_name_line_bytes(name, at);
+		const size_t line = seep_name_lambda_bytes(name, at);
 
 		if (line == 0)
 			hash = core_fnv_byte(hash, (uint8_t)*at);

@@ -31,7 +31,7 @@ struct seep_profile;
 struct seep_profile_context;
 
 /* Bytes at @at in @name that are a lambda's or closure's line, or its number: ":37" of "{lambda:37}". */
-size_t seep_name_line_bytes(const char *name, const char *at);
+size_t seep_name_lambda_bytes(const char *name, const char *at);
 
 /*
  * Set the hash of every context whose hash is 0, and that of every leak to its context's; merge

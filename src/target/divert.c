@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <sys/utsname.h>
+#include <ucontext.h>
 
 enum {
 	RED_ZONE_BYTES = 128,

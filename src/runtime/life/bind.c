@@ -352,20 +352,15 @@ static void change_functions(bool binds)
 	for (unsigned i = 0; binds && i < NAMES; i++)
 		find(&functions[i], names[i]);
 	sort_by_symbol(sorted);
-	for (unsigned i = 0; i < NAMES; i++) {
-		if (is_led_by_words(sorted[i]) && binds && !sorted[i]->is_led)
-			lead_to_hook(&look, sorted[i]);
-		else if (is_led_by_words(sorted[i]) && !binds && sorted[i]->is_led)
-			lead_back(&look, sorted[i]);
-	}
+	for (unsigned i = 0; i < NAMES; i++)
+		if (is_led_by_words(sorted[i]) && sorted[i]->is_led != binds)
+			(binds ? lead_to_hook : lead_back)(&look, sorted[i]);
 	close_page(&look);
 	for (unsigned i = 0; i < NAMES; i++) {
-		const struct function *function = &functions[i];
+		const struct function *f = &functions[i];
 
-		if (is_led_by_words(function) && binds)
-			add_change(function->found, function->own);
-		else if (is_led_by_words(function))
-			add_change(function->own, function->found);
+		if (is_led_by_words(f))
+			add_change(binds ? f->found : f->own, binds ? f->own : f->found);
 	}
 }
 
@@ -387,7 +382,7 @@ static int note_module(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 0;
 }
 
-static _Atomic bool is_attached; /* now, or before, or an ancestor was: symbols are led then */
+static _Atomic bool was_attached; /* the process, or an ancestor; perhaps it is still */
 
 void rt_bind(bool binds)
 {
@@ -395,7 +390,7 @@ void rt_bind(bool binds)
 	struct module_list list;
 
 	list.count = 0;
-	rt_store(&is_attached, true);
+	rt_store(&was_attached, true);
 	rt_next_value = value_before;
 	/* For a moment only: fork() gives a child the lock of this list as it is, for ever. */
 	(void)dl_iterate_phdr(note_module, &list);
@@ -425,7 +420,7 @@ static bool is_of_blocks(const char *name)
 	return strcmp(name, "malloc_usable_size") == 0;
 }
 
-/* Whoever stands between us and that would come back to us. */
+/* Where somebody stands between us and that, what he calls next would be us: a circle. */
 static bool lead_glibc(struct look *look, struct function *function, const char *name)
 {
 	function->definition = rt_next_lasting_definition(name);
@@ -445,7 +440,7 @@ bool rt_bind_glibc(void)
 
 	rt_next_find();
 	/* Who attaches and detaches does so itself, perhaps just now. */
-	if (!rt_next_is_glibc() || rt_phase_now() == RT_OFF || rt_load(&is_attached) ||
+	if (!rt_next_is_glibc() || rt_phase_now() == RT_OFF || rt_load(&was_attached) ||
 	    atomic_exchange_explicit(&is_begun, true, memory_order_relaxed))
 		return rt_load(&are_led);
 	rt_next_value = value_before;
