@@ -14,7 +14,9 @@
 #include "base/arena.h"
 #include "base/search.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "profile/context_hash.h"
+#include "profile/estimate.h"
 #include "profile/verdict.h"
 #include "scan/components.h"
 
@@ -314,6 +316,69 @@ static void draft_reachable(struct judge *j)
 	}
 }
 
+/* Of contexts that read alike, the one with a draft first; @alike: ids of drafts. */
+static uint32_t first_alike(const struct judge *j, struct seep_idtable *alike, uint32_t draft)
+{
+	const uint32_t place = j->drafts[draft].fate.context;
+	const struct seep_profile_context *context = seep_profile_context_at(j->profile, place);
+	size_t at = SEEP_IDTABLE_START;
+	uint64_t hash;
+	uint32_t id;
+
+	if (!context)
+		return place;
+	hash = seep_hash_mix(seep_profile_lines_hash(j->profile, context),
+			     (uint64_t)context->scope << 8 | context->align_log2);
+	hash = seep_hash_text(hash, context->thread);
+	id = seep_idtable_find(alike, hash, &at);
+	if (id != SEEP_IDTABLE_NONE)
+		return j->drafts[id].fate.context;
+	seep_idtable_add(alike, hash, draft);
+	return place;
+}
+
+static void add_draft(struct draft *to, struct draft *from)
+{
+	to->leak.blocks += from->leak.blocks;
+	to->leak.bytes += from->leak.bytes;
+	to->leak.with_blocks += from->leak.with_blocks;
+	to->leak.with_bytes += from->leak.with_bytes;
+	to->leak.blocks_error = seep_error_join(to->leak.blocks_error, from->leak.blocks_error);
+	to->leak.bytes_error = seep_error_join(to->leak.bytes_error, from->leak.bytes_error);
+	to->first = core_smaller(to->first, from->first);
+	to->hinted = core_smaller(to->hinted, from->hinted);
+	from->leak = (struct seep_profile_leak){ 0 };
+}
+
+/*
+ * One leak of what reads alike and fared alike: what an unrolled loop allocates. What goes with others
+ * comes last, so that their leaks are known. What is reachable is as it was: nobody counts it.
+ */
+static void merge_alike(struct judge *j)
+{
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable alike = { 0 };
+	const uint32_t count = (uint32_t)j->draft_count;
+	SEEP_FREED uint32_t *now = seep_xcalloc(count, sizeof(*now));
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct fate fate = j->drafts[i].fate;
+		struct draft *to;
+
+		now[i] = i;
+		if (fate.verdict == SEEP_VERDICT_REACHABLE || j->drafts[i].leak.blocks == 0)
+			continue;
+		fate.context = first_alike(j, &alike, i);
+		if (fate.leader > 0)
+			fate.leader = now[fate.leader - 1] + 1;
+		to = seep_judge_draft(j, &fate);
+		now[i] = (uint32_t)(to - j->drafts);
+		if (now[i] != i)
+			add_draft(to, &j->drafts[i]);
+	}
+	for (uint64_t i = 0; i < j->result->block_count; i++)
+		j->leaks[i] = now[j->leaks[i]];
+}
+
 /* By verdict, then bytes, most first; what is left only makes the order the same in each run. */
 static int compare_drafts(const void *a, const void *b, void *user)
 {
@@ -463,6 +528,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	draft_blocks(&j, true);
 	draft_reachable(&j);
 	seep_judge_split_sites(&j, count);
+	merge_alike(&j);
 	publish(&j);
 	seep_suppressions_find(suppressions, profile);
 	seep_suppressions_tell(suppressions, profile);

@@ -95,6 +95,19 @@ void seep_profile_hash_contexts(struct seep_profile *profile)
 	seep_findings_merge(profile);
 }
 
+uint64_t seep_profile_lines_hash(const struct seep_profile *profile,
+				 const struct seep_profile_context *context)
+{
+	uint64_t hash = context->hash;
+
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
+
+		hash = core_fnv_number(hash, frame->line ?: frame->address);
+	}
+	return hash;
+}
+
 uint64_t seep_profile_stack_hash(const struct seep_profile *profile,
 				 const struct seep_profile_context *context)
 {

@@ -6,6 +6,7 @@
 #include "base/search.h"
 #include "core/bits.h"
 #include "core/fnv.h"
+#include "profile/context_hash.h"
 #include "profile/profile.h"
 
 static uint64_t hash_of(const struct seep_profile *profile,
@@ -20,23 +21,20 @@ static uint64_t hash_of(const struct seep_profile *profile,
 	return core_fnv_number(hash, here ? here->hash : 0);
 }
 
-/* Of the same functions, and here also by which lines. */
-static uint64_t lines_of(const struct seep_profile *profile, uint32_t place, uint64_t hash)
+static uint64_t lines_of(const struct seep_profile *profile, uint32_t place)
 {
 	const struct seep_profile_context *context = seep_profile_context_at(profile, place);
 
-	for (uint32_t i = 0; context && i < context->stack_count; i++)
-		hash = core_fnv_number(hash, profile->frames[context->stack[i].frame].line);
-	return hash;
+	return context ? seep_profile_lines_hash(profile, context) : 0;
 }
 
 static int by_text(const struct seep_profile_finding *a, const struct seep_profile_finding *b,
 		   const struct seep_profile *profile)
 {
 	return seep_search_order(a->hash, b->hash)
-		       ?: seep_search_order(
-				  lines_of(profile, a->block, lines_of(profile, a->here, a->hash)),
-				  lines_of(profile, b->block, lines_of(profile, b->here, b->hash)));
+		       ?: seep_search_order(lines_of(profile, a->here), lines_of(profile, b->here))
+		       ?: seep_search_order(lines_of(profile, a->block),
+					    lines_of(profile, b->block));
 }
 
 static int by_text_and_time(const void *left, const void *right, void *user)

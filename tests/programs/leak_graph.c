@@ -127,7 +127,9 @@ static APART void million_lost(void)
 
 static APART void suppressed_root(void)
 {
-	void *root = block(2001), *child = block(2002), *grandchild = block(2003);
+	void *root = block(2001);
+	void *child = block(2002);
+	void *grandchild = block(2003);
 
 	set_word(root, 3, child);
 	set_word(child, 4, grandchild);
@@ -144,9 +146,18 @@ static APART void suppressed(void)
 	plain_lost();
 }
 
+#define TWICE(call) call, call
+
+/* As an unrolled loop has them: calls at several addresses in one line. */
+static APART void copies(void)
+{
+	TWICE(TWICE(set_word(block(2201), 1, block(2202))));
+}
+
 static APART void ignored(void)
 {
-	void *root = block(2101), *child = block(2102);
+	void *root = block(2101);
+	void *child = block(2102);
 
 	set_word(root, 3, child);
 	if (__lsan_ignore_object)
@@ -224,6 +235,7 @@ static const struct leak_case cases[] = {
 	  "SUPPRESSED 2001 1; SUPPRESSED 2002 1; SUPPRESSED 2003 1; LOST 2005 1",
 	  "suppress=suppressed_root", suppressed },
 	{ "ignored", "A15", "IGNORED 2101 1; IGNORED 2102 1; LOST 2103 1", "lsan-api", ignored },
+	{ "copies", "G12", "LOST 8804 4 with 8808 4", "fast", copies },
 	{ "many_stacks", "G12", "LOST 256000 8000 in 8000", "", many_stacks },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

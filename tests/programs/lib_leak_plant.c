@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Three blocks of 1001, 1002 and 1003 bytes that nothing points to, in whatever loads it. */
+/* Three blocks of 1001, 1002 and 1003 bytes that nothing points to, by calls in three lines, in whatever loads it. */
 #include <stdlib.h>
 
 __attribute__((noinline)) static void plant(size_t bytes)
@@ -12,6 +12,7 @@ __attribute__((noinline)) static void plant(size_t bytes)
 
 static __attribute__((constructor)) void plant_all(void)
 {
-	for (size_t bytes = 1001; bytes <= 1003; bytes++)
-		plant(bytes);
+	plant(1001);
+	plant(1002);
+	plant(1003);
 }
