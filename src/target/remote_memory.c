@@ -42,7 +42,8 @@ struct entry {
 
 struct seep_memory {
 	pid_t pid;
-	int fd; /* of /proc/PID/mem; -1: process_vm_readv() may be used */
+	int fd;	      /* of /proc/PID/mem; -1: it is not open */
+	bool by_file; /* and is all that is used: process_vm_readv() is refused, or slower */
 	/*
 	 * Slot i keeps its bytes at data + i * CHUNK_BYTES. The first ones are never used: 0 is
 	 * NO_SLOT, and what is read once passes through their memory.
@@ -102,20 +103,43 @@ static void *allocate(void *user, uint64_t bytes)
 	return start;
 }
 
-/* As process_vm_readv(): how much could be read before a page that cannot; 0 or -1 none. */
-static ssize_t read_into(const struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
+static void open_file(struct seep_memory *memory)
 {
-	struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
+	if (memory->fd < 0)
+		memory->fd = open(seep_procfs_path(memory->pid, "mem").text, O_RDONLY | O_CLOEXEC);
+}
+
+static ssize_t read_by_call(const struct seep_memory *memory, uint64_t address, void *to,
+			    size_t bytes)
+{
+	const struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
+
+	return process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
+}
+
+/*
+ * How much could be read before a page that cannot; 0 or -1 none. The file also has what the process
+ * itself may not read.
+ */
+static ssize_t read_into(struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
+{
 	uint64_t begin = address, end = address + bytes;
+	ssize_t got = 0, more;
 
 	if (memory->served.count) {
 		if (!seep_ranges_gap(&memory->served, &begin, end, &end) || begin != address)
 			return 0;
-		bytes = here.iov_len = there.iov_len = end - begin;
+		bytes = end - begin;
 	}
-	if (memory->fd >= 0)
-		return pread(memory->fd, to, bytes, (off_t)address);
-	return process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
+	if (!memory->by_file) {
+		got = read_by_call(memory, address, to, bytes);
+		if (got == (ssize_t)bytes || (got < 0 && errno != EFAULT))
+			return got;
+		open_file(memory);
+		got = got > 0 ? got : 0;
+	}
+	more = pread(memory->fd, (uint8_t *)to + got, bytes - (size_t)got, (off_t)address + got);
+	return more > 0 ? got + more : got;
 }
 
 static uint8_t *data_of(const struct seep_memory *memory, uint32_t slot)
@@ -254,8 +278,8 @@ static void fetch(void *user, uint64_t address)
 
 void seep_memory_use_file(struct seep_memory *memory)
 {
-	if (memory->fd < 0)
-		memory->fd = open(seep_procfs_path(memory->pid, "mem").text, O_RDONLY | O_CLOEXEC);
+	open_file(memory);
+	memory->by_file = memory->fd >= 0;
 }
 
 /* By an address where nobody's memory is: what is allowed fails with EFAULT. */
@@ -266,7 +290,7 @@ static int choose_way(struct seep_memory *memory, struct seep_error *err)
 	char byte;
 
 	if (!seep_call_is_refused(SYS_process_vm_readv)) {
-		if (read_into(memory, 0, &byte, 1) >= 0 || errno == EFAULT)
+		if (read_by_call(memory, 0, &byte, 1) >= 0 || errno == EFAULT)
 			return 0;
 		first = errno;
 	}
@@ -347,6 +371,7 @@ void seep_memory_forget(struct seep_memory *memory)
 	if (memory->fd >= 0)
 		(void)close(memory->fd);
 	memory->fd = -1;
+	memory->by_file = false;
 }
 
 void seep_memory_close(struct seep_memory *memory)

@@ -21,8 +21,8 @@ struct seep_memory;
  * @kept_bytes: how much of it is kept at most; what was read longest ago makes room. 0: nothing is,
  *              and seep_memory_read() is all that is used
  *
- * Reads by process_vm_readv(); where that is refused, from /proc/PID/mem, which also gives what
- * the process itself may not read.
+ * Reads by process_vm_readv(); where that is refused, and what the process itself may not read, from
+ * /proc/PID/mem.
  *
  * Returns: 0, or -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS.
  */

@@ -14,6 +14,7 @@
 
 /* Up to here it costs less to read what is not there than to ask. */
 #define ASK_BYTES (UINT64_C(1) << 20)
+#define VAULT_BYTES_MAX (UINT64_C(1) << 30)
 /* Where nothing can tell what is there, so much of a mapping is looked through. */
 #define BLIND_BYTES (UINT64_C(1) << 30)
 
@@ -144,6 +145,12 @@ bool seep_roots_is_device(const struct seep_mapping *mapping)
 	       !seep_begins_among(mapping->name, memory);
 }
 
+bool seep_roots_is_vault(const struct seep_mapping *mapping)
+{
+	return !mapping->readable && !mapping->shared &&
+	       mapping->end - mapping->begin <= VAULT_BYTES_MAX;
+}
+
 /* All of it is there. SCAN_ROOT_NONE: what it is depends on where it is. */
 static void add_present(struct seep_roots_work *work, uint64_t begin, uint64_t end,
 			enum scan_root_kind kind, uint32_t id)
@@ -223,10 +230,11 @@ static void add_mapping(struct seep_roots_work *work, uint32_t id)
 	const struct seep_mapping *mapping = &work->from->maps->items[id];
 	uint64_t at = mapping->begin, end;
 
-	if (!mapping->readable || seep_roots_is_device(mapping))
+	if (seep_roots_is_device(mapping))
 		return;
-	if (!mapping->writable && !seep_roots_is_anonymous(mapping) && !is_memory_file(mapping)) {
-		if (!mapping->shared)
+	if (!mapping->readable ||
+	    (!mapping->writable && !seep_roots_is_anonymous(mapping) && !is_memory_file(mapping))) {
+		if (mapping->readable ? !mapping->shared : seep_roots_is_vault(mapping))
 			add_own_pages(work, mapping, id);
 		return;
 	}

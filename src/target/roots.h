@@ -60,6 +60,12 @@ void seep_roots_done(struct seep_roots *roots);
 bool seep_roots_is_device(const struct seep_mapping *mapping);
 
 /*
+ * Private memory that the program may not read now, but may open again: its pages count. A larger
+ * one is merely reserved, and to ask what is there may take long.
+ */
+bool seep_roots_is_vault(const struct seep_mapping *mapping);
+
+/*
  * Where C++ vtables may lie, for scan_options.vtables: what is mapped of files and cannot be
  * written, by address; none touch. Release with seep_ranges_done().
  */

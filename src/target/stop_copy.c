@@ -363,8 +363,11 @@ int seep_stop_complete(const struct seep_maps *maps, pid_t copy, const struct se
 	for (size_t i = 0; i < maps->count && rc == 0; i++) {
 		const struct seep_mapping *mapping = &maps->items[i];
 
-		if (!mapping->readable || seep_roots_is_device(mapping) ||
+		if (seep_roots_is_device(mapping) ||
 		    (ledger && seep_text_equal(mapping->name, ledger->name)))
+			continue;
+		if (!mapping->readable &&
+		    !(seep_roots_is_vault(mapping) && has_pages(&of_process, mapping)))
 			continue;
 		if (!seep_maps_find(&copied, mapping->begin))
 			rc = seep_fail(err, SEEP_EREFUSED,
