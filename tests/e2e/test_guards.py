@@ -145,9 +145,18 @@ def test_the_program_is_aborted_where_that_is_asked_for(seep):
         assert len(recordings.load(recordings.path)["findings"]) == 1
 
 
-def test_what_is_gone_is_found_before_the_program_dies_of_it(seep):
-    result, recordings = seep.run([program("guards"), "free_large_twice"], LEVEL_10)
-    assert result.status == run_plain([program("guards"), "free_large_twice"]).status == -11
+@pytest.mark.parametrize(
+    ("case", "options", "status"),
+    [
+        ("free_large_twice", LEVEL_10, -11),
+        ("free_twice", ["--guard", "--quarantine=0"], -6),
+        ("free_twice", ["--fill", "--quarantine=64"], -6),
+    ],
+    ids=lambda value: "".join(value) if isinstance(value, list) else str(value),
+)
+def test_what_is_gone_is_found_before_the_program_dies_of_it(seep, case, options, status):
+    result, recordings = seep.run([program("guards"), case], options)
+    assert result.status == run_plain([program("guards"), case]).status == status
     assert [f["kind"] for f in recordings.load(recordings.path)["findings"]] == ["double-free"]
 
 

@@ -144,15 +144,19 @@ static void *guarded_calloc(size_t count, size_t size)
 	return make(1, bytes, true);
 }
 
-/* It has waited, or does not wait at all. */
+/*
+ * It has waited, or does not wait at all. Who frees it once more meets a header that is nobody's, and
+ * zeros where glibc has a size: it ends the program for those, and would go astray by a guard's bytes.
+ */
 static void give_back(void *block)
 {
 	struct ledger_guarded *header = rt_guarded_of(block);
+	const size_t distance = header->distance;
 
-	/* Else who frees it once more would meet a header that is nobody's. */
 	rt_store(&header->tag, 0);
-	if (header->distance)
-		rt_found.free((char *)block - (size_t)header->distance * LEDGER_GUARD_ALIGNMENT);
+	memset((char *)block - LEDGER_GUARD_ALIGNMENT, 0, LEDGER_GUARD_ALIGNMENT);
+	if (distance)
+		rt_found.free((char *)block - distance * LEDGER_GUARD_ALIGNMENT);
 }
 
 static void leave(void *block)
