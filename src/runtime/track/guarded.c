@@ -7,6 +7,7 @@
 #include "runtime/track/misuse.h"
 #include "runtime/track/record.h"
 #include "runtime/track/sampled.h"
+#include "runtime/track/usable.h"
 #include "runtime/unwind/stack.h"
 
 #include <string.h>
@@ -47,6 +48,18 @@ enum ledger_guarded_state rt_guarded_state(const void *block)
 	return is_tag(block, header, LEDGER_GUARDED_LIVE)      ? LEDGER_GUARDED_LIVE
 	       : is_tag(block, header, LEDGER_GUARDED_WAITING) ? LEDGER_GUARDED_WAITING
 							       : LEDGER_GUARDED_NONE;
+}
+
+uint64_t rt_guarded_bytes(const void *block)
+{
+	switch (rt_guarded_state(block)) {
+	case LEDGER_GUARDED_LIVE:
+		return rt_guarded_of(block)->size;
+	case LEDGER_GUARDED_WAITING:
+		return 0;
+	default:
+		return rt_chunk_bytes((uintptr_t)block);
+	}
 }
 
 /* @bytes at @address, NULL: they cannot be read. Without a view as they are. */

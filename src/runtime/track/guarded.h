@@ -25,6 +25,9 @@ static inline struct ledger_guarded *rt_guarded_of(const void *block)
 /* What the program's pointer leads to, which may be anything. */
 enum ledger_guarded_state rt_guarded_state(const void *block);
 
+/* Of a block of the C library, with or without guards: by its header. 0: it waits. */
+RT_COLD uint64_t rt_guarded_bytes(const void *block);
+
 /* What a cell says of it beside the rest. */
 static inline uint32_t rt_guarded_flags(const void *block)
 {

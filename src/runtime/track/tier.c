@@ -34,8 +34,9 @@ static int64_t step_of(unsigned d)
 void rt_tier_start(bool passes)
 {
 	rt_global.passes = passes;
-	rt_store(&rt_global.adds_passed, rt_header.origin == LEDGER_ORIGIN_START &&
-						 rt_load(&rt_global.quick) == RT_QUICK_GLIBC);
+	rt_store(&rt_global.adds_passed,
+		 rt_header.origin == LEDGER_ORIGIN_START &&
+			 rt_global.granule_shift == LEDGER_GRANULE_SHIFT_GLIBC);
 	for (unsigned width = 0; width <= 64; width++)
 		rt_tier_steps[width] = step_of(ledger_sample_of(
 			width ? UINT64_C(1) << (width - 1) : 0, rt_header.sample_log2));

@@ -13,6 +13,7 @@
 
 #include "ledger/ledger_tier.h"
 #include "runtime/rt.h"
+#include "runtime/track/guarded.h"
 #include "runtime/track/operation.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/sampled.h"
@@ -85,12 +86,17 @@ RT_INLINE bool rt_has_passed(const struct rt_thread *thread, uintptr_t address)
 
 /*
  * By what the live total changes. Where the process was seen from its start and glibc serves it, what
- * passes is in it with its chunk's bytes, and what was taken with its size. Else it is an estimate:
- * what was taken stands for what was not.
+ * passes is in it with the bytes that its header says, and what was taken with as many: if those were
+ * fewer, the total would be highest where few were taken. Else it is an estimate: what was taken
+ * stands for what was not.
  */
 RT_INLINE uint64_t rt_live_bytes(uint32_t flags, uint64_t size)
 {
-	return size << (rt_load(&rt_global.adds_passed) ? 0 : rt_weight_log2(flags, size));
+	if (RT_LIKELY(!(flags & RT_CELL_TAKEN)))
+		return size;
+	if (!rt_load(&rt_global.adds_passed))
+		return size << rt_weight_log2(flags, size);
+	return rt_guard_front_bytes ? size : rt_chunk_bytes_for(size);
 }
 
 /* From now on the live total is an estimate. */
@@ -102,15 +108,18 @@ static inline void rt_tier_add_no_more(void)
 
 /*
  * Of one that passes, with @flags of its cell if it had one. In front of what lies in the region, or came
- * from others, is no chunk's header.
+ * from others, is no chunk's header; in front of what has guards is one of ours.
  */
 RT_INLINE uint64_t rt_passed_bytes(const void *block, uint32_t flags)
 {
-	if (RT_UNLIKELY(flags & LEDGER_CELL_FOREIGN))
+	if (RT_UNLIKELY(rt_is_sampled(block)))
+		return 0;
+	if (RT_UNLIKELY(flags & LEDGER_CELL_FOREIGN) && !ledger_flags_are_guarded(flags))
 		rt_tier_add_no_more();
-	return rt_load(&rt_global.adds_passed) && !RT_UNLIKELY(rt_is_sampled(block))
-		       ? rt_chunk_bytes((uintptr_t)block)
-		       : 0;
+	if (!rt_load(&rt_global.adds_passed))
+		return 0;
+	return RT_LIKELY(!rt_guard_front_bytes) ? rt_chunk_bytes((uintptr_t)block)
+						: rt_guarded_bytes(block);
 }
 
 /* Is it the peak? In bookkeeping, as those below. */

@@ -27,6 +27,12 @@ RT_INLINE uint64_t rt_chunk_bytes(uintptr_t address)
 	return *(const uint64_t *)(address - 8) & ~(uint64_t)RT_CHUNK_FLAGS;
 }
 
+/* What that says of a new one of @size, but for the few that a whole smaller hole was left to. */
+RT_INLINE uint64_t rt_chunk_bytes_for(uint64_t size)
+{
+	return core_larger((size + 8 + 15) & ~UINT64_C(15), 32);
+}
+
 RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 {
 	uint64_t word = *(const uint64_t *)(address - 8);
