@@ -189,23 +189,38 @@ static const char *readable(struct dwarf_names *names, const char *linkage)
 	return seep_demangle(names->arena, linkage);
 }
 
-/* Where the line of the lambda or closure goes that @name is of; NULL: it is of none. */
-static const char *line_place(const char *name)
+/* The line of a lambda or closure goes between @bytes of its name, and @what, and @rest. */
+struct line_place {
+	size_t bytes;
+	const char *what;
+	const char *rest; /* NULL: it is none */
+};
+
+static struct line_place line_place(const char *name)
 {
 	static const char closure[] = "::{{closure}}", lambda[] = "{lambda",
 			  call[] = "}::operator()";
 	const size_t bytes = strlen(name);
-	const char *at = NULL;
+	const char *at = NULL, *of_clang = NULL;
 
 	if (bytes >= strlen(closure) && strcmp(name + bytes - strlen(closure), closure) == 0)
-		return name + bytes - strlen("}}");
+		return (struct line_place){ bytes - strlen("}}"), "", name + bytes - strlen("}}") };
 	for (const char *next = name; (next = strstr(next, call)) != NULL; next++)
 		at = next;
 	for (long depth = 1; at > name && depth > 0;) {
 		at--;
 		depth += (*at == '}') - (*at == '{');
 	}
-	return at && strncmp(at, lambda, strlen(lambda)) == 0 ? at + strlen(lambda) : NULL;
+	if (at && strncmp(at, lambda, strlen(lambda)) == 0)
+		return (struct line_place){ (size_t)(at - name) + strlen(lambda), "",
+					    at + strlen(lambda) };
+	/* "main::$_0::operator()", if that is all. */
+	for (const char *next = name; (next = strstr(next, "$_")) != NULL; next += 2)
+		of_clang = next;
+	at = of_clang ? of_clang + 2 + strspn(of_clang + 2, "0123456789") : NULL;
+	if (!at || strncmp(at, "::operator()", 12) != 0)
+		return (struct line_place){ 0 };
+	return (struct line_place){ (size_t)(of_clang - name), lambda, at };
 }
 
 /* All closures of a function have one name in Rust's older mangling, and lambdas a number. */
@@ -213,19 +228,22 @@ static const char *with_line(struct dwarf_names *names, const char *name,
 			     const struct dwarf_entry *entry)
 {
 	struct place scopes[SCOPES_MAX];
-	const char *at = line_place(name);
+	const struct line_place place = line_place(name);
 	struct dwarf_entry scope = *entry;
 	SEEP_STRBUF(text, NAME_MAX_BYTES);
 
-	if (at == NULL)
+	if (place.rest == NULL)
 		return name;
 	/* gcc tells it of the lambda's class alone. */
 	if (dwarf_entry_number(entry, DW_AT_decl_line, 0) == 0 &&
 	    find_scopes(names, *entry, scopes) > 0)
 		(void)dwarf_entry_read(scopes[0].index->unit, scopes[0].scope->at, &scope);
-	seep_strbuf_add(&text, name, (size_t)(at - name));
-	put_line(&text, "", &scope);
-	put(&text, at);
+	if (dwarf_entry_number(&scope, DW_AT_decl_line, 0) == 0)
+		return name;
+	seep_strbuf_add(&text, name, place.bytes);
+	put_line(&text, place.what, &scope);
+	put(&text, *place.what ? "}" : "");
+	put(&text, place.rest);
 	return text.overflowed ? name : copy(names, text.text);
 }
 

@@ -176,20 +176,23 @@ int main(int argc, char **)
 """
 
 
-def record_lambdas(seep, *words):
+def record_lambdas(seep, *words, compiler="g++", level="-O1"):
     (seep.directory / "lambdas.cc").write_text(LAMBDAS)
     built = seep.directory / "lambdas"
-    done = run_plain([need("g++"), "-O1", "-g", "-pthread", *words, seep.directory / "lambdas.cc", "-o", built])
+    done = run_plain([need(compiler), level, "-g", "-pthread", *words, seep.directory / "lambdas.cc", "-o", built])
     assert done.status == 0, done.stderr
     recordings = seep.record([built])
     name = shutil.copy(recordings.path, seep.directory / f"of{len(words)}.seep")
     return name, recordings.main()
 
 
-def test_a_lambda_outside_of_its_class_is_told_with_it(seep):
-    _, report = record_lambdas(seep)
+@pytest.mark.parametrize("level", ["-O0", "-O1"])
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_lambda_outside_of_its_class_is_told_with_it(seep, compiler, level):
+    _, report = record_lambdas(seep, compiler=compiler, level=level)
     names = {frame["function"] for frame in report["frames"] if frame["function"]}
-    assert any(name.startswith("app::Cache::fill::{lambda:7}") for name in names), names
+    owner = "app::Cache::fill" + ("(int)" if compiler == "clang++" else "")
+    assert any(name.startswith(owner + "::{lambda:7}") for name in names), names
 
 
 def test_known_leaks_stay_known_when_a_lambda_is_added(seep):
