@@ -238,9 +238,10 @@ static RT_APART void record_and_leave(struct rt_thread *thread, struct ledger_co
 	rt_leave(thread);
 }
 
-static void pass_and_leave(struct rt_thread *thread, const void *block, uint32_t flags)
+static void pass_and_leave(struct rt_thread *thread, struct ledger_control *control,
+			   const void *block, uint32_t flags)
 {
-	rt_bump(&thread->cache->passed_kept, rt_passed_bytes(block, flags));
+	rt_tier_keep(thread, control, (int64_t)rt_passed_bytes(block, flags));
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
 }
@@ -270,7 +271,7 @@ RT_INLINE bool record_usual(enum rt_quick quick, void *block, size_t size, struc
 		return rt_quick_give_up(thread);
 	row = rt_row_of(thread, now, &alloc, size, frame);
 	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
-		pass_and_leave(thread, block, alloc.flags);
+		pass_and_leave(thread, control, block, alloc.flags);
 		return true;
 	}
 	slot = rt_row_is_context(row) ? rt_slot(thread, row) : NULL;
@@ -336,7 +337,7 @@ static RT_APART void *record_any(void *block, size_t size, struct rt_alloc alloc
 	}
 	row = rt_row_of(thread, rt_mode_and_epoch(control), &alloc, size, frame);
 	if (RT_UNLIKELY(row == RT_ROW_PASSED)) {
-		pass_and_leave(thread, block, alloc.flags);
+		pass_and_leave(thread, control, block, alloc.flags);
 		return block;
 	}
 	record_and_leave(thread, control, row, block, size, alloc.flags);
@@ -395,9 +396,10 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 static RT_COLD void free_unknown(struct rt_thread *thread, const void *block, const void *frame)
 {
 	const uint64_t bytes = rt_global.passes ? rt_passed_bytes(block, 0) : 0;
+	struct ledger_control *control = bytes && thread ? rt_enter(thread, frame) : NULL;
 
-	if (bytes && thread && rt_enter(thread, frame)) {
-		rt_bump(&thread->cache->passed_kept, -bytes);
+	if (control) {
+		rt_tier_keep(thread, control, -(int64_t)bytes);
 		rt_leave(thread);
 	} else {
 		rt_add(&rt_global.state->live_bytes, -(int64_t)bytes);

@@ -104,7 +104,7 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 			    const struct rt_resize *resize, void *after, size_t size,
 			    uint32_t flags)
 {
-	const uint64_t old_bytes = old_live_bytes(resize);
+	uint64_t old_bytes = old_live_bytes(resize);
 	const bool is_taken = (rt_cell_flags(resize->value) | flags) & RT_CELL_TAKEN;
 	uint64_t bytes = 0;
 
@@ -112,6 +112,10 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 		bytes = rt_passed_bytes(after, flags);
 	else if (after)
 		bytes = rt_live_bytes(flags, size);
+	if (row == RT_ROW_PASSED && !is_taken && rt_load(&rt_global.adds_passed)) {
+		rt_tier_keep(thread, control, (int64_t)(bytes - old_bytes));
+		old_bytes = bytes;
+	}
 	if (RT_UNLIKELY(flags & RT_CELL_TAKEN) && !rt_tier_looks_after(flags, size))
 		rt_tier_look(thread, control);
 	if (old_bytes > bytes && is_taken)

@@ -13,7 +13,11 @@
 
 enum { CENSUS = 1000, UNIT_LOG2 = 48, LOG2_BITS = 40 };
 
+/* Of what a sample stands for: hardly more looks than samples are worth. */
+enum { KEPT_SHARE = 8 };
+
 int64_t rt_tier_steps[65];
+int64_t rt_tier_kept_most;
 RT_LARGE _Atomic uint8_t rt_taken[RT_TAKEN_BYTES];
 
 static _Atomic uint32_t changes_noted; /* of control.tier_changes */
@@ -37,6 +41,7 @@ void rt_tier_start(bool passes)
 	rt_store(&rt_global.adds_passed,
 		 rt_header.origin == LEDGER_ORIGIN_START &&
 			 rt_global.granule_shift == LEDGER_GRANULE_SHIFT_GLIBC);
+	rt_tier_kept_most = (INT64_C(1) << rt_header.sample_log2) / KEPT_SHARE;
 	for (unsigned width = 0; width <= 64; width++)
 		rt_tier_steps[width] = step_of(ledger_sample_of(
 			width ? UINT64_C(1) << (width - 1) : 0, rt_header.sample_log2));
@@ -151,6 +156,24 @@ void rt_tier_look(struct rt_thread *thread, struct ledger_control *control)
 		rt_fall(thread, control, 0);
 	else
 		rt_fall_shared(thread, 0);
+}
+
+void *rt_tier_tell(struct rt_thread *thread, void *block, const void *frame)
+{
+	struct ledger_control *control = rt_enter(thread, frame);
+
+	if (control) {
+		rt_tier_look(thread, control);
+		rt_leave(thread);
+	}
+	return block;
+}
+
+void rt_tier_keep(struct rt_thread *thread, struct ledger_control *control, int64_t bytes)
+{
+	rt_bump(&thread->cache->passed_kept, (uint64_t)bytes);
+	if (rt_tier_has_risen(thread) || rt_tier_has_fallen(thread))
+		rt_tier_look(thread, control);
 }
 
 void rt_tier_rise(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)

@@ -122,8 +122,28 @@ RT_INLINE uint64_t rt_passed_bytes(const void *block, uint32_t flags)
 						: rt_guarded_bytes(block);
 }
 
-/* Is it the peak? In bookkeeping, as those below. */
+/* As much of the live total may a thread keep to itself of what passes, more or less. */
+extern RT_HIDDEN int64_t rt_tier_kept_most;
+
+/* Has it more to tell? */
+RT_INLINE bool rt_tier_has_risen(const struct rt_thread *thread)
+{
+	return (int64_t)rt_load(&thread->cache->passed_kept) > rt_tier_kept_most;
+}
+
+RT_INLINE bool rt_tier_has_fallen(const struct rt_thread *thread)
+{
+	return (int64_t)rt_load(&thread->cache->passed_kept) < -rt_tier_kept_most;
+}
+
+/* In bookkeeping, as those below: it tells all, and looks whether that is the peak. */
 RT_COLD void rt_tier_look(struct rt_thread *thread, struct ledger_control *control);
+
+/* The same where its bookkeeping is over. Gives @block. */
+RT_COLD void *rt_tier_tell(struct rt_thread *thread, void *block, const void *frame);
+
+/* What passes changes the live total by so much. */
+void rt_tier_keep(struct rt_thread *thread, struct ledger_control *control, int64_t bytes);
 
 /*
  * Look before a block is taken: who looks at each arrival of a Poisson process, and does not count what
