@@ -27,6 +27,7 @@ static const struct {
 				      "of a thread, whose vector of thread-local storage it is" },
 	[SCAN_RULE_INTERIOR] = { "interior", "into its middle" },
 	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its start with low bits set" },
+	[SCAN_RULE_UNREADABLE] = { "unreadable", "that the program may not read" },
 	[SCAN_RULE_UNREAD] = { "unread", NULL },
 	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its start with other upper bits" },
 	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its start" },

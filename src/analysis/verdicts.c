@@ -316,24 +316,21 @@ static void draft_reachable(struct judge *j)
 	}
 }
 
-/* Of contexts that read alike, the one with a draft first; @alike: ids of drafts. */
-static uint32_t first_alike(const struct judge *j, struct seep_idtable *alike, uint32_t draft)
+/* Of contexts that are copies, the one with a draft first; @copies: ids of drafts. */
+static uint32_t first_copy(const struct judge *j, struct seep_idtable *copies, uint32_t draft)
 {
 	const uint32_t place = j->drafts[draft].fate.context;
 	const struct seep_profile_context *context = seep_profile_context_at(j->profile, place);
+	const uint64_t hash = context ? seep_profile_copies_hash(j->profile, context) : 0;
 	size_t at = SEEP_IDTABLE_START;
-	uint64_t hash;
 	uint32_t id;
 
 	if (!context)
 		return place;
-	hash = seep_hash_mix(seep_profile_lines_hash(j->profile, context),
-			     (uint64_t)context->scope << 8 | context->align_log2);
-	hash = seep_hash_text(hash, context->thread);
-	id = seep_idtable_find(alike, hash, &at);
+	id = seep_idtable_find(copies, hash, &at);
 	if (id != SEEP_IDTABLE_NONE)
 		return j->drafts[id].fate.context;
-	seep_idtable_add(alike, hash, draft);
+	seep_idtable_add(copies, hash, draft);
 	return place;
 }
 
@@ -351,12 +348,12 @@ static void add_draft(struct draft *to, struct draft *from)
 }
 
 /*
- * One leak of what reads alike and fared alike: what an unrolled loop allocates. What goes with others
- * comes last, so that their leaks are known. What is reachable is as it was: nobody counts it.
+ * One leak of what the copies of a call have allocated, if it fared alike. What goes with others comes
+ * last, so that their leaks are known. What is reachable is as it was: nobody counts it.
  */
-static void merge_alike(struct judge *j)
+static void merge_copies(struct judge *j)
 {
-	SEEP_RELEASED(seep_idtable_done) struct seep_idtable alike = { 0 };
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable copies = { 0 };
 	const uint32_t count = (uint32_t)j->draft_count;
 	SEEP_FREED uint32_t *now = seep_xcalloc(count, sizeof(*now));
 
@@ -367,7 +364,7 @@ static void merge_alike(struct judge *j)
 		now[i] = i;
 		if (fate.verdict == SEEP_VERDICT_REACHABLE || j->drafts[i].leak.blocks == 0)
 			continue;
-		fate.context = first_alike(j, &alike, i);
+		fate.context = first_copy(j, &copies, i);
 		if (fate.leader > 0)
 			fate.leader = now[fate.leader - 1] + 1;
 		to = seep_judge_draft(j, &fate);
@@ -423,9 +420,14 @@ static void list_blocks(struct judge *j)
 		const struct scan_block *block = scan_result_block(j->result, i);
 		const uint8_t *contents = j->options->contents ? j->options->contents[i] : NULL;
 		struct seep_profile_leak *leak = &j->profile->leaks[j->places[j->leaks[i]]];
+		const uint32_t place = seep_profile_row_context(j->profile, block->row);
+		const struct seep_profile_context *context = seep_profile_context_at(j->profile,
+										     place);
 		struct seep_profile_leak_block *listed;
 
-		if (leak->block_list_count >= most)
+		/* Which of its site's stacks one has that was not walked, nobody knows. */
+		if (leak->block_list_count >= most ||
+		    (context && context->site && leak->context != place))
 			continue;
 		if (!leak->block_list)
 			leak->block_list = seep_profile_calloc(
@@ -528,7 +530,7 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	draft_blocks(&j, true);
 	draft_reachable(&j);
 	seep_judge_split_sites(&j, count);
-	merge_alike(&j);
+	merge_copies(&j);
 	publish(&j);
 	seep_suppressions_find(suppressions, profile);
 	seep_suppressions_tell(suppressions, profile);

@@ -102,10 +102,22 @@ uint64_t seep_profile_lines_hash(const struct seep_profile *profile,
 
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
+		const char *file = frame->file ?: "";
 
 		hash = core_fnv_number(hash, frame->line ?: frame->address);
+		hash = core_fnv_number(core_fnv_bytes(hash, file, strlen(file)), frame->module);
 	}
 	return hash;
+}
+
+uint64_t seep_profile_copies_hash(const struct seep_profile *profile,
+				  const struct seep_profile_context *context)
+{
+	const char *thread = context->thread ?: "";
+	uint64_t hash = seep_profile_lines_hash(profile, context);
+
+	hash = core_fnv_bytes(hash, thread, strlen(thread) + !!context->thread);
+	return core_fnv_number(hash, (uint64_t)context->scope << 8 | context->align_log2);
 }
 
 uint64_t seep_profile_stack_hash(const struct seep_profile *profile,

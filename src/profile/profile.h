@@ -186,7 +186,7 @@ enum seep_leak_flags {
 	SEEP_LEAK_REPORTED = 1 << 1, /* marked as reported before */
 };
 
-/* Blocks of one context that fared alike in a leak scan. */
+/* Blocks of one context, or of copies (profile/context_hash.h), that fared alike in a leak scan. */
 struct seep_profile_leak {
 	uint8_t verdict; /* enum seep_verdict */
 	uint32_t flags;	 /* enum seep_leak_flags */

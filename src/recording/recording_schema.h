@@ -106,7 +106,7 @@ struct seep_sql_table {
 	      ITEMS(SUPPRESSIONS), 3, NULL) \
 	TABLE(VERDICT, verdict, 1, SEEP_ROWS_MAX, struct seep_verdict_row, OWN, 3, NULL) \
 	TABLE(LEAK, leak, 1, 1u << 26, struct seep_leak_row, OWN, \
-	      3, "blocks of one context that fared alike in the leak scan") \
+	      3, "blocks of one call that fared alike in the leak scan") \
 	TABLE(LEAK_BLOCK, leak_block, 2, 1u << 28, struct seep_leak_block_row, OWN, \
 	      3, "the first blocks of leaks") \
 	TABLE(LEAK_LINK, leak_link, 2, 1u << 28, struct seep_leak_link_row, OWN, \

@@ -88,6 +88,7 @@ enum scan_rule {
 	SCAN_RULE_WEAK,
 	SCAN_RULE_INTERIOR = SCAN_RULE_WEAK, /* anywhere else into it */
 	SCAN_RULE_LOW_TAG,		     /* to its begin, with low bits set */
+	SCAN_RULE_UNREADABLE,		     /* from memory that the program may not read */
 	SCAN_RULE_UNREAD,		     /* none was met, but some memory could not be read */
 	/* Hints about lost blocks; these are never followed. */
 	SCAN_RULE_HINTS,
@@ -136,7 +137,7 @@ struct scan_root {
 	const uint64_t *words;
 	uint32_t id;  /* the caller's: which thread, which mapping */
 	uint8_t kind; /* enum scan_root_kind */
-	/* What an interior pointer from here counts as, if weak any pointer; 0: nothing special. */
+	/* What weak pointers from here count as; if it is weak itself, what all do. 0: as others. */
 	uint8_t rule;
 };
 

@@ -33,7 +33,7 @@ static void meet_block(struct scan_look *look, uint32_t i, uint8_t rule, uint64_
 	mark_block(look, i, address, rule, from);
 }
 
-/* A pointer into a block, or to its end. */
+/* A pointer into a block, or to its end; or to its begin, of a root whose pointers are all weak. */
 static void mark_inner(struct scan_look *look, const struct scan_word *word)
 {
 	struct scan *scan = look->scan;
@@ -49,7 +49,7 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	rule = scan_rule_of(scan, block, word->to);
 	if (rule == SCAN_RULE_NONE)
 		return;
-	if (look->root_rule && rule >= SCAN_RULE_WEAK)
+	if (look->root_rule && (rule >= SCAN_RULE_WEAK || look->root_rule >= SCAN_RULE_WEAK))
 		rule = look->root_rule;
 	if (rule < SCAN_RULE_WEAK || look->state != SCAN_REACHABLE) {
 		meet_block(look, i, rule, word->from);
@@ -138,7 +138,7 @@ static void mark_batch(struct scan_look *look)
 		if (look->sees_lost && scan_lost_is_apart(&own->fates[word->block]) &&
 		    keeps(look->scan, &look->scan->blocks[word->block], word->to))
 			scan_lost_take_back(look->scan, word->block, word->to);
-		if (!page) {
+		if (!page || look->root_rule >= SCAN_RULE_WEAK) {
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
 			page->met[unit] |= scan_unit_bit(word->to);
@@ -215,7 +215,8 @@ void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 			look.root_rule = root->rule;
 			look.from_flag = SCAN_FROM_ROOT;
 			look.sees_lost = scan->private->lost_count &&
-					 root->kind < SCAN_ROOT_REGISTER;
+					 root->kind < SCAN_ROOT_REGISTER &&
+					 root->rule < SCAN_RULE_WEAK;
 			at = scan_look_at_root(&look, root, at);
 			scan_look_end(&look);
 			mark_follow(&look);

@@ -64,7 +64,7 @@ static void put_line(struct seep_strbuf *text, const char *what, const struct dw
 	if (line > 0)
 		seep_strbuf_addf(text, "%s:%" PRIu64, what, line);
 	else
-		put(text, what);
+		seep_strbuf_adds(text, what);
 }
 
 struct place {
@@ -189,6 +189,30 @@ static const char *readable(struct dwarf_names *names, const char *linkage)
 	return seep_demangle(names->arena, linkage);
 }
 
+/* How deep in brackets what is behind @bytes of @text is. */
+static long depth_behind(const char *text, size_t bytes)
+{
+	long depth = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		depth += (strchr("(<{[", text[i]) != NULL) -
+			 (strchr(")>}]", text[i]) != NULL && !(i && text[i - 1] == '-'));
+	return depth;
+}
+
+/* Is the function itself "operator()" at @call, and nothing that stands in it, or has it for an argument? */
+static bool ends_with_call(const char *name, const char *call)
+{
+	const char *rest = call + strlen("::operator()");
+
+	if (depth_behind(name, (size_t)(call - name)) != 0)
+		return false;
+	for (const char *scope = rest; (scope = strstr(scope, "::")) != NULL; scope += 2)
+		if (depth_behind(rest, (size_t)(scope - rest)) == 0)
+			return false;
+	return true;
+}
+
 /* The line of a lambda or closure goes between @bytes of its name, and @what, and @rest. */
 struct line_place {
 	size_t bytes;
@@ -199,28 +223,35 @@ struct line_place {
 static struct line_place line_place(const char *name)
 {
 	static const char closure[] = "::{{closure}}", lambda[] = "{lambda",
-			  call[] = "}::operator()";
+			  call[] = "::operator()";
 	const size_t bytes = strlen(name);
-	const char *at = NULL, *of_clang = NULL;
+	const char *calls = NULL, *at;
+	long depth = 1;
 
 	if (bytes >= strlen(closure) && strcmp(name + bytes - strlen(closure), closure) == 0)
 		return (struct line_place){ bytes - strlen("}}"), "", name + bytes - strlen("}}") };
 	for (const char *next = name; (next = strstr(next, call)) != NULL; next++)
-		at = next;
-	for (long depth = 1; at > name && depth > 0;) {
-		at--;
-		depth += (*at == '}') - (*at == '{');
-	}
-	if (at && strncmp(at, lambda, strlen(lambda)) == 0)
-		return (struct line_place){ (size_t)(at - name) + strlen(lambda), "",
-					    at + strlen(lambda) };
-	/* "main::$_0::operator()", if that is all. */
-	for (const char *next = name; (next = strstr(next, "$_")) != NULL; next += 2)
-		of_clang = next;
-	at = of_clang ? of_clang + 2 + strspn(of_clang + 2, "0123456789") : NULL;
-	if (!at || strncmp(at, "::operator()", 12) != 0)
+		if (ends_with_call(name, next))
+			calls = next;
+	if (!calls || calls == name)
 		return (struct line_place){ 0 };
-	return (struct line_place){ (size_t)(of_clang - name), lambda, at };
+	at = calls - 1;
+	if (*at == '}') {
+		while (at > name && depth > 0) {
+			at--;
+			depth += (*at == '}') - (*at == '{');
+		}
+		if (strncmp(at, lambda, strlen(lambda)) != 0)
+			return (struct line_place){ 0 };
+		at += strlen(lambda);
+		return (struct line_place){ (size_t)(at - name), "", at };
+	}
+	/* clang's "main::$_0::operator()" */
+	while (at > name && *at >= '0' && *at <= '9')
+		at--;
+	if (at == name || at + 1 == calls || at[-1] != '$' || *at != '_')
+		return (struct line_place){ 0 };
+	return (struct line_place){ (size_t)(at - 1 - name), lambda, calls };
 }
 
 /* All closures of a function have one name in Rust's older mangling, and lambdas a number. */
@@ -242,7 +273,7 @@ static const char *with_line(struct dwarf_names *names, const char *name,
 		return name;
 	seep_strbuf_add(&text, name, place.bytes);
 	put_line(&text, place.what, &scope);
-	put(&text, *place.what ? "}" : "");
+	seep_strbuf_adds(&text, *place.what ? "}" : "");
 	put(&text, place.rest);
 	return text.overflowed ? name : copy(names, text.text);
 }

@@ -231,13 +231,11 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 {
 	const struct seep_symtab_name *symbol;
 
-	if (frame->linkage_name)
+	/* The line tells a lambda from others better than the number that its symbol has. */
+	if (frame->linkage_name || (frame->function && strstr(frame->function, "{lambda:")))
 		return;
 	symbol = seep_symtab_find(&module->symtab, module->symbols->arena, address);
 	if (!symbol)
-		return;
-	/* The line tells a lambda from others better than the number that its symbol has. */
-	if (frame->function && strstr(frame->function, "{lambda:"))
 		return;
 	/* DWARF has the plain name of a static C++ function; its symbol also says whose it is. */
 	if (frame->function && !(symbol->linkage && strncmp(symbol->linkage, "_Z", 2) == 0) &&

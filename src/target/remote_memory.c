@@ -44,6 +44,7 @@ struct seep_memory {
 	pid_t pid;
 	int fd;	      /* of /proc/PID/mem; -1: it is not open */
 	bool by_file; /* and is all that is used: process_vm_readv() is refused, or slower */
+	struct seep_ranges forced; /* is read from it in any case */
 	/*
 	 * Slot i keeps its bytes at data + i * CHUNK_BYTES. The first ones are never used: 0 is
 	 * NO_SLOT, and what is read once passes through their memory.
@@ -117,11 +118,19 @@ static ssize_t read_by_call(const struct seep_memory *memory, uint64_t address, 
 	return process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
 }
 
-/*
- * How much could be read before a page that cannot; 0 or -1 none. The file also has what the process
- * itself may not read.
- */
-static ssize_t read_into(struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
+/* The piece from @at on and below *@end that is forced, or is not: it ends at *@end. */
+static bool is_forced(const struct seep_memory *memory, uint64_t at, uint64_t *end)
+{
+	uint64_t begin = at, gap_end = *end;
+	const bool has_gap = seep_ranges_gap(&memory->forced, &begin, *end, &gap_end);
+
+	if (has_gap)
+		*end = begin > at ? begin : gap_end;
+	return !has_gap || begin > at;
+}
+
+/* How much could be read before a page that cannot; 0 or -1 none. */
+static ssize_t read_into(const struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
 {
 	uint64_t begin = address, end = address + bytes;
 	ssize_t got = 0, more;
@@ -131,15 +140,22 @@ static ssize_t read_into(struct seep_memory *memory, uint64_t address, void *to,
 			return 0;
 		bytes = end - begin;
 	}
-	if (!memory->by_file) {
-		got = read_by_call(memory, address, to, bytes);
-		if (got == (ssize_t)bytes || (got < 0 && errno != EFAULT))
-			return got;
-		open_file(memory);
-		got = got > 0 ? got : 0;
+	if (memory->by_file)
+		return pread(memory->fd, to, bytes, (off_t)address);
+	if (memory->forced.count == 0)
+		return read_by_call(memory, address, to, bytes);
+	for (begin = address; begin < address + bytes; begin = end) {
+		uint8_t *here = (uint8_t *)to + (begin - address);
+
+		end = address + bytes;
+		more = is_forced(memory, begin, &end)
+			       ? pread(memory->fd, here, end - begin, (off_t)begin)
+			       : read_by_call(memory, begin, here, end - begin);
+		got += more > 0 ? more : 0;
+		if (more < (ssize_t)(end - begin))
+			break;
 	}
-	more = pread(memory->fd, (uint8_t *)to + got, bytes - (size_t)got, (off_t)address + got);
-	return more > 0 ? got + more : got;
+	return got;
 }
 
 static uint8_t *data_of(const struct seep_memory *memory, uint32_t slot)
@@ -282,6 +298,13 @@ void seep_memory_use_file(struct seep_memory *memory)
 	memory->by_file = memory->fd >= 0;
 }
 
+void seep_memory_force(struct seep_memory *memory, uint64_t begin, uint64_t end)
+{
+	open_file(memory);
+	if (memory->fd >= 0)
+		seep_ranges_add(&memory->forced, begin, end);
+}
+
 /* By an address where nobody's memory is: what is allowed fails with EFAULT. */
 static int choose_way(struct seep_memory *memory, struct seep_error *err)
 {
@@ -372,6 +395,7 @@ void seep_memory_forget(struct seep_memory *memory)
 		(void)close(memory->fd);
 	memory->fd = -1;
 	memory->by_file = false;
+	memory->forced.count = 0;
 }
 
 void seep_memory_close(struct seep_memory *memory)
@@ -383,6 +407,7 @@ void seep_memory_close(struct seep_memory *memory)
 	if (memory->fd >= 0)
 		(void)close(memory->fd);
 	seep_ranges_done(&memory->served);
+	seep_ranges_done(&memory->forced);
 	free(memory->taken);
 	free(memory);
 }

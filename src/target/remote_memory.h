@@ -21,8 +21,8 @@ struct seep_memory;
  * @kept_bytes: how much of it is kept at most; what was read longest ago makes room. 0: nothing is,
  *              and seep_memory_read() is all that is used
  *
- * Reads by process_vm_readv(); where that is refused, and what the process itself may not read, from
- * /proc/PID/mem.
+ * Reads by process_vm_readv(); where that is refused, from /proc/PID/mem, which also gives what
+ * the process itself may not read.
  *
  * Returns: 0, or -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS.
  */
@@ -34,6 +34,12 @@ SEEP_NODISCARD int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_
  * fast: the other way the kernel copies each page that is still shared before we may read it.
  */
 void seep_memory_use_file(struct seep_memory *memory);
+
+/*
+ * Read [@begin, @end), whole pages that are there, though the process itself may not. Ascending. Elsewhere
+ * the file is not asked: to read below a stack by it makes the stack grow.
+ */
+void seep_memory_force(struct seep_memory *memory, uint64_t begin, uint64_t end);
 
 /* How much of it is kept from here on: never less than is already, nor more than open() was given. */
 void seep_memory_keep(struct seep_memory *memory, uint64_t kept_bytes);

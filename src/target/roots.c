@@ -200,12 +200,14 @@ static void add_piece(struct seep_roots_work *work, const struct seep_mapping *m
 
 /*
  * What a program made read-only once it had written it counts: generated code, protected variables.
- * Of a private mapping of a file these are the pages that are its own.
+ * Of a private mapping of a file these are the pages that are its own. A vault it may open again, or have
+ * done with: what only that points to is in doubt.
  */
 static void add_own_pages(struct seep_roots_work *work, const struct seep_mapping *mapping,
 			  uint32_t id)
 {
 	SEEP_RELEASED(seep_ranges_done) struct seep_ranges found = { 0 };
+	const size_t before = work->roots->count;
 	uint64_t at, end;
 
 	if (!seep_present_pages_own(&work->from->pages->image_pages, mapping->begin, mapping->end,
@@ -213,8 +215,13 @@ static void add_own_pages(struct seep_roots_work *work, const struct seep_mappin
 		found.count = 0;
 	for (size_t i = 0; i < found.count; i++)
 		for (at = found.items[i].begin;
-		     seep_ranges_gap(&work->cut, &at, found.items[i].end, &end); at = end)
+		     seep_ranges_gap(&work->cut, &at, found.items[i].end, &end); at = end) {
+			if (!mapping->readable)
+				seep_memory_force(work->memory, at, end);
 			add_present(work, at, end, SCAN_ROOT_NONE, id);
+		}
+	for (size_t i = before; i < work->roots->count && !mapping->readable; i++)
+		work->roots->items[i].rule = SCAN_RULE_UNREADABLE;
 }
 
 /* A file that is nothing but memory holds what some mapping or call has written. */

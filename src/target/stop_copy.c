@@ -366,8 +366,10 @@ int seep_stop_complete(const struct seep_maps *maps, pid_t copy, const struct se
 		if (seep_roots_is_device(mapping) ||
 		    (ledger && seep_text_equal(mapping->name, ledger->name)))
 			continue;
+		/* Where the kernel cannot look, there may be too many: heaps of threads have such memory. */
 		if (!mapping->readable &&
-		    !(seep_roots_is_vault(mapping) && has_pages(&of_process, mapping)))
+		    !(seep_roots_is_vault(mapping) && of_process.pages.can_scan &&
+		      has_pages(&of_process, mapping)))
 			continue;
 		if (!seep_maps_find(&copied, mapping->begin))
 			rc = seep_fail(err, SEEP_EREFUSED,

@@ -5,17 +5,28 @@
 #include <stdlib.h>
 
 #include "analysis/scope_sums.h"
+#include "base/idtable.h"
 #include "base/search.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "profile/context_hash.h"
 #include "profile/kind_name.h"
 #include "view/alike.h"
 #include "view/frame_text.h"
 
 enum { WITH_SHOWN = 3, NAME_COLUMNS_MAX = 60, PLACE_COLUMNS_MAX = 30 };
 
+/* Of a call, all copies together. */
+struct calls {
+	uint64_t allocs;
+	uint64_t frees;
+};
+
 struct builder {
 	struct seep_view *view;
+	struct seep_idtable copies; /* by seep_profile_copies_hash(): index of the next */
+	struct calls *calls;
+	size_t call_count;
 	/* By leak: the first and the next one that go with it, largest first; index + 1, 0 none. */
 	uint32_t *first_with;
 	uint32_t *next_with;
@@ -147,8 +158,34 @@ char *seep_leaks_advice(const struct seep_profile *profile)
 			      why);
 }
 
-static char *figures_of(const struct seep_view *view, const struct seep_profile_leak *leak)
+static struct calls *calls_of(struct builder *b, const struct seep_profile_context *context)
 {
+	const uint64_t hash = seep_profile_copies_hash(b->view->profile, context);
+	size_t at = SEEP_IDTABLE_START;
+	const uint32_t id = seep_idtable_find(&b->copies, hash, &at);
+
+	if (id != SEEP_IDTABLE_NONE)
+		return &b->calls[id];
+	seep_idtable_add(&b->copies, hash, (uint32_t)b->call_count);
+	*SEEP_APPEND(b->calls, b->call_count) = (struct calls){ 0 };
+	return &b->calls[b->call_count - 1];
+}
+
+static void count_calls(struct builder *b)
+{
+	const struct seep_profile *profile = b->view->profile;
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		struct calls *calls = calls_of(b, &profile->contexts[i]);
+
+		calls->allocs += profile->contexts[i].allocs;
+		calls->frees += profile->contexts[i].frees;
+	}
+}
+
+static char *figures_of(struct builder *b, const struct seep_profile_leak *leak)
+{
+	const struct seep_view *view = b->view;
 	const struct seep_profile_context *context = seep_profile_context_at(view->profile,
 									     leak->context);
 	const struct seep_verdict_sum own = { .blocks = leak->blocks,
@@ -163,12 +200,14 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 	add_amount(&line, &own, "", "");
 	add_amount(&line, &with, ", and ", leak->blocks == 1 ? " with it" : " with them");
 	if (context) {
-		if (context->frees == 0 && context->allocs > 1)
+		const struct calls *calls = calls_of(b, context);
+
+		if (calls->frees == 0 && calls->allocs > 1)
 			seep_strbuf_adds(&line, "; none ever freed");
-		else if (context->frees > 0)
+		else if (calls->frees > 0)
 			seep_strbuf_addf(&line, "; %s of %s freed",
-					 seep_digits_text(context->frees).text,
-					 seep_digits_text(context->allocs).text);
+					 seep_digits_text(calls->frees).text,
+					 seep_digits_text(calls->allocs).text);
 		seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 		if (context->thread)
 			seep_strbuf_addf(&line, ", thread %s", context->thread);
@@ -333,7 +372,7 @@ static void build_leak(struct builder *b, struct seep_leak_view *item, uint32_t 
 {
 	item->leak = &b->view->profile->leaks[index];
 	add_stack(b, item);
-	item->stack.figures = figures_of(b->view, item->leak);
+	item->stack.figures = figures_of(b, item->leak);
 	add_with(b, item, index);
 	add_reason(item);
 	if (b->view->options->why)
@@ -441,10 +480,13 @@ void seep_leaks_view_init(struct seep_leaks_view *leaks, struct seep_view *view,
 	leaks->count = top > 0 && top < leaks->all ? top : leaks->all;
 	leaks->items = seep_xcalloc(leaks->count, sizeof(*leaks->items));
 	gather_with(&b);
+	count_calls(&b);
 	for (uint32_t i = 0; i < leaks->count; i++)
 		build_leak(&b, &leaks->items[i], (uint32_t)(chosen[i] - view->profile->leaks));
 	free(b.first_with);
 	free(b.next_with);
+	free(b.calls);
+	seep_idtable_done(&b.copies);
 }
 
 void seep_leaks_view_done(struct seep_leaks_view *leaks)

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from harness import LIMIT_S, PROGRAMS, SEEP, program, read_report
+from harness import LIMIT_S, PROGRAMS, SEEP, need, program, read_report
 from running import launch, start, wait_until, watched
 
 ANSWER = "1 leak: 192 B in 3 blocks lost, and 720 B in 15 blocks with them"
@@ -191,6 +191,32 @@ def test_generated_rules_suppress_just_what_they_were_made_from(seep):
     text = text_of(leaks(seep, "run.seep"))
     assert "\nNothing is lost of " in text and "; 912 B in 18 blocks suppressed\n" in text
     assert "\nSuppressions that nothing matched: leak:not_in_any_program\n" in text
+
+
+COPIES = r"""
+#include <stdlib.h>
+#define TWICE(call) call; call;
+static void keep(long i) { void *volatile p = malloc(100); if (i % 4 == 0) free(p); }
+static void on(void) { for (long i = 0; i < 10; i++) { TWICE(TWICE(keep(i))) } }
+void (*const NAME)(void) = on;
+"""
+MAIN = """
+extern void (*const a)(void), (*const b)(void);
+int main(void) { void (*const all[])(void) = { a, b }; for (int i = 0; i < 2; i++) all[i](); return 0; }
+"""
+
+
+def test_copies_of_a_call_are_one_leak_and_the_same_text_elsewhere_is_another(seep):
+    for name, text in (("a", COPIES), ("b", COPIES), ("main", MAIN)):
+        (seep.directory / f"{name}.c").write_text(text)
+        words = ["-O1", "-g", "-fno-inline", f"-DNAME={name}", "-c", f"{name}.c"]
+        subprocess.run([need("gcc"), *words], check=True, cwd=seep.directory)
+    subprocess.run([need("gcc"), "a.o", "b.o", "main.o", "-o", "copies"], check=True, cwd=seep.directory)
+    path = seep.record([seep.directory / "copies"]).path
+    assert seep.command("check", "-b", "leaks<=2", "-b", "leaks{within=b.c:5}<=1", path).status == 0
+    assert seep.command("check", "-b", "leaks{within=b.c:5}<=0", path).status != 0
+    told = text_of(seep.command("report", path, "--by", "lost"))
+    assert told.count("2.7 KB in 28 blocks; 12 of 40 freed") == 2, told
 
 
 @pytest.mark.parametrize("options,words,why", [

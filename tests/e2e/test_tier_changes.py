@@ -172,6 +172,21 @@ def test_the_peak_has_a_large_block_that_came_and_went(seep):
     assert 430 << 20 <= recordings.main()["totals"]["peak_bytes"] <= PEAK + (8 << 20)
 
 
+SHRINK = """
+import os, subprocess, sys
+kept = bytearray(100 << 20)
+subprocess.run([sys.argv[1], "mode", str(os.getpid()), "sampled"], check=True, stdout=subprocess.DEVNULL)
+del kept[int(sys.argv[2]):]
+"""
+
+
+@pytest.mark.parametrize("left", [16, 300_000])
+def test_a_block_that_is_made_smaller_in_another_tier_was_at_the_peak(seep, left):
+    done, recordings = seep.run(["python3", "-c", SHRINK, SEEP, str(left)], ["--no-leak-check"])
+    assert done.status == 0, done.stderr
+    assert recordings.main()["totals"]["peak_bytes"] >= 100 << 20
+
+
 @pytest.mark.parametrize("options", ([], ["--guard"], ["--guarded-sample=1000"]), ids=str)
 def test_the_peak_of_a_heap_that_stays_at_its_height_is_not_biased(seep, options):
     """The mean of ten runs is within 4 of its standard deviations; the highest of many estimates is not."""

@@ -43,6 +43,11 @@ static uint32_t random_number(uint32_t *state)
 	return *state >> 8;
 }
 
+static bool is_shut(int page)
+{
+	return page % 7 < 3;
+}
+
 /*
  * Pages with numbers in them; some are not there, and some are there and unreadable for the process
  * itself, by a pattern that has runs of all lengths.
@@ -67,7 +72,7 @@ static uint32_t *make_pages(bool holes[PAGES])
 
 		if (holes[page])
 			assert_int_equal(munmap(at, PAGE), 0);
-		else if (page % 7 < 3)
+		else if (is_shut(page))
 			assert_int_equal(mprotect(at, PAGE, PROT_NONE), 0);
 	}
 	return words;
@@ -102,6 +107,14 @@ static uint64_t check_view(struct seep_memory *memory, const uint32_t *words,
 	return got;
 }
 
+static void force(struct seep_memory *memory, const uint32_t *words, const bool holes[PAGES])
+{
+	for (int page = 0; page < PAGES; page++)
+		if (!holes[page] && is_shut(page))
+			seep_memory_force(memory, (uint64_t)words + (uint64_t)page * PAGE,
+					  (uint64_t)words + (uint64_t)(page + 1) * PAGE);
+}
+
 static void check_all(pid_t pid, const uint32_t *words, const bool holes[PAGES],
 		      uint64_t kept_bytes)
 {
@@ -110,6 +123,7 @@ static void check_all(pid_t pid, const uint32_t *words, const bool holes[PAGES],
 	uint32_t state = 1;
 
 	assert_int_equal(seep_memory_open(pid, kept_bytes, &memory, NULL), 0);
+	force(memory, words, holes);
 	for (int turn = 0; turn < 2; turn++)
 		for (uint64_t at = begin; at < end;)
 			at += check_view(memory, words, holes, at, end - at);
@@ -119,8 +133,10 @@ static void check_all(pid_t pid, const uint32_t *words, const bool holes[PAGES],
 		/* What is large does not stay, and what is small does, until all is forgotten. */
 		(void)check_view(memory, words, holes, at,
 				 i % 50 ? random_number(&state) % 500 + 1 : end - at);
-		if (i == 10000)
+		if (i == 10000) {
 			seep_memory_forget(memory);
+			force(memory, words, holes);
+		}
 	}
 	seep_memory_close(memory);
 }

@@ -82,8 +82,8 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 	/* Of others' blocks no header is read. */
 	if (!(alloc.flags & LEDGER_CELL_FOREIGN) &&
 	    RT_LIKELY(rt_tier_pass(thread, block, size, frame)))
-		return RT_UNLIKELY(rt_tier_has_risen(thread)) ? rt_tier_tell(thread, block, frame)
-							      : block;
+		return RT_UNLIKELY(rt_tier_has_to_tell(thread)) ? rt_tier_tell(thread, block, frame)
+								: block;
 	return rt_record_whole(block, size, alloc, frame);
 }
 
@@ -139,7 +139,8 @@ void rt_free_slow(void *block, struct rt_free how, const void *frame)
 
 	if (RT_LIKELY(thread != NULL) && thread->passes && RT_LIKELY(rt_tls.freeing != block) &&
 	    RT_LIKELY(rt_tier_pass_free(thread, block, frame)))
-		rt_next.free(RT_UNLIKELY(rt_tier_has_fallen(thread))
+		/* It gives the block, so that no register has to be saved for that. */
+		rt_next.free(RT_UNLIKELY(rt_tier_has_to_tell(thread))
 				     ? rt_tier_tell(thread, block, frame)
 				     : block);
 	else

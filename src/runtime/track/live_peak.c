@@ -4,6 +4,7 @@
 #include "ledger/ledger_peak.h"
 #include "runtime/sys/sys.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/tier.h"
 
 enum { STAMP_FRACTION = 1024 };
 
@@ -25,6 +26,7 @@ void rt_threshold_update(void)
 		bytes = ledger_peak_threshold_bytes(peak, n);
 	}
 	rt_store(&rt_global.threshold_bytes, bytes);
+	rt_tier_set_kept((uint64_t)bytes, n);
 }
 
 static void stamp(int64_t peak)

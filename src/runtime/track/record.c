@@ -78,7 +78,9 @@ void rt_record_no_stack(void *block, size_t size, uint32_t flags)
 	const struct ledger_control *control = rt_mine.control;
 
 	if (control && rt_load(&control->mode) & LEDGER_MODE_SAMPLED) {
-		rt_pass_directly(rt_tls.thread, size, rt_passed_bytes(block, flags));
+		/* What was to be taken has a flag of others' blocks, and may be one: nobody knows. */
+		rt_pass_directly(rt_tls.thread, size,
+				 flags & RT_CELL_TAKEN ? 0 : rt_passed_bytes(block, flags));
 		return;
 	}
 	if (RT_UNLIKELY(rt_global.passes))
@@ -401,7 +403,7 @@ static RT_COLD void free_unknown(struct rt_thread *thread, const void *block, co
 	if (control) {
 		rt_tier_keep(thread, control, -(int64_t)bytes);
 		rt_leave(thread);
-	} else {
+	} else if (bytes) {
 		rt_add(&rt_global.state->live_bytes, -(int64_t)bytes);
 	}
 	rt_unknown_free(thread);

@@ -94,6 +94,18 @@ static uint64_t old_live_bytes(const struct rt_resize *resize)
 		       : 0;
 }
 
+/* By what the old block was, of a tier or exact: that is what may go from a maximum. */
+static void fall(struct rt_thread *thread, struct ledger_control *control,
+		 const struct rt_resize *resize, uint64_t bytes)
+{
+	if (!resize->value)
+		rt_tier_keep(thread, control, -(int64_t)bytes);
+	else if (rt_cell_flags(resize->value) & RT_CELL_TAKEN)
+		rt_tier_fall(thread, control, bytes);
+	else
+		rt_fall(thread, control, bytes);
+}
+
 /*
  * Old free and new allocation as one operation of the live total: a fall is announced before
  * either row changes, a rise after both have, and the sum of the two never shows. @after: NULL if the
@@ -104,24 +116,17 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 			    const struct rt_resize *resize, void *after, size_t size,
 			    uint32_t flags)
 {
-	uint64_t old_bytes = old_live_bytes(resize);
-	const bool is_taken = (rt_cell_flags(resize->value) | flags) & RT_CELL_TAKEN;
+	const uint64_t old_bytes = old_live_bytes(resize);
 	uint64_t bytes = 0;
 
 	if (row == RT_ROW_PASSED)
 		bytes = rt_passed_bytes(after, flags);
 	else if (after)
 		bytes = rt_live_bytes(flags, size);
-	if (row == RT_ROW_PASSED && !is_taken && rt_load(&rt_global.adds_passed)) {
-		rt_tier_keep(thread, control, (int64_t)(bytes - old_bytes));
-		old_bytes = bytes;
-	}
 	if (RT_UNLIKELY(flags & RT_CELL_TAKEN) && !rt_tier_looks_after(flags, size))
 		rt_tier_look(thread, control);
-	if (old_bytes > bytes && is_taken)
-		rt_tier_fall(thread, control, old_bytes - bytes);
-	else if (old_bytes > bytes)
-		rt_fall(thread, control, old_bytes - bytes);
+	if (old_bytes > bytes)
+		fall(thread, control, resize, old_bytes - bytes);
 	if (after && row != RT_ROW_PASSED &&
 	    !rt_record_row(thread, control, row, (uintptr_t)after, size, flags))
 		rt_rise(thread, control, -bytes);
@@ -129,7 +134,9 @@ static RT_APART void change(struct rt_thread *thread, struct ledger_control *con
 	if (RT_UNLIKELY(thread->entries != NULL) && resize->value)
 		rt_scope_free(thread, ledger_cell_row(resize->value), resize->size,
 			      rt_block_weight_log2(resize->value, resize->size));
-	if (bytes > old_bytes && is_taken)
+	if (bytes > old_bytes && row == RT_ROW_PASSED)
+		rt_tier_keep(thread, control, (int64_t)(bytes - old_bytes));
+	else if (bytes > old_bytes && flags & RT_CELL_TAKEN)
 		rt_tier_rise(thread, control, bytes - old_bytes);
 	else if (bytes > old_bytes)
 		rt_rise(thread, control, bytes - old_bytes);

@@ -13,11 +13,14 @@
 
 enum { CENSUS = 1000, UNIT_LOG2 = 48, LOG2_BITS = 40 };
 
-/* Of what a sample stands for: hardly more looks than samples are worth. */
-enum { KEPT_SHARE = 8 };
+/*
+ * A thread keeps an eighth of what a sample stands for: peaks are missed by less, and eight looks cost
+ * less than a walk. Of many threads each keeps less, but a look takes lines of memory from others.
+ */
+enum { KEPT_SHARE = 8, KEPT_TIMES = 4, KEPT_LEAST_BYTES = 4096 };
 
 int64_t rt_tier_steps[65];
-int64_t rt_tier_kept_most;
+_Atomic int64_t rt_tier_kept_most;
 RT_LARGE _Atomic uint8_t rt_taken[RT_TAKEN_BYTES];
 
 static _Atomic uint32_t changes_noted; /* of control.tier_changes */
@@ -41,10 +44,18 @@ void rt_tier_start(bool passes)
 	rt_store(&rt_global.adds_passed,
 		 rt_header.origin == LEDGER_ORIGIN_START &&
 			 rt_global.granule_shift == LEDGER_GRANULE_SHIFT_GLIBC);
-	rt_tier_kept_most = (INT64_C(1) << rt_header.sample_log2) / KEPT_SHARE;
+	rt_tier_set_kept(0, 1);
 	for (unsigned width = 0; width <= 64; width++)
 		rt_tier_steps[width] = step_of(ledger_sample_of(
 			width ? UINT64_C(1) << (width - 1) : 0, rt_header.sample_log2));
+}
+
+void rt_tier_set_kept(uint64_t threshold_bytes, uint32_t threads)
+{
+	const uint64_t most = (UINT64_C(1) << rt_header.sample_log2) / KEPT_SHARE;
+	const uint64_t each = core_larger(threshold_bytes * KEPT_TIMES, KEPT_LEAST_BYTES);
+
+	rt_store(&rt_tier_kept_most, (int64_t)(threads > 1 ? core_smaller(most, each) : most));
 }
 
 void rt_tier_forget(void)
@@ -172,7 +183,7 @@ void *rt_tier_tell(struct rt_thread *thread, void *block, const void *frame)
 void rt_tier_keep(struct rt_thread *thread, struct ledger_control *control, int64_t bytes)
 {
 	rt_bump(&thread->cache->passed_kept, (uint64_t)bytes);
-	if (rt_tier_has_risen(thread) || rt_tier_has_fallen(thread))
+	if (rt_tier_has_to_tell(thread))
 		rt_tier_look(thread, control);
 }
 
@@ -299,6 +310,7 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 	const uint32_t epoch = (uint32_t)(now >> 32);
 	const uintptr_t ra = ((const uintptr_t *)frame)[1];
 	struct rt_tier *tier = now & LEDGER_MODE_TIERS ? tier_of(thread) : NULL;
+	bool is_weighted;
 	uint32_t row;
 
 	if (RT_UNLIKELY(!tier)) {
@@ -311,13 +323,10 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 		begin(thread, tier, now);
 	if (RT_UNLIKELY(rt_load(&rt_names_generation) != rt_load(&thread->name_generation)))
 		rt_name_ask(thread);
-	if (thread->passes && rt_key_kind(key) != LEDGER_KIND_POOL) {
+	is_weighted = thread->passes && rt_key_kind(key) != LEDGER_KIND_POOL;
+	if (is_weighted) {
 		if (!takes(thread, size))
 			return pass(thread, size);
-		/* So that no quick way of another tier takes it for one that stands for itself. */
-		if (!ledger_flags_are_guarded(*flags))
-			*flags = rt_flags_foreign(*flags);
-		*flags |= RT_CELL_TAKEN;
 		set_sample(&key, size, RT_KEY_WEIGHTED);
 	} else if (!thread->passes && !is_first_of_site(ra, key)) {
 		if (!takes(thread, size))
@@ -325,8 +334,14 @@ uint32_t rt_tier_row(struct rt_thread *thread, uint64_t now, struct rt_key key, 
 		set_sample(&key, size, 0);
 	}
 	row = walked_row(thread, key, epoch, frame);
+	if (!is_weighted)
+		return row;
 	/* What is counted under "other" stands for itself. */
-	if (*flags & RT_CELL_TAKEN && !rt_row_is_context(row))
+	if (!rt_row_is_context(row))
 		return pass(thread, size);
+	/* So that no quick way of another tier takes it for one that stands for itself. */
+	if (!ledger_flags_are_guarded(*flags))
+		*flags = rt_flags_foreign(*flags);
+	*flags |= RT_CELL_TAKEN;
 	return row;
 }

@@ -107,13 +107,13 @@ static inline void rt_tier_add_no_more(void)
 }
 
 /*
- * Of one that passes, with @flags of its cell if it had one. In front of what lies in the region, or came
- * from others, is no chunk's header; in front of what has guards is one of ours.
+ * Of one that passes, with @flags as its hook has them. In front of what lies in the region, or came from
+ * others, is no chunk's header; in front of what has guards is one of ours.
  */
 RT_INLINE uint64_t rt_passed_bytes(const void *block, uint32_t flags)
 {
 	if (RT_UNLIKELY(rt_is_sampled(block)))
-		return 0;
+		return rt_chunk_bytes_for(rt_sampled_at((uintptr_t)block)->size);
 	if (RT_UNLIKELY(flags & LEDGER_CELL_FOREIGN) && !ledger_flags_are_guarded(flags))
 		rt_tier_add_no_more();
 	if (!rt_load(&rt_global.adds_passed))
@@ -122,18 +122,15 @@ RT_INLINE uint64_t rt_passed_bytes(const void *block, uint32_t flags)
 						: rt_guarded_bytes(block);
 }
 
-/* As much of the live total may a thread keep to itself of what passes, more or less. */
-extern RT_HIDDEN int64_t rt_tier_kept_most;
+/* By how much what passes in a thread may change the live total before it has to tell. */
+extern RT_HIDDEN _Atomic int64_t rt_tier_kept_most;
 
-/* Has it more to tell? */
-RT_INLINE bool rt_tier_has_risen(const struct rt_thread *thread)
+RT_INLINE bool rt_tier_has_to_tell(const struct rt_thread *thread)
 {
-	return (int64_t)rt_load(&thread->cache->passed_kept) > rt_tier_kept_most;
-}
+	const int64_t kept = (int64_t)rt_load(&thread->cache->passed_kept);
+	const int64_t most = rt_load(&rt_tier_kept_most);
 
-RT_INLINE bool rt_tier_has_fallen(const struct rt_thread *thread)
-{
-	return (int64_t)rt_load(&thread->cache->passed_kept) < -rt_tier_kept_most;
+	return kept > most || kept < -most;
 }
 
 /* In bookkeeping, as those below: it tells all, and looks whether that is the peak. */
@@ -141,6 +138,9 @@ RT_COLD void rt_tier_look(struct rt_thread *thread, struct ledger_control *contr
 
 /* The same where its bookkeeping is over. Gives @block. */
 RT_COLD void *rt_tier_tell(struct rt_thread *thread, void *block, const void *frame);
+
+/* After n or T of docs/internals/ledger.md, "peak", has changed. */
+void rt_tier_set_kept(uint64_t threshold_bytes, uint32_t threads);
 
 /* What passes changes the live total by so much. */
 void rt_tier_keep(struct rt_thread *thread, struct ledger_control *control, int64_t bytes);

@@ -27,7 +27,10 @@ RT_INLINE uint64_t rt_chunk_bytes(uintptr_t address)
 	return *(const uint64_t *)(address - 8) & ~(uint64_t)RT_CHUNK_FLAGS;
 }
 
-/* What that says of a new one of @size, but for the few that a whole smaller hole was left to. */
+/*
+ * What that says of a new one of @size. Some have more: where what was left of a hole was too small for
+ * another one, and those that are mapped.
+ */
 RT_INLINE uint64_t rt_chunk_bytes_for(uint64_t size)
 {
 	return core_larger((size + 8 + 15) & ~UINT64_C(15), 32);
