@@ -171,15 +171,26 @@ static struct calls *calls_of(struct builder *b, const struct seep_profile_conte
 	return &b->calls[b->call_count - 1];
 }
 
-static void count_calls(struct builder *b)
+/* Of the call stacks of @leaks alone: to look at how all read takes long. */
+static void count_calls(struct builder *b, const struct seep_profile_leak *const *leaks,
+			uint32_t count)
 {
 	const struct seep_profile *profile = b->view->profile;
+	SEEP_RELEASED(seep_idtable_done) struct seep_idtable wanted = { 0 };
 
+	for (uint32_t i = 0; i < count; i++)
+		if (leaks[i]->hash)
+			seep_idtable_add(&wanted, leaks[i]->hash, i);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		struct calls *calls = calls_of(b, &profile->contexts[i]);
+		const struct seep_profile_context *context = &profile->contexts[i];
+		size_t at = SEEP_IDTABLE_START;
+		struct calls *calls;
 
-		calls->allocs += profile->contexts[i].allocs;
-		calls->frees += profile->contexts[i].frees;
+		if (seep_idtable_find(&wanted, context->hash, &at) == SEEP_IDTABLE_NONE)
+			continue;
+		calls = calls_of(b, context);
+		calls->allocs += context->allocs;
+		calls->frees += context->frees;
 	}
 }
 
@@ -480,7 +491,7 @@ void seep_leaks_view_init(struct seep_leaks_view *leaks, struct seep_view *view,
 	leaks->count = top > 0 && top < leaks->all ? top : leaks->all;
 	leaks->items = seep_xcalloc(leaks->count, sizeof(*leaks->items));
 	gather_with(&b);
-	count_calls(&b);
+	count_calls(&b, chosen, leaks->count);
 	for (uint32_t i = 0; i < leaks->count; i++)
 		build_leak(&b, &leaks->items[i], (uint32_t)(chosen[i] - view->profile->leaks));
 	free(b.first_with);

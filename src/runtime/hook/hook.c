@@ -71,6 +71,7 @@ static RT_APART void *record_classed_at_site(void *block, size_t size, struct rt
 void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
+	bool tells;
 
 	if (RT_UNLIKELY(!thread) || !thread->is_tiered)
 		return rt_record_whole(block, size, alloc, frame);
@@ -81,9 +82,8 @@ void *rt_record_slow(void *block, size_t size, struct rt_alloc alloc, const void
 	}
 	/* Of others' blocks no header is read. */
 	if (!(alloc.flags & LEDGER_CELL_FOREIGN) &&
-	    RT_LIKELY(rt_tier_pass(thread, block, size, frame)))
-		return RT_UNLIKELY(rt_tier_has_to_tell(thread)) ? rt_tier_tell(thread, block, frame)
-								: block;
+	    RT_LIKELY(rt_tier_pass(thread, block, size, frame, &tells)))
+		return RT_UNLIKELY(tells) ? rt_tier_tell(thread, block, frame) : block;
 	return rt_record_whole(block, size, alloc, frame);
 }
 
@@ -136,13 +136,12 @@ static RT_APART void free_whole(void *block, struct rt_free how, const void *fra
 void rt_free_slow(void *block, struct rt_free how, const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
+	bool tells;
 
 	if (RT_LIKELY(thread != NULL) && thread->passes && RT_LIKELY(rt_tls.freeing != block) &&
-	    RT_LIKELY(rt_tier_pass_free(thread, block, frame)))
+	    RT_LIKELY(rt_tier_pass_free(thread, block, frame, &tells)))
 		/* It gives the block, so that no register has to be saved for that. */
-		rt_next.free(RT_UNLIKELY(rt_tier_has_to_tell(thread))
-				     ? rt_tier_tell(thread, block, frame)
-				     : block);
+		rt_next.free(RT_UNLIKELY(tells) ? rt_tier_tell(thread, block, frame) : block);
 	else
 		free_whole(block, how, frame);
 }

@@ -182,8 +182,11 @@ void *rt_tier_tell(struct rt_thread *thread, void *block, const void *frame)
 
 void rt_tier_keep(struct rt_thread *thread, struct ledger_control *control, int64_t bytes)
 {
-	rt_bump(&thread->cache->passed_kept, (uint64_t)bytes);
-	if (rt_tier_has_to_tell(thread))
+	const int64_t kept = (int64_t)rt_load(&thread->cache->passed_kept) + bytes;
+	const int64_t most = rt_load(&rt_tier_kept_most);
+
+	rt_store(&thread->cache->passed_kept, (uint64_t)kept);
+	if (kept > most || kept < -most)
 		rt_tier_look(thread, control);
 }
 

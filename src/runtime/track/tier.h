@@ -125,14 +125,6 @@ RT_INLINE uint64_t rt_passed_bytes(const void *block, uint32_t flags)
 /* By how much what passes in a thread may change the live total before it has to tell. */
 extern RT_HIDDEN _Atomic int64_t rt_tier_kept_most;
 
-RT_INLINE bool rt_tier_has_to_tell(const struct rt_thread *thread)
-{
-	const int64_t kept = (int64_t)rt_load(&thread->cache->passed_kept);
-	const int64_t most = rt_load(&rt_tier_kept_most);
-
-	return kept > most || kept < -most;
-}
-
 /* In bookkeeping, as those below: it tells all, and looks whether that is the peak. */
 RT_COLD void rt_tier_look(struct rt_thread *thread, struct ledger_control *control);
 

@@ -22,12 +22,12 @@ RT_INLINE struct ledger_control *rt_tier_enter(struct rt_thread *thread, const v
 	return NULL;
 }
 
-/* False: it is taken, or nothing was done. */
+/* False: it is taken, or nothing was done. *@ret_tells: the thread has to tell, rt_tier_tell(). */
 RT_INLINE bool rt_tier_pass(struct rt_thread *thread, const void *block, size_t size,
-			    const void *frame)
+			    const void *frame, bool *ret_tells)
 {
 	struct ledger_cache *cache;
-	int64_t left;
+	int64_t left, kept = 0;
 
 	if (RT_UNLIKELY(!block) || RT_UNLIKELY(!rt_tier_enter(thread, frame)))
 		return false;
@@ -36,8 +36,11 @@ RT_INLINE bool rt_tier_pass(struct rt_thread *thread, const void *block, size_t 
 		return rt_quick_give_up(thread);
 	cache = thread->cache;
 	thread->tier_left = left;
-	if (RT_LIKELY(rt_load(&rt_global.adds_passed)))
-		rt_bump(&cache->passed_kept, rt_chunk_bytes((uintptr_t)block));
+	if (RT_LIKELY(rt_load(&rt_global.adds_passed))) {
+		kept = (int64_t)(rt_load(&cache->passed_kept) + rt_chunk_bytes((uintptr_t)block));
+		rt_store(&cache->passed_kept, (uint64_t)kept);
+	}
+	*ret_tells = kept > rt_load(&rt_tier_kept_most);
 	rt_bump(&cache->passed_allocs, 1);
 	rt_bump(&cache->passed_alloc_bytes, size);
 	thread->last_block = (uintptr_t)block;
@@ -46,16 +49,21 @@ RT_INLINE bool rt_tier_pass(struct rt_thread *thread, const void *block, size_t 
 }
 
 /* The free of one that passed. False: it may be a taken one's, and nothing was done. */
-RT_INLINE bool rt_tier_pass_free(struct rt_thread *thread, const void *block, const void *frame)
+RT_INLINE bool rt_tier_pass_free(struct rt_thread *thread, const void *block, const void *frame,
+				 bool *ret_tells)
 {
 	struct ledger_cache *cache;
+	int64_t kept = 0;
 
 	if (RT_UNLIKELY(rt_load(rt_taken_at((uintptr_t)block)) != 0) ||
 	    RT_UNLIKELY(!rt_tier_enter(thread, frame)))
 		return false;
 	cache = thread->cache;
-	if (RT_LIKELY(rt_load(&rt_global.adds_passed)))
-		rt_bump(&cache->passed_kept, -rt_chunk_bytes((uintptr_t)block));
+	if (RT_LIKELY(rt_load(&rt_global.adds_passed))) {
+		kept = (int64_t)(rt_load(&cache->passed_kept) - rt_chunk_bytes((uintptr_t)block));
+		rt_store(&cache->passed_kept, (uint64_t)kept);
+	}
+	*ret_tells = kept + rt_load(&rt_tier_kept_most) < 0;
 	rt_bump(&cache->passed_frees, 1);
 	rt_leave(thread);
 	return true;
