@@ -27,7 +27,7 @@ struct checker {
 	bool is_blurred;		   /* which leaks are known is an estimate */
 	unsigned char *in_place;	   /* of seep_within_frames(); NULL: all are */
 	bool *in_tag;			   /* by scope, an index + 1; NULL: any is */
-	uint64_t unsure;		   /* so much more may be of the place */
+	uint64_t unsure;		   /* so much more may be of the place, or there */
 	struct seep_budget_outcome *outcome;
 };
 
@@ -160,6 +160,10 @@ static void count_leaks(struct checker *c)
 		stack.counts.squares[SEEP_FIGURE_live_bytes] = (double)leak->bytes_error *
 							       (double)leak->bytes_error;
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
+		/* What was met after the ledger was full may be of as many call stacks as blocks. */
+		if (c->budget->measure == SEEP_BUDGET_LEAKS && is != SEEP_NO && stack.context &&
+		    stack.context->other)
+			core_add(&c->unsure, leak->blocks - 1);
 		if (is == SEEP_YES && !c->is_blurred)
 			count(c, value, &stack);
 		else if (is != SEEP_NO)
@@ -492,7 +496,9 @@ static int find_unsure(const struct checker *c, struct seep_error *why)
 			 seep_budget_text(c->budget->measure, c->unsure).text,
 			 c->budget->within ? "call stacks that are not whole, or have functions "
 					     "without names"
-					   : "the peak is not exact");
+			 : is_of_leaks(c) ? "the ledger was full, and call stacks after that count "
+					    "as one"
+					  : "the peak is not exact");
 }
 
 static bool has_estimates(const struct seep_profile *profile)

@@ -40,6 +40,14 @@ def leaky(seep):
     return seep.run([program("loses_lists")])[1].path
 
 
+def test_how_many_call_stacks_a_full_ledger_has_lost_is_not_known(seep):
+    command = [program("leak/gcc-O0/leak_graph"), "many_stacks"]
+    path = seep.run(command, ["-q"], env={"SEEP_OPTIONS": "ledger_max=256K"})[1].path
+    assert outcome(seep, "leaks<=8000", path)[0] == "kept"
+    assert outcome(seep, "leaks<=7999", path)[0] == "NOT KNOWN"
+    assert outcome(seep, "leaks<=1", path)[0] == "BROKEN"
+
+
 @pytest.mark.fast
 def test_a_leak_fails_and_is_named(seep, leaky):
     text = check(seep, leaky, status=1)
