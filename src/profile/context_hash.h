@@ -41,14 +41,14 @@ size_t seep_name_lambda_bytes(const char *name, const char *at);
 void seep_profile_hash_contexts(struct seep_profile *profile);
 
 /*
- * The same for contexts of one hash whose frames are in the same lines of the same files and modules.
+ * A number that is the same for contexts of one hash whose frames are in the same lines of the same files and modules.
  * What has no line is known by its address.
  */
 uint64_t seep_profile_lines_hash(const struct seep_profile *profile,
 				 const struct seep_profile_context *context);
 
 /*
- * The same for contexts that differ in nothing but addresses, as those of the copies of a call do that
+ * A number that is the same for contexts that differ in nothing but addresses, as those of the copies of a call do that
  * an unrolled loop has.
  */
 uint64_t seep_profile_copies_hash(const struct seep_profile *profile,

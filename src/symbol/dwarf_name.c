@@ -189,28 +189,26 @@ static const char *readable(struct dwarf_names *names, const char *linkage)
 	return seep_demangle(names->arena, linkage);
 }
 
-/* How deep in brackets what is behind @bytes of @text is. */
-static long depth_behind(const char *text, size_t bytes)
+/*
+ * Where "::operator()" begins, if that is the function itself, and not what something that stands in it, or
+ * has it for an argument, is named by: no other scope is entered after it outside of brackets. Else NULL.
+ */
+static const char *own_call(const char *name)
 {
+	static const char call[] = "::operator()";
+	const char *found = NULL;
 	long depth = 0;
 
-	for (size_t i = 0; i < bytes; i++)
-		depth += (strchr("(<{[", text[i]) != NULL) -
-			 (strchr(")>}]", text[i]) != NULL && !(i && text[i - 1] == '-'));
-	return depth;
-}
-
-/* Is the function itself "operator()" at @call, and nothing that stands in it, or has it for an argument? */
-static bool ends_with_call(const char *name, const char *call)
-{
-	const char *rest = call + strlen("::operator()");
-
-	if (depth_behind(name, (size_t)(call - name)) != 0)
-		return false;
-	for (const char *scope = rest; (scope = strstr(scope, "::")) != NULL; scope += 2)
-		if (depth_behind(rest, (size_t)(scope - rest)) == 0)
-			return false;
-	return true;
+	for (const char *at = name; *at; at++) {
+		if (depth == 0 && at[0] == ':' && at[1] == ':') {
+			found = strncmp(at, call, strlen(call)) == 0 ? at : NULL;
+			at += found ? strlen(call) - 1 : 1;
+			continue;
+		}
+		depth += (strchr("(<{[", *at) != NULL) -
+			 (strchr(")>}]", *at) != NULL && !(at > name && at[-1] == '-'));
+	}
+	return found;
 }
 
 /* The line of a lambda or closure goes between @bytes of its name, and @what, and @rest. */
@@ -222,20 +220,17 @@ struct line_place {
 
 static struct line_place line_place(const char *name)
 {
-	static const char closure[] = "::{{closure}}", lambda[] = "{lambda",
-			  call[] = "::operator()";
+	static const char closure[] = "::{{closure}}", lambda[] = "{lambda";
 	const size_t bytes = strlen(name);
-	const char *calls = NULL, *at;
+	const char *call, *at;
 	long depth = 1;
 
 	if (bytes >= strlen(closure) && strcmp(name + bytes - strlen(closure), closure) == 0)
 		return (struct line_place){ bytes - strlen("}}"), "", name + bytes - strlen("}}") };
-	for (const char *next = name; (next = strstr(next, call)) != NULL; next++)
-		if (ends_with_call(name, next))
-			calls = next;
-	if (!calls || calls == name)
+	call = own_call(name);
+	if (!call || call == name)
 		return (struct line_place){ 0 };
-	at = calls - 1;
+	at = call - 1;
 	if (*at == '}') {
 		while (at > name && depth > 0) {
 			at--;
@@ -249,9 +244,9 @@ static struct line_place line_place(const char *name)
 	/* clang's "main::$_0::operator()" */
 	while (at > name && *at >= '0' && *at <= '9')
 		at--;
-	if (at == name || at + 1 == calls || at[-1] != '$' || *at != '_')
+	if (at == name || at + 1 == call || at[-1] != '$' || *at != '_')
 		return (struct line_place){ 0 };
-	return (struct line_place){ (size_t)(at - 1 - name), lambda, calls };
+	return (struct line_place){ (size_t)(at - 1 - name), lambda, call };
 }
 
 /* All closures of a function have one name in Rust's older mangling, and lambdas a number. */
