@@ -15,6 +15,7 @@ enum {
 	LEDGER_ATTACH_TEXT_BYTES = 4096,
 	LEDGER_ATTACH_ARGV_BYTES = 16 << 10,
 	LEDGER_ATTACH_ARGS_MAX = 1024,
+	LEDGER_ATTACH_PARTS = 3, /* calls, at most, until an attach is done */
 };
 
 enum ledger_attached {
@@ -25,6 +26,8 @@ enum ledger_attached {
 	LEDGER_ATTACH_NO_LEDGER = 4,	 /* none could be made: no folder, no room */
 	LEDGER_ATTACH_BUSY =
 		5, /* a thread still is where an earlier detach left it: in bookkeeping */
+	/* A part is done: call again. In parts, so that no thread is away for long. */
+	LEDGER_ATTACH_MORE = 6,
 };
 
 struct ledger_attach {
@@ -40,6 +43,8 @@ struct ledger_attach {
 	uint32_t has_allocator;
 	/* It is recorded, and its functions could not be led to us: as if there were none. */
 	uint32_t gives_up;
+	/* 0; then the library's own, for the next call. */
+	uint32_t begun;
 	/* The answer. */
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
 	/*

@@ -5,6 +5,7 @@
 #include "base/procfs.h"
 #include "base/release.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "symbol/elf_image.h"
 #include "target/attach_check.h"
 #include "target/attach_facts.h"
@@ -28,6 +29,8 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#define END_NS UINT64_C(10000000000) /* for a part after what was begun */
 
 /*
  * The process's own descriptor, with its own rights: whatever it has put there, nothing is written that
@@ -225,34 +228,53 @@ static bool is_locked(const uint64_t results[ATTACH_RESULTS])
 	return results[1 + STEP_LOCK] || results[1 + STEP_OTHER_LOCK];
 }
 
-/* Where a thread has to leave first, it is given the time to: the loader, or libseep.so. */
+static int fail_begun(struct seep_error *err)
+{
+	const struct seep_error why = *err;
+
+	return seep_fail(
+		err, why.code,
+		"%s; nothing is recorded, and whoever attaches or detaches next takes away "
+		"what was begun",
+		why.text);
+}
+
+/*
+ * Until all of its parts are done. Where a thread has to leave first, it is given the time to: the loader, or
+ * libseep.so.
+ */
 static int call_until(struct attach *a, const char *name, struct seep_error *err)
 {
 	const struct timespec pause = { .tv_nsec = 30000000 };
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
 	const uint64_t none[ATTACH_RESULTS] = { 0 };
 	uint64_t results[ATTACH_RESULTS];
-	bool waits = false;
+	uint32_t result = LEDGER_ATTACH_NONE;
+	unsigned parts = 0;
 	int rc;
 
 	do {
-		if (waits)
+		if (result == LEDGER_ATTACH_BUSY)
 			(void)nanosleep(&pause, NULL);
 		rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), none, sizeof(none))
 			     ? call(a, name, err)
 			     : seep_fail_errno(err, errno, "cannot write to its memory");
 		if (rc < 0)
-			return rc;
+			return how->begun ? fail_begun(err) : rc;
 		if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), results,
 				      sizeof(results)) ||
 		    !seep_memory_read(a->modules.memory, SCRATCH_AT(a, how), how, sizeof(*how)))
 			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
 		a->why = "the dynamic loader";
-		waits = !is_locked(results);
-		if (!waits)
+		result = is_locked(results) ? LEDGER_ATTACH_NONE : atomic_load(&how->result);
+		if (result == LEDGER_ATTACH_NONE)
 			find_holder(a);
-	} while ((is_locked(results) || atomic_load(&how->result) == LEDGER_ATTACH_BUSY) &&
-		 seep_monotonic_ns() < a->deadline_ns);
+		/* What was begun is ended: a place where that is safe was found, and comes again. */
+		if (result == LEDGER_ATTACH_MORE && how->begun)
+			a->deadline_ns = core_larger(a->deadline_ns, seep_monotonic_ns() + END_NS);
+	} while ((result == LEDGER_ATTACH_MORE && ++parts < LEDGER_ATTACH_PARTS) ||
+		 ((result == LEDGER_ATTACH_NONE || result == LEDGER_ATTACH_BUSY) &&
+		  seep_monotonic_ns() < a->deadline_ns));
 	if (is_locked(results))
 		return seep_fail(
 			err, SEEP_EREFUSED,

@@ -159,6 +159,7 @@ def test_who_attaches_may_be_killed_at_any_step(seep, number):
             attempt = attach(seep, process.pid, "--deadline", "10s")
             assert attempt.attached or "already" in told_why(attempt), f"step {step}: {attempt.reason}"
             process.ask("while it is recorded")
+            assert seep.load(str(process.pid))["totals"]["allocs"] > 0, f"step {step}"
             detach(seep, process.pid)
             process.ask("afterwards")
             if killed.status:

@@ -56,8 +56,8 @@ struct module {
 
 struct look {
 	struct module module;
-	uintptr_t opened; /* a page that was made writable; 0: none */
-	int protection;	  /* that it had */
+	uintptr_t opened, opened_end; /* pages that were made writable */
+	int protection;		      /* that they had */
 };
 
 static struct change *place_of(uintptr_t from)
@@ -97,16 +97,17 @@ static long try_to_write(uintptr_t at)
 			   (long)at, FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0));
 }
 
-static bool protect(uintptr_t page, int protection)
+static bool protect(const struct look *look, int protection)
 {
-	return rt_syscall3(SYS_mprotect, (long)page, PAGE_BYTES, protection) == 0;
+	return rt_syscall3(SYS_mprotect, (long)look->opened,
+			   (long)(look->opened_end - look->opened), protection) == 0;
 }
 
-static void close_page(struct look *look)
+static void close_pages(struct look *look)
 {
-	if (look->opened)
-		(void)protect(look->opened, look->protection);
-	look->opened = 0;
+	if (look->opened_end > look->opened)
+		(void)protect(look, look->protection);
+	look->opened = look->opened_end = 0;
 }
 
 static bool is_in_segment(const struct module *module, const ElfW(Phdr) * segment, uintptr_t at)
@@ -143,29 +144,48 @@ static uintptr_t page_of(uintptr_t at)
 
 static bool is_opened(const struct look *look, uintptr_t at)
 {
-	return look->opened == page_of(at);
+	return at - look->opened < look->opened_end - look->opened;
 }
 
-static bool open_page(struct look *look, uintptr_t at)
+/* Protection keys (pkeys(7)) may forbid it still. */
+static bool can_write_to_opened(const struct look *look)
 {
-	const uintptr_t page = page_of(at);
+	uintptr_t page = look->opened;
+
+	while (page < look->opened_end && try_to_write(page) != -EFAULT)
+		page += PAGE_BYTES;
+	return page >= look->opened_end;
+}
+
+/*
+ * The page of @at, and those up to the one of @last that follow and have the same protection: to open and
+ * to close is most of the work, however many they are.
+ */
+static bool open_pages(struct look *look, uintptr_t at, uintptr_t last)
+{
+	uintptr_t page = page_of(at);
 	long tried;
 
 	if (is_opened(look, at))
 		return true;
-	close_page(look);
+	close_pages(look);
 	tried = try_to_write(at);
 	if (tried >= 0)
 		return true;
 	look->protection = protection_of(&look->module, at);
-	if (tried != -EFAULT || look->protection == UNKNOWN ||
-	    !protect(page, look->protection | PROT_WRITE))
+	if (tried != -EFAULT || look->protection == UNKNOWN)
 		return false;
 	look->opened = page;
-	/* Protection keys (pkeys(7)) may forbid it still. */
-	if (try_to_write(at) == -EFAULT)
-		close_page(look);
-	return look->opened;
+	do
+		page += PAGE_BYTES;
+	while (page <= last && protection_of(&look->module, page) == look->protection &&
+	       try_to_write(page) == -EFAULT);
+	look->opened_end = page;
+	if (!protect(look, look->protection | PROT_WRITE))
+		look->opened_end = look->opened;
+	else if (!can_write_to_opened(look))
+		close_pages(look);
+	return is_opened(look, at);
 }
 
 static void look_at_page(struct look *look, uintptr_t from, uintptr_t end)
@@ -180,7 +200,7 @@ static void look_at_page(struct look *look, uintptr_t from, uintptr_t end)
 		if (RT_LIKELY(value - lowest >= span))
 			continue;
 		change = place_of(value);
-		if (change->from && open_page(look, from))
+		if (change->from && open_pages(look, from, from))
 			(void)atomic_compare_exchange_strong_explicit(word, &value, change->to,
 								      memory_order_release,
 								      memory_order_relaxed);
@@ -219,7 +239,7 @@ static void offer(struct look *look, const ElfW(Rela) * relocation, const ElfW(S
 	if (strncmp(name, OFFERED, sizeof(OFFERED) - 1) != 0 || rt_load(word))
 		return;
 	own = (uintptr_t)rt_next_hook(name);
-	if (own && open_page(look, (uintptr_t)word))
+	if (own && open_pages(look, (uintptr_t)word, (uintptr_t)word))
 		(void)atomic_compare_exchange_strong_explicit(
 			word, &none, own, memory_order_release, memory_order_relaxed);
 }
@@ -228,7 +248,7 @@ static void offer_to_module(struct look *look)
 {
 	const struct module *module = &look->module;
 	const ElfW(Dyn) *dynamic = NULL;
-	uintptr_t relocations = 0, bytes = 0, symbols = 0, texts = 0;
+	uintptr_t relocations = 0, bytes = 0, relative = 0, symbols = 0, texts = 0;
 
 	for (unsigned i = 0; i < module->segment_count; i++)
 		if (module->segments[i].p_type == PT_DYNAMIC)
@@ -238,6 +258,8 @@ static void offer_to_module(struct look *look)
 			relocations = dynamic->d_un.d_ptr;
 		else if (dynamic->d_tag == DT_RELASZ)
 			bytes = dynamic->d_un.d_val;
+		else if (dynamic->d_tag == DT_RELACOUNT)
+			relative = dynamic->d_un.d_val; /* first ones, which have no symbol */
 		else if (dynamic->d_tag == DT_SYMTAB)
 			symbols = dynamic->d_un.d_ptr;
 		else if (dynamic->d_tag == DT_STRTAB)
@@ -246,8 +268,8 @@ static void offer_to_module(struct look *look)
 	/* The loader has made addresses of these, but for its own and the kernel's. */
 	if (relocations < module->bias || !symbols || !texts)
 		return;
-	for (uintptr_t i = 0; i + sizeof(ElfW(Rela)) <= bytes; i += sizeof(ElfW(Rela)))
-		offer(look, (const ElfW(Rela) *)(relocations + i), (const ElfW(Sym) *)symbols,
+	for (uintptr_t i = relative; i < bytes / sizeof(ElfW(Rela)); i++)
+		offer(look, (const ElfW(Rela) *)relocations + i, (const ElfW(Sym) *)symbols,
 		      (const char *)texts);
 }
 
@@ -271,6 +293,18 @@ static int look_into_module(struct dl_phdr_info *info, size_t bytes, void *argum
 	return 0;
 }
 
+/* The last entry of an object's table that is one of ours. */
+static uintptr_t last_symbol(const struct link_map *map)
+{
+	uintptr_t last = 0;
+
+	for (unsigned i = 0; i < NAMES; i++)
+		if (functions[i].definition.map == map &&
+		    (uintptr_t)functions[i].definition.symbol > last)
+			last = (uintptr_t)functions[i].definition.symbol;
+	return last;
+}
+
 /* What the loader answers, for modules to come, calls made for the first time and look-ups by name. */
 static void lead(struct look *look, struct function *function, uintptr_t value)
 {
@@ -279,7 +313,7 @@ static void lead(struct look *look, struct function *function, uintptr_t value)
 
 	if (!is_opened(look, at) && !dl_iterate_phdr(look_into_module, &search))
 		return;
-	if (!open_page(look, at))
+	if (!open_pages(look, at, last_symbol(function->definition.map)))
 		return;
 	__atomic_store_n((uintptr_t *)at, value, __ATOMIC_RELEASE);
 	function->is_led = !function->is_led;
@@ -314,13 +348,24 @@ static uintptr_t value_before(const ElfW(Sym) * symbol)
 	return symbol->st_value;
 }
 
-static void find(struct function *function, const char *name)
+static void find(struct function *function, const char *name,
+		 const struct rt_definition *definition)
 {
 	if (function->is_led)
 		return;
-	function->definition = rt_next_definition(name);
-	function->found = (uintptr_t)rt_next_address(&function->definition);
-	function->own = (uintptr_t)rt_next_hook(name);
+	function->definition = *definition;
+	function->found = (uintptr_t)rt_next_address(definition);
+	if (!function->own)
+		function->own = (uintptr_t)rt_next_hook(name);
+}
+
+static void find_functions(void)
+{
+	struct rt_definition definitions[NAMES];
+
+	rt_next_definitions(names, definitions, NAMES);
+	for (unsigned i = 0; i < NAMES; i++)
+		find(&functions[i], names[i], &definitions[i]);
 }
 
 /* Calls of what is entered by a jump come to us once, from wherever they are made. */
@@ -349,13 +394,13 @@ static void change_functions(bool binds)
 
 	memset(changes, 0, sizeof(changes));
 	span = 0;
-	for (unsigned i = 0; binds && i < NAMES; i++)
-		find(&functions[i], names[i]);
+	if (binds)
+		find_functions();
 	sort_by_symbol(sorted);
 	for (unsigned i = 0; i < NAMES; i++)
 		if (is_led_by_words(sorted[i]) && sorted[i]->is_led != binds)
 			(binds ? lead_to_hook : lead_back)(&look, sorted[i]);
-	close_page(&look);
+	close_pages(&look);
 	for (unsigned i = 0; i < NAMES; i++) {
 		const struct function *f = &functions[i];
 
@@ -404,7 +449,7 @@ void rt_bind(bool binds)
 				look_at_segment(&look, segment);
 		if (binds)
 			offer_to_module(&look);
-		close_page(&look);
+		close_pages(&look);
 	}
 }
 
@@ -447,7 +492,7 @@ bool rt_bind_glibc(void)
 	for (unsigned i = 0; i < NAMES; i++)
 		if (is_of_blocks(names[i]) && !functions[i].is_led)
 			all &= lead_glibc(&look, &functions[i], names[i]);
-	close_page(&look);
+	close_pages(&look);
 	rt_store(&are_led, all);
 	return all;
 }

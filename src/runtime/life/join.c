@@ -29,6 +29,9 @@ RT_EXPORT uint64_t seep_rt_entry_pages[LEDGER_ENTRY_MODULES_MAX];
 /* The ledger that was left last is not given back yet: somebody was in bookkeeping. */
 static bool is_unsettled;
 
+/* There is a ledger that nobody sees, and no call leads to us. */
+static bool is_begun;
+
 /*
  * Nobody writes to the ledger that was left any more, so its memory and the page map's go. False: a
  * thread is in bookkeeping, and stays there; it may be stopped.
@@ -86,16 +89,17 @@ static void register_once(void)
 	rt_store(&rt_exit_is_shared, 1);
 }
 
+static uint32_t mode_before;
+
 /*
  * Frees of what is recorded must all be seen, and words are changed one by one: so nothing is recorded
- * while they are. Returns the mode before.
+ * while they are.
  */
-static uint32_t pause_recording(struct ledger_control *control)
+static void pause_recording(void)
 {
-	const uint32_t mode = rt_load(&control->mode);
-
-	rt_store(&control->mode, (mode & ~(uint32_t)LEDGER_MODE_MASK) | LEDGER_MODE_OFF);
-	return mode;
+	mode_before = rt_load(&rt_mine.control->mode);
+	rt_store(&rt_mine.control->mode,
+		 (mode_before & ~(uint32_t)LEDGER_MODE_MASK) | LEDGER_MODE_OFF);
 }
 
 /* Its contents are there before it can be executed, and before it is known. */
@@ -140,17 +144,48 @@ static bool have_pages(const struct ledger_attach *how)
 	return how->entries[0];
 }
 
+static enum ledger_attached detach(struct ledger_attach *how)
+{
+	struct ledger_state *state = rt_global.state;
+	const bool was_recorded = !is_begun;
+
+	if (!rt_mine.control)
+		return LEDGER_ATTACH_ALREADY;
+	/* In this order: without a control line, and on, this would be a forked child. */
+	(void)rt_phase_end(RT_ON);
+	rt_entries_leave();
+	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
+	is_unsettled = true;
+	rt_bind(false);
+	if (!was_recorded)
+		rt_ledger_remove();
+	is_begun = false;
+	(void)rt_threads_are_out();
+	rt_store(&state->ended_ns, rt_now_ns());
+	rt_store_release(&state->ended, LEDGER_ENDED_DETACH);
+	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
+	rt_futex_wake(&state->attention);
+	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
+	(void)settle();
+	return was_recorded ? LEDGER_ATTACH_DONE : LEDGER_ATTACH_ALREADY;
+}
+
 static enum ledger_attached bind(struct ledger_attach *how, bool have_entries)
 {
-	const uint32_t mode = pause_recording(rt_mine.control);
-
+	if (!is_begun)
+		pause_recording();
 	rt_entries_take(how, have_entries);
 	rt_bind(true);
-	rt_store_release(&rt_mine.control->mode, mode);
+	rt_store_release(&rt_mine.control->mode, mode_before);
+	if (is_begun && !rt_ledger_publish()) {
+		(void)detach(how);
+		return LEDGER_ATTACH_NO_LEDGER;
+	}
+	is_begun = false;
 	return LEDGER_ATTACH_DONE;
 }
 
-static enum ledger_attached attach(struct ledger_attach *how)
+static enum ledger_attached begin(struct ledger_attach *how)
 {
 	const struct rt_start first = {
 		.options = how->options,
@@ -161,39 +196,37 @@ static enum ledger_attached attach(struct ledger_attach *how)
 		.has_entries = how->has_allocator,
 	};
 
-	if (rt_control())
-		return how->gives_up ? bind(how, false) : LEDGER_ATTACH_ALREADY;
 	if (!settle())
 		return LEDGER_ATTACH_BUSY;
 	rt_next_find();
 	rt_phase_pass(rt_phase_now(), start, &first);
 	if (!rt_mine.control)
 		return LEDGER_ATTACH_NO_LEDGER;
+	pause_recording();
 	register_once();
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
-	return bind(how, have_pages(how));
+	is_begun = true;
+	how->begun = true;
+	return LEDGER_ATTACH_MORE;
 }
 
-static enum ledger_attached detach(struct ledger_attach *how)
+/* In parts, each by itself of use to nobody: no thread is away for long. */
+static enum ledger_attached attach(struct ledger_attach *how)
 {
-	struct ledger_state *state = rt_global.state;
+	static bool is_loaded;
+	const bool was_loaded = is_loaded;
 
-	if (!rt_mine.control)
+	is_loaded = true;
+	if (!was_loaded)
+		return LEDGER_ATTACH_MORE;
+	if (rt_control() && (how->begun || how->gives_up))
+		return bind(how, !how->gives_up && have_pages(how));
+	if (rt_control() && !is_begun)
 		return LEDGER_ATTACH_ALREADY;
-	/* In this order: without a control line, and on, this would be a forked child. */
-	(void)rt_phase_end(RT_ON);
-	rt_entries_leave();
-	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
-	is_unsettled = true;
-	rt_bind(false);
-	(void)rt_threads_are_out();
-	rt_store(&state->ended_ns, rt_now_ns());
-	rt_store_release(&state->ended, LEDGER_ENDED_DETACH);
-	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
-	rt_futex_wake(&state->attention);
-	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
-	(void)settle();
-	return LEDGER_ATTACH_DONE;
+	/* Whoever has begun was killed. */
+	if (is_begun)
+		(void)detach(how);
+	return begin(how);
 }
 
 static void answer(struct ledger_attach *how, enum ledger_attached (*act)(struct ledger_attach *))

@@ -439,6 +439,8 @@ static bool fill_first(struct file *file, const struct rt_start *first)
 {
 	fill_header(first, file->text);
 	fill_strings(first, file);
+	if (first->attaches)
+		return true;
 	publish_header();
 	/* Before the name: whoever reads it then has both. */
 	share_sums(file->dir);
@@ -531,6 +533,13 @@ void rt_ledger_give_name(bool shares)
 	if (!rt_ledger_is_named)
 		(void)give_name(dir);
 	close_it(dir);
+}
+
+bool rt_ledger_publish(void)
+{
+	publish_header();
+	rt_ledger_give_name(true);
+	return rt_ledger_is_named;
 }
 
 void rt_ledger_remove(void)

@@ -39,6 +39,9 @@ void rt_ledger_leave(void);
 extern RT_HIDDEN bool rt_ledger_is_named;
 void rt_ledger_remove(void);
 
+/* That of a process that is attached to is nobody's to see until then. False: its folder is out of reach. */
+bool rt_ledger_publish(void);
+
 /* @shares: there may be children, which get sums to add to, and later these could not be made. */
 void rt_ledger_give_name(bool shares);
 

@@ -176,16 +176,19 @@ static uint32_t find_sysv(const struct symbols *s, const char *name)
 	return 0;
 }
 
+static const ElfW(Sym) * find_among(const struct symbols *s, const char *name)
+{
+	const uint32_t index = s->hash ? find_gnu(s, name) : find_sysv(s, name);
+
+	return index ? &s->table[index] : NULL;
+}
+
 /* The definition of @name in one object; NULL: it has none. */
 static const ElfW(Sym) * find_symbol(const struct link_map *map, const char *name)
 {
 	struct symbols s;
-	uint32_t index;
 
-	if (!symbols_of(map, &s))
-		return NULL;
-	index = s.hash ? find_gnu(&s, name) : find_sysv(&s, name);
-	return index ? &s.table[index] : NULL;
+	return symbols_of(map, &s) ? find_among(&s, name) : NULL;
 }
 
 rt_symbol_value *rt_next_value;
@@ -303,22 +306,36 @@ static bool is_replaced(const struct rt_next *next, const char *symbol)
 	return false;
 }
 
-static struct rt_definition find_from(const struct link_map *map, const char *symbol)
+/* One object after the other: to find where its symbols are takes longer than to look one up. */
+static void find_from(const struct link_map *map, const char *const *names,
+		      struct rt_definition *ret, size_t count)
 {
-	struct rt_definition definition = { 0 };
+	const struct link_map *own = rt_own_map();
+	size_t missing = count;
+	struct symbols s;
 
-	for (const struct link_map *own = rt_own_map(); map && !definition.symbol;
-	     map = map->l_next)
-		if (map != own)
-			definition = (struct rt_definition){ map, find_symbol(map, symbol) };
-	return definition;
+	memset(ret, 0, count * sizeof(*ret));
+	for (; map && missing; map = map->l_next) {
+		if (map == own || !symbols_of(map, &s))
+			continue;
+		for (size_t i = 0; i < count; i++)
+			if (!ret[i].symbol) {
+				ret[i] = (struct rt_definition){ map, find_among(&s, names[i]) };
+				missing -= ret[i].symbol != NULL;
+			}
+	}
 }
 
 bool rt_next_is_behind(void)
 {
 	const struct link_map *own = rt_own_map();
 
-	return own && find_from(own->l_next, "malloc").symbol;
+	const char *name = "malloc";
+	struct rt_definition definition = { 0 };
+
+	if (own)
+		find_from(own->l_next, &name, &definition, 1);
+	return definition.symbol;
 }
 
 /*
@@ -326,11 +343,19 @@ bool rt_next_is_behind(void)
  * programs have no operators, it would allocate its message and leave it for the program's
  * dlerror().
  */
-struct rt_definition rt_next_definition(const char *name)
+void rt_next_definitions(const char *const *names, struct rt_definition *ret, size_t count)
 {
 	const struct link_map *own = rt_own_map();
 
-	return find_from(own && rt_next_is_behind() ? own->l_next : _r_debug.r_map, name);
+	find_from(own && rt_next_is_behind() ? own->l_next : _r_debug.r_map, names, ret, count);
+}
+
+struct rt_definition rt_next_definition(const char *name)
+{
+	struct rt_definition definition;
+
+	rt_next_definitions(&name, &definition, 1);
+	return definition;
 }
 
 struct rt_definition rt_next_lasting_definition(const char *name)
