@@ -155,10 +155,7 @@ static void count_leaks(struct checker *c)
 					(int64_t)core_smaller(leak->with_blocks, INT64_MAX));
 		}
 		stack.counts.live_bytes = (int64_t)core_smaller(stack.value, INT64_MAX);
-		stack.counts.squares[SEEP_FIGURE_live_blocks] = (double)leak->blocks_error *
-								(double)leak->blocks_error;
-		stack.counts.squares[SEEP_FIGURE_live_bytes] = (double)leak->bytes_error *
-							       (double)leak->bytes_error;
+		seep_counts_set_errors(&stack.counts, leak->blocks_error, leak->bytes_error);
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
 		/* What was met after the ledger was full may be of as many call stacks as blocks. */
 		if (c->budget->measure == SEEP_BUDGET_LEAKS && is != SEEP_NO && stack.context &&

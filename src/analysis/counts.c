@@ -136,6 +136,12 @@ void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
 	}
 }
 
+void seep_counts_set_errors(struct seep_counts *counts, uint64_t blocks_error, uint64_t bytes_error)
+{
+	counts->squares[SEEP_FIGURE_live_blocks] = (double)blocks_error * (double)blocks_error;
+	counts->squares[SEEP_FIGURE_live_bytes] = (double)bytes_error * (double)bytes_error;
+}
+
 struct seep_counts seep_counts_of(const struct seep_profile_context *context)
 {
 	struct seep_counts counts = { 0 };

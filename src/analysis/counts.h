@@ -84,6 +84,9 @@ static inline void seep_counts_sum(int64_t *sum, int64_t more)
 }
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more);
+/* Of live blocks and bytes, as leaks and verdicts have them. */
+void seep_counts_set_errors(struct seep_counts *counts, uint64_t blocks_error,
+			    uint64_t bytes_error);
 struct seep_counts seep_counts_of(const struct seep_profile_context *context);
 int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure);
 /* Of the error of that, the square, as sums have them. */

@@ -141,8 +141,8 @@ static void add_leaks(struct seep_diff *diff, const struct seep_leak_sums sums[2
 		row.counts[side].live_blocks = (int64_t)core_smaller(sum->blocks, INT64_MAX);
 		row.counts[side].live_bytes = (int64_t)core_smaller(sum->bytes, INT64_MAX);
 		if (sum->leak)
-			row.counts[side].squares[SEEP_FIGURE_live_bytes] =
-				(double)sum->leak->bytes_error * (double)sum->leak->bytes_error;
+			seep_counts_set_errors(&row.counts[side], sum->leak->blocks_error,
+					       sum->leak->bytes_error);
 		seep_counts_add(&diff->counts[side], &row.counts[side]);
 	}
 	*SEEP_APPEND(diff->rows, diff->count) = row;

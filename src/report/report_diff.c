@@ -68,6 +68,13 @@ static void add_factor(struct seep_strbuf *line, uint64_t before, uint64_t after
 		seep_strbuf_addf(line, ", ×%.2g", factor);
 }
 
+/* Of the change of one figure. */
+static uint64_t counts_error(const struct seep_counts counts[2], int figure)
+{
+	return seep_error_join(seep_counts_figure_error(&counts[BEFORE], figure),
+			       seep_counts_figure_error(&counts[AFTER], figure));
+}
+
 /* "+1.1 MB (0.2 MB → 1.3 MB, ×6), blocks 80 → 200", "allocations +7 (5 → 12, ×2)" */
 static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			const struct seep_diff_row *row)
@@ -93,9 +100,13 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 	add_factor(line, (uint64_t)values[BEFORE], (uint64_t)values[AFTER]);
 	seep_strbuf_addc(line, ')');
 	if (seep_measure_is_bytes(diff->measure))
-		seep_strbuf_addf(line, ", blocks %s → %s",
-				 seep_digits_text((uint64_t)blocks[BEFORE]).text,
-				 seep_digits_text((uint64_t)blocks[AFTER]).text);
+		seep_strbuf_addf(
+			line, ", blocks %s → %s", seep_digits_text((uint64_t)blocks[BEFORE]).text,
+			seep_estimate_text(
+				seep_digits_text((uint64_t)blocks[AFTER]),
+				counts_error(row->counts, seep_measure_blocks(diff->measure)),
+				seep_digits_text)
+				.text);
 }
 
 static void print_row(const struct seep_printer *printer, const struct seep_diff *diff,
@@ -117,12 +128,6 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 	for (uint32_t b = 0; b < row->block_count; b++)
 		fprintf(printer->out, "%*s0x%" PRIx64 "  %" PRIu64 " B\n", SEEP_REPORT_INDENT, "",
 			row->blocks[b].address, row->blocks[b].size);
-}
-
-static uint64_t total_error(const struct seep_diff *diff, int figure)
-{
-	return seep_error_join(seep_counts_figure_error(&diff->counts[BEFORE], figure),
-			       seep_counts_figure_error(&diff->counts[AFTER], figure));
 }
 
 static struct seep_things_text change_text(int64_t change, uint64_t error,
@@ -175,7 +180,8 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].before).text);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].after).text);
 		seep_table_add(table, change_text(lines[i].after - lines[i].before,
-						  total_error(diff, lines[i].figure), lines[i].text)
+						  counts_error(diff->counts, lines[i].figure),
+						  lines[i].text)
 					      .text);
 	}
 	seep_table_print(table, printer, 0);
@@ -196,7 +202,7 @@ static void print_rows(const struct seep_printer *printer, const struct seep_dif
 	fputc('\n', printer->out);
 }
 
-/* "3 new, +1.2 MB; 1 gone, -4 B" */
+/* "3 new, +1.2 MB ±0.3 MB; 1 gone, -4 B" */
 static void add_verdicts(struct seep_strbuf *line, const struct seep_diff *diff)
 {
 	static const char *const words[SEEP_DIFF_VERDICTS] = {
@@ -207,20 +213,23 @@ static void add_verdicts(struct seep_strbuf *line, const struct seep_diff *diff)
 	};
 
 	for (unsigned v = SEEP_DIFF_NEW; v <= SEEP_DIFF_GONE; v++) {
+		struct seep_counts sums[2] = { 0 };
 		uint64_t count = 0;
-		int64_t sum = 0;
 
 		for (uint32_t i = 0; i < diff->count; i++)
 			if (diff->rows[i].verdict == v) {
 				count++;
-				seep_counts_sum(&sum, seep_diff_change(diff, diff->rows[i].counts));
+				seep_counts_add(&sums[BEFORE], &diff->rows[i].counts[BEFORE]);
+				seep_counts_add(&sums[AFTER], &diff->rows[i].counts[AFTER]);
 			}
 		if (count > 0)
 			seep_strbuf_addf(line, "%s%s %s, %s", line->length ? "; " : "",
 					 seep_digits_text(count).text, words[v],
-					 seep_change_text(sum, seep_measure_is_bytes(diff->measure)
-								       ? seep_bytes_text
-								       : seep_digits_text)
+					 change_text(seep_diff_change(diff, sums),
+						     seep_diff_error(diff, sums),
+						     seep_measure_is_bytes(diff->measure)
+							     ? seep_bytes_text
+							     : seep_digits_text)
 						 .text);
 	}
 }

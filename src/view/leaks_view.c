@@ -55,10 +55,7 @@ static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *
 
 	counts.live_blocks = (int64_t)sum->blocks;
 	counts.live_bytes = (int64_t)sum->bytes;
-	counts.squares[SEEP_FIGURE_live_blocks] = (double)sum->blocks_error *
-						  (double)sum->blocks_error;
-	counts.squares[SEEP_FIGURE_live_bytes] = (double)sum->bytes_error *
-						 (double)sum->bytes_error;
+	seep_counts_set_errors(&counts, sum->blocks_error, sum->bytes_error);
 	if (sum->blocks > 0)
 		seep_strbuf_addf(line, "%s%s in %s%s", before,
 				 seep_figure_text(&counts, SEEP_FIGURE_live_bytes).text,

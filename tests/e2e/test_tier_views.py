@@ -96,6 +96,9 @@ def test_a_change_within_the_error_is_said_to_be(seep):
     paths = [side.path for side in sides]
     done = seep.command("diff", *paths)
     assert b"within the error" in done.stdout, done.stdout
+    sums = re.search(r"^Call stacks by bytes live: (.*)$", done.stdout.decode(), re.M)[1].split("; ")
+    assert all("±" in each for each in sums), sums
+    assert re.search(r", blocks [\d,]+ → [\d,]+ ±[\d,]+, malloc", done.stdout.decode())
     # What was counted one by one is no estimate.
     totals = json.loads(seep.command("diff", "--json", *paths).stdout)["totals"]
     for side, key in zip(sides, ["before", "after"], strict=True):
