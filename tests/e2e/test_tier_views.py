@@ -213,6 +213,8 @@ def test_growth_is_no_noise(seep, name, tier, rate, grows):
     assert list(found) == grows
     for growths in found.values():
         assert "about +" in growths[0][0]["evidence"]
+        said = seep.command("check", "--estimates", "widen", "-b", "growth<=0", recordings.path).stdout.decode()
+        assert "GROWING: about +" in said, said
 
 
 FEW_LEAKS = """
