@@ -58,6 +58,7 @@ struct look {
 	struct module module;
 	uintptr_t opened, opened_end; /* pages that were made writable */
 	int protection;		      /* that they had */
+	uintptr_t usable;	      /* a page that can be written to; 0: not known of any */
 };
 
 static struct change *place_of(uintptr_t from)
@@ -107,7 +108,7 @@ static void close_pages(struct look *look)
 {
 	if (look->opened_end > look->opened)
 		(void)protect(look, look->protection);
-	look->opened = look->opened_end = 0;
+	look->opened = look->opened_end = look->usable = 0;
 }
 
 static bool is_in_segment(const struct module *module, const ElfW(Phdr) * segment, uintptr_t at)
@@ -147,33 +148,13 @@ static bool is_opened(const struct look *look, uintptr_t at)
 	return at - look->opened < look->opened_end - look->opened;
 }
 
-/* Protection keys (pkeys(7)) may forbid it still. */
-static bool can_write_to_opened(const struct look *look)
-{
-	uintptr_t page = look->opened;
-
-	while (page < look->opened_end && try_to_write(page) != -EFAULT)
-		page += PAGE_BYTES;
-	return page >= look->opened_end;
-}
-
-/*
- * The page of @at, and those up to the one of @last that follow and have the same protection: to open and
- * to close is most of the work, however many they are.
- */
-static bool open_pages(struct look *look, uintptr_t at, uintptr_t last)
+/* The page of @at, and those up to the one of @last that follow and are alike: most of the work is the call. */
+static bool open_run(struct look *look, uintptr_t at, uintptr_t last)
 {
 	uintptr_t page = page_of(at);
-	long tried;
 
-	if (is_opened(look, at))
-		return true;
-	close_pages(look);
-	tried = try_to_write(at);
-	if (tried >= 0)
-		return true;
 	look->protection = protection_of(&look->module, at);
-	if (tried != -EFAULT || look->protection == UNKNOWN)
+	if (look->protection == UNKNOWN)
 		return false;
 	look->opened = page;
 	do
@@ -181,11 +162,29 @@ static bool open_pages(struct look *look, uintptr_t at, uintptr_t last)
 	while (page <= last && protection_of(&look->module, page) == look->protection &&
 	       try_to_write(page) == -EFAULT);
 	look->opened_end = page;
-	if (!protect(look, look->protection | PROT_WRITE))
-		look->opened_end = look->opened;
-	else if (!can_write_to_opened(look))
+	if (protect(look, look->protection | PROT_WRITE))
+		return true;
+	look->opened = look->opened_end = 0;
+	return false;
+}
+
+/* Make @at writable. What is opened for it ends at @last. */
+static bool open_at(struct look *look, uintptr_t at, uintptr_t last)
+{
+	long tried;
+
+	if (look->usable == page_of(at))
+		return true;
+	if (!is_opened(look, at))
 		close_pages(look);
-	return is_opened(look, at);
+	tried = try_to_write(at);
+	/* Protection keys (pkeys(7)) may forbid it still. */
+	if (tried == -EFAULT && !is_opened(look, at) && open_run(look, at, last))
+		tried = try_to_write(at);
+	if (tried < 0)
+		return false;
+	look->usable = page_of(at);
+	return true;
 }
 
 static void look_at_page(struct look *look, uintptr_t from, uintptr_t end)
@@ -200,7 +199,7 @@ static void look_at_page(struct look *look, uintptr_t from, uintptr_t end)
 		if (RT_LIKELY(value - lowest >= span))
 			continue;
 		change = place_of(value);
-		if (change->from && open_pages(look, from, from))
+		if (change->from && open_at(look, from, from))
 			(void)atomic_compare_exchange_strong_explicit(word, &value, change->to,
 								      memory_order_release,
 								      memory_order_relaxed);
@@ -239,7 +238,7 @@ static void offer(struct look *look, const ElfW(Rela) * relocation, const ElfW(S
 	if (strncmp(name, OFFERED, sizeof(OFFERED) - 1) != 0 || rt_load(word))
 		return;
 	own = (uintptr_t)rt_next_hook(name);
-	if (own && open_pages(look, (uintptr_t)word, (uintptr_t)word))
+	if (own && open_at(look, (uintptr_t)word, (uintptr_t)word))
 		(void)atomic_compare_exchange_strong_explicit(
 			word, &none, own, memory_order_release, memory_order_relaxed);
 }
@@ -313,7 +312,7 @@ static void lead(struct look *look, struct function *function, uintptr_t value)
 
 	if (!is_opened(look, at) && !dl_iterate_phdr(look_into_module, &search))
 		return;
-	if (!open_pages(look, at, last_symbol(function->definition.map)))
+	if (!open_at(look, at, last_symbol(function->definition.map)))
 		return;
 	__atomic_store_n((uintptr_t *)at, value, __ATOMIC_RELEASE);
 	function->is_led = !function->is_led;

@@ -280,6 +280,11 @@ bool rt_fork_end(enum ledger_ended ended)
 {
 	struct rt_sum sum;
 
+	/* Attaching has only begun. */
+	if (rt_header.origin == LEDGER_ORIGIN_ATTACH && !rt_ledger_is_named) {
+		rt_ledger_remove();
+		return true;
+	}
 	if (!is_unnamed())
 		return false;
 	/* By another thread. */
