@@ -245,15 +245,10 @@ static int figure_behind(const struct checker *c)
 	return c->budget->measure < SEEP_MEASURE_COUNT ? figures[c->budget->measure] : -1;
 }
 
-/* By what a leak or growth of one is off. What has grown may be gone: it was off when there was most of it. */
-static uint64_t stack_error(const struct seep_budget_stack *stack)
+uint64_t seep_budget_stack_error(const struct seep_budget_stack *stack)
 {
-	const uint64_t *errors = stack->context ? stack->context->errors : NULL;
-
-	if (stack->leak)
-		return stack->leak->bytes_error;
-	return errors ? core_larger(errors[SEEP_FIGURE_live_bytes], errors[SEEP_FIGURE_peak_bytes])
-		      : 0;
+	return core_larger(seep_counts_figure_error(&stack->counts, SEEP_FIGURE_live_bytes),
+			   seep_counts_figure_error(&stack->counts, SEEP_FIGURE_peak_bytes));
 }
 
 /* How far off it may be. Of all together more is exact than of its parts. */
@@ -263,13 +258,12 @@ static void measure_error(struct checker *c)
 	const bool is_all = !c->in_place && !c->in_tag;
 	const int figure = figure_behind(c);
 	struct seep_counts all = { 0 }, sums = { 0 };
-	uint64_t error = 0;
 
 	if (c->budget->measure == SEEP_BY_GROWTH || (c->budget->measure == SEEP_BY_LOST && !is_all))
 		for (uint32_t i = 0; i < c->outcome->stack_count; i++)
-			error = seep_error_join(error, stack_error(&c->outcome->stacks[i]));
-	c->outcome->error = error;
-	if (figure < 0)
+			c->outcome->error = seep_error_join(
+				c->outcome->error, seep_budget_stack_error(&c->outcome->stacks[i]));
+	if (figure < 0 || c->budget->measure == SEEP_BY_GROWTH)
 		return;
 	for (uint32_t i = 0; i < c->profile->context_count; i++) {
 		seep_counts_add_context(&all, &c->profile->contexts[i]);
@@ -279,7 +273,6 @@ static void measure_error(struct checker *c)
 	c->outcome->error = is_all ? totals->errors[figure]
 				   : seep_counts_part_error(&sums, &all, totals->errors[figure],
 							    figure);
-	c->outcome->error = core_larger(c->outcome->error, error);
 	if (is_all && figure == SEEP_FIGURE_allocs && c->profile->process.tiers &&
 	    seep_profile_knows(c->profile, "counted_allocs")) {
 		c->outcome->value = totals->counted_allocs;

@@ -52,6 +52,9 @@ struct seep_budget_outcome {
 	uint32_t stack_count;
 };
 
+/* By what a leak, or what has grown of one, is off. It may be gone: it was off when there was most of it. */
+uint64_t seep_budget_stack_error(const struct seep_budget_stack *stack);
+
 /* The name of the program, "" where it is not known. */
 const char *seep_budget_program(const struct seep_profile *profile);
 

@@ -43,8 +43,6 @@ struct ledger_attach {
 	uint32_t has_allocator;
 	/* It is recorded, and its functions could not be led to us: as if there were none. */
 	uint32_t gives_up;
-	/* 0; then the library's own, for the next call. */
-	uint32_t begun;
 	/* The answer. */
 	char ledger[2 * LEDGER_ATTACH_TEXT_BYTES]; /* the path */
 	/*
@@ -54,6 +52,7 @@ struct ledger_attach {
 	 */
 	uint64_t entries[LEDGER_ENTRY_MODULES_MAX], contents[LEDGER_ENTRY_MODULES_MAX];
 	uint64_t led_at;
+	uint32_t has_begun; /* set by the library: there is a ledger, for a later call to publish */
 };
 
 #endif

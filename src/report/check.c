@@ -39,9 +39,10 @@ static void print_figures(FILE *out, unsigned measure, const struct seep_profile
 			      .text,
 		      out);
 	else if (measure == SEEP_BY_GROWTH)
-		fprintf(out, "GROWING: %s+%s",
-			stack->context && stack->context->errors ? "about " : "",
-			seep_bytes_text(stack->value).text);
+		fprintf(out, "GROWING: +%s",
+			seep_estimate_text(seep_bytes_text(stack->value),
+					   seep_budget_stack_error(stack), seep_bytes_text)
+				.text);
 	else
 		fprintf(out, "%s in %s", seep_counts_text(&stack->counts, by).text,
 			seep_counted_text(&stack->counts, seep_measure_blocks(by), "block").text);

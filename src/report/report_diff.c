@@ -68,20 +68,21 @@ static void add_factor(struct seep_strbuf *line, uint64_t before, uint64_t after
 		seep_strbuf_addf(line, ", ×%.2g", factor);
 }
 
-/* Of the change of one figure. */
-static uint64_t counts_error(const struct seep_counts counts[2], int figure)
+/* Of one figure. */
+static uint64_t change_error(const struct seep_counts counts[2], int figure)
 {
 	return seep_error_join(seep_counts_figure_error(&counts[BEFORE], figure),
 			       seep_counts_figure_error(&counts[AFTER], figure));
 }
 
-/* "+1.1 MB (0.2 MB → 1.3 MB, ×6), blocks 80 → 200", "allocations +7 (5 → 12, ×2)" */
+/* "+1.1 MB (0.2 MB → 1.3 MB, ×6), blocks 80 ±9 → 200 ±15", "allocations +7 (5 → 12, ×2)" */
 static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			const struct seep_diff_row *row)
 {
 	struct seep_unit_text (*const text)(uint64_t) = seep_measure_is_bytes(diff->measure)
 								? seep_bytes_text
 								: seep_digits_text;
+	const int figure = seep_measure_blocks(diff->measure);
 	int64_t values[2], blocks[2];
 
 	for (int i = BEFORE; i <= AFTER; i++) {
@@ -99,13 +100,12 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			 text((uint64_t)values[BEFORE]).text, text((uint64_t)values[AFTER]).text);
 	add_factor(line, (uint64_t)values[BEFORE], (uint64_t)values[AFTER]);
 	seep_strbuf_addc(line, ')');
-	if (seep_measure_is_bytes(diff->measure))
+	for (int i = BEFORE; i <= AFTER && seep_measure_is_bytes(diff->measure); i++)
 		seep_strbuf_addf(
-			line, ", blocks %s → %s", seep_digits_text((uint64_t)blocks[BEFORE]).text,
-			seep_estimate_text(
-				seep_digits_text((uint64_t)blocks[AFTER]),
-				counts_error(row->counts, seep_measure_blocks(diff->measure)),
-				seep_digits_text)
+			line, "%s%s", i == BEFORE ? ", blocks " : " → ",
+			seep_estimate_text(seep_digits_text((uint64_t)blocks[i]),
+					   seep_counts_figure_error(&row->counts[i], figure),
+					   seep_digits_text)
 				.text);
 }
 
@@ -180,7 +180,7 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].before).text);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].after).text);
 		seep_table_add(table, change_text(lines[i].after - lines[i].before,
-						  counts_error(diff->counts, lines[i].figure),
+						  change_error(diff->counts, lines[i].figure),
 						  lines[i].text)
 					      .text);
 	}

@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define END_NS UINT64_C(10000000000) /* for a part after what was begun */
+#define MORE_NS UINT64_C(10000000000) /* for the part after what was begun */
 
 /*
  * The process's own descriptor, with its own rights: whatever it has put there, nothing is written that
@@ -228,10 +228,14 @@ static bool is_locked(const uint64_t results[ATTACH_RESULTS])
 	return results[1 + STEP_LOCK] || results[1 + STEP_OTHER_LOCK];
 }
 
-static int fail_begun(struct seep_error *err)
+/* @err says why not more was done. What was begun stays, unless all of it is gone, or a thread is at it still. */
+static int fail_begun(const struct attach *a, struct seep_error *err)
 {
 	const struct seep_error why = *err;
 
+	if (a->lost || !seep_procfs_alive((uint32_t)a->pid, 0) ||
+	    attach_has_executed(a->pid, a->program))
+		return -why.code;
 	return seep_fail(
 		err, why.code,
 		"%s; nothing is recorded, and whoever attaches or detaches next takes away "
@@ -239,48 +243,83 @@ static int fail_begun(struct seep_error *err)
 		why.text);
 }
 
+static int fail_locked(const struct attach *a, struct seep_error *err)
+{
+	return seep_fail(err, SEEP_EREFUSED,
+			 "its loader was at work in another thread whenever it was asked, %u "
+			 "times in %.1f s",
+			 a->result->tries, (double)(seep_monotonic_ns() - a->began_ns) / 1e9);
+}
+
+/* For a part: *@ret_locked: another thread was in the loader, and nothing was done; else @ret_how has the answer. */
+static int call_part(struct attach *a, const char *name, bool *ret_locked,
+		     struct ledger_attach *ret_how, struct seep_error *err)
+{
+	const uint64_t none[ATTACH_RESULTS] = { 0 };
+	const uint32_t no_result = LEDGER_ATTACH_NONE;
+	uint64_t results[ATTACH_RESULTS];
+	int rc;
+
+	rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), none, sizeof(none)) &&
+			     seep_tracee_write(a->pid, SCRATCH_AT(a, how.result), &no_result,
+					       sizeof(no_result))
+		     ? call(a, name, err)
+		     : seep_fail_errno(err, errno, "cannot write to its memory");
+	if (rc < 0)
+		return rc;
+	if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), results, sizeof(results)) ||
+	    !seep_memory_read(a->modules.memory, SCRATCH_AT(a, how), ret_how, sizeof(*ret_how)))
+		return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
+	*ret_locked = is_locked(results);
+	return 0;
+}
+
+/* Between two parts: what is loaded is there now, and the process may have confined itself. */
+static int look_again(struct attach *a, struct seep_error *err)
+{
+	int rc = 0;
+
+	a->holder = 0;
+	a->catches = false;
+	if (!a->ours) {
+		attach_forget_modules(a);
+		rc = attach_read_modules(a, err);
+	}
+	return rc < 0 ? rc : seep_attach_check_filters(a->pid, err);
+}
+
 /*
  * Until all of its parts are done. Where a thread has to leave first, it is given the time to: the loader, or
- * libseep.so.
+ * libseep.so. What was begun gets more time: a safe place was just found.
  */
 static int call_until(struct attach *a, const char *name, struct seep_error *err)
 {
 	const struct timespec pause = { .tv_nsec = 30000000 };
 	SEEP_FREED struct ledger_attach *how = seep_xcalloc(1, sizeof(*how));
-	const uint64_t none[ATTACH_RESULTS] = { 0 };
-	uint64_t results[ATTACH_RESULTS];
-	uint32_t result = LEDGER_ATTACH_NONE;
+	bool locked = false, is_busy, has_more;
 	unsigned parts = 0;
 	int rc;
 
 	do {
-		if (result == LEDGER_ATTACH_BUSY)
-			(void)nanosleep(&pause, NULL);
-		rc = seep_tracee_write(a->pid, SCRATCH_AT(a, called), none, sizeof(none))
-			     ? call(a, name, err)
-			     : seep_fail_errno(err, errno, "cannot write to its memory");
-		if (rc < 0)
-			return how->begun ? fail_begun(err) : rc;
-		if (!seep_memory_read(a->modules.memory, SCRATCH_AT(a, called), results,
-				      sizeof(results)) ||
-		    !seep_memory_read(a->modules.memory, SCRATCH_AT(a, how), how, sizeof(*how)))
-			return seep_fail(err, SEEP_ENOTFOUND, "process %d has ended", a->pid);
+		rc = call_part(a, name, &locked, how, err);
+		is_busy = rc == 0 && !locked && how->result == LEDGER_ATTACH_BUSY;
+		has_more = rc == 0 && !locked && how->result == LEDGER_ATTACH_MORE &&
+			   ++parts < LEDGER_ATTACH_PARTS;
 		a->why = "the dynamic loader";
-		result = is_locked(results) ? LEDGER_ATTACH_NONE : atomic_load(&how->result);
-		if (result == LEDGER_ATTACH_NONE)
+		if (has_more)
+			rc = look_again(a, err);
+		if (has_more && how->has_begun)
+			a->deadline_ns = core_larger(a->deadline_ns, seep_monotonic_ns() + MORE_NS);
+		if (locked)
 			find_holder(a);
-		/* What was begun is ended: a place where that is safe was found, and comes again. */
-		if (result == LEDGER_ATTACH_MORE && how->begun)
-			a->deadline_ns = core_larger(a->deadline_ns, seep_monotonic_ns() + END_NS);
-	} while ((result == LEDGER_ATTACH_MORE && ++parts < LEDGER_ATTACH_PARTS) ||
-		 ((result == LEDGER_ATTACH_NONE || result == LEDGER_ATTACH_BUSY) &&
-		  seep_monotonic_ns() < a->deadline_ns));
-	if (is_locked(results))
-		return seep_fail(
-			err, SEEP_EREFUSED,
-			"its loader was at work in another thread whenever it was asked, %u "
-			"times in %.1f s",
-			a->result->tries, (double)a->plan->deadline_ns / 1e9);
+		if (is_busy)
+			(void)nanosleep(&pause, NULL);
+	} while (rc == 0 &&
+		 (has_more || ((locked || is_busy) && seep_monotonic_ns() < a->deadline_ns)));
+	if (rc == 0 && locked)
+		rc = fail_locked(a, err);
+	if (rc < 0)
+		return how->has_begun ? fail_begun(a, err) : rc;
 	return conclude(a, how, err);
 }
 
@@ -385,6 +424,7 @@ static int in_thread(pid_t pid, const struct seep_attach_plan *plan,
 			.lock = -1,
 			.fd = -1,
 			.plan = plan,
+			.began_ns = seep_monotonic_ns(),
 			.deadline_ns = seep_monotonic_ns() + plan->deadline_ns,
 			.program = facts ? facts->program : attach_program(pid),
 			.linked_allocator = facts && seep_entry_knows(facts->linked_allocator)

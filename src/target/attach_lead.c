@@ -506,6 +506,6 @@ int attach_lead(struct attach *a, const struct seep_diversion *diversion, bool c
 		err, SEEP_EREFUSED,
 		"no thread could be led into the loader safely in %.1f s: %u times one was "
 		"looked at, the last time it was in %s",
-		(double)a->plan->deadline_ns / 1e9, a->result->tries,
+		(double)(seep_monotonic_ns() - a->began_ns) / 1e9, a->result->tries,
 		a->why ? a->why : "a safe place, but the time was up");
 }

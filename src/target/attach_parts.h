@@ -23,7 +23,7 @@ struct attach {
 	int lock; /* /proc/PID, which one of us at a time may hold */
 	bool leaves;
 	const struct seep_attach_plan *plan;
-	uint64_t deadline_ns;
+	uint64_t began_ns, deadline_ns;
 	uint64_t program; /* as seep_attach_facts has it */
 	struct seep_live_modules modules;
 	struct seep_safe_points *points;

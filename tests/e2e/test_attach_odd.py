@@ -149,19 +149,58 @@ def test_a_program_that_is_its_own_allocator_waits(seep):
     attach_often(seep, built, "confines")
 
 
+def make_half(seep, process):
+    """Attach, and kill who does in the middle: when there is a ledger that nobody may see yet."""
+    for step in range(20, 200):
+        run_plain([program("kill_at"), str(step), str(process.pid), "0", SEEP, "attach", str(process.pid)],
+                  env=seep.environment())
+        if any(name.endswith(".new") for name in seep.ledgers()):
+            return
+        seep.command("detach", "--deadline", "10s", str(process.pid))
+    raise AssertionError("there was no such moment")
+
+
+def test_of_an_attach_that_was_cut_short_nothing_stays(seep):
+    def half_made():
+        return [name for name in seep.ledgers() if name.endswith(".new")]
+
+    with target(program("attach_ends"), "child") as process:
+        make_half(seep, process)
+        child = int(process.ask("fork"))
+        # A child knows nothing of it, and is not recorded.
+        assert "not recorded" in seep.command("detach", str(child)).stderr.decode()
+        assert attach(seep, child).attached
+        time.sleep(0.02)
+        assert seep.load(str(child))["totals"]["allocs"] > 0
+        detach(seep, child)
+        # Nor what the other seep was told: this one's options are those that count.
+        assert attach(seep, process.pid, "--tier", "counts").attached and not half_made()
+        process.ask("work")
+        report = seep.load(str(process.pid))
+        assert report["totals"]["allocs"] > 0 and report["process"]["tier"] == "counts"
+        detach(seep, process.pid)
+        make_half(seep, process)
+        assert "not recorded" in seep.command("detach", str(process.pid)).stderr.decode() and not half_made()
+        make_half(seep, process)
+    assert not half_made()
+
+
 @pytest.mark.parametrize("number", [0, signal.SIGALRM], ids=["alone", "signalled"])
 def test_who_attaches_may_be_killed_at_any_step(seep, number):
     """Its handler may lie on what leads a thread astray, when the next comes."""
     with target(program("attach_odd"), "registers") as process:
         words = [str(process.pid), str(int(number)), SEEP, "attach", str(process.pid)]
+        half_made = 0
         for step in itertools.count(1):
             killed = run_plain([program("kill_at"), str(step), *words], env=seep.environment())
+            half_made += sum(name.endswith(".new") for name in seep.ledgers())
             attempt = attach(seep, process.pid, "--deadline", "10s")
             assert attempt.attached or "already" in told_why(attempt), f"step {step}: {attempt.reason}"
             process.ask("while it is recorded")
             assert seep.load(str(process.pid))["totals"]["allocs"] > 0, f"step {step}"
             detach(seep, process.pid)
             process.ask("afterwards")
+            assert not any(name.endswith(".new") for name in seep.ledgers()), f"step {step}"
             if killed.status:
                 break
-        assert killed.status == 1 and step > 50
+        assert killed.status == 1 and step > 50 and half_made > 0

@@ -3,7 +3,8 @@
 /*
  * attach_ends MODE: processes that a tool may attach to just when they become something else.
  * "fork" makes children all the time, "exec" executes itself, "die WAY US" waits for the line "go"
- * and ends by WAY after US microseconds of work. Talks as attach_talk.h says.
+ * and ends by WAY after US microseconds of work; "child" answers the line "fork" with the number of one that
+ * works until its parent ends. Talks as attach_talk.h says.
  */
 #include <sys/wait.h>
 #include <time.h>
@@ -139,8 +140,32 @@ static int run_death(char **argv)
 	return 2;
 }
 
+/* ---- child ----------------------------------------------------------------------------------- */
+
+static int run_child(void)
+{
+	const char *line;
+
+	talk_ready();
+	while ((line = talk_line(1000))) {
+		const pid_t child = strcmp(line, "fork") == 0 ? fork() : 0;
+
+		if (strcmp(line, "fork") == 0 && child == 0)
+			for (const pid_t parent = getppid(); getppid() == parent;)
+				work_for(1000);
+		if (*line) {
+			work_for(100);
+			truth_line("%lu\n", (unsigned long)child);
+			talk_answer();
+		}
+	}
+	return talk_end();
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "child") == 0)
+		return run_child();
 	if (argc == 2 && strcmp(argv[1], "fork") == 0)
 		return run_forks();
 	if (argc >= 2 && strcmp(argv[1], "exec") == 0)

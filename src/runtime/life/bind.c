@@ -164,7 +164,8 @@ static bool open_run(struct look *look, uintptr_t at, uintptr_t last)
 	look->opened_end = page;
 	if (protect(look, look->protection | PROT_WRITE))
 		return true;
-	look->opened = look->opened_end = 0;
+	/* Some of them may be opened. */
+	close_pages(look);
 	return false;
 }
 
@@ -358,11 +359,11 @@ static void find(struct function *function, const char *name,
 		function->own = (uintptr_t)rt_next_hook(name);
 }
 
-static void find_functions(void)
+static void find_all(void)
 {
 	struct rt_definition definitions[NAMES];
 
-	rt_next_definitions(names, definitions, NAMES);
+	rt_next_definitions(names, NAMES, definitions);
 	for (unsigned i = 0; i < NAMES; i++)
 		find(&functions[i], names[i], &definitions[i]);
 }
@@ -394,7 +395,7 @@ static void change_functions(bool binds)
 	memset(changes, 0, sizeof(changes));
 	span = 0;
 	if (binds)
-		find_functions();
+		find_all();
 	sort_by_symbol(sorted);
 	for (unsigned i = 0; i < NAMES; i++)
 		if (is_led_by_words(sorted[i]) && sorted[i]->is_led != binds)

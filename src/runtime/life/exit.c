@@ -3,6 +3,7 @@
 
 #include "runtime/guard/guard.h"
 #include "runtime/life/fork.h"
+#include "runtime/life/make.h"
 #include "runtime/life/rt_options.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/next/next.h"
@@ -126,6 +127,9 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	(void)atomic_exchange_explicit(&rt_global.control->exit_ack, LEDGER_EXIT_NONE,
 				       memory_order_seq_cst);
 	rt_store_release(&state->ended, ended);
+	/* Nobody has seen it, and nobody would take it away. */
+	if (ended == LEDGER_ENDED_EXIT && rt_ledger_is_half_made())
+		rt_ledger_remove();
 	if (rt_fork_end(ended))
 		return;
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);

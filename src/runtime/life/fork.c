@@ -46,7 +46,7 @@ static _Atomic bool is_over; /* some thread has ended this process */
 
 static bool is_unnamed(void)
 {
-	return rt_header.origin == LEDGER_ORIGIN_FORK && !rt_ledger_is_named;
+	return rt_header.origin == LEDGER_ORIGIN_FORK && !rt_load(&rt_ledger_is_named);
 }
 
 static bool is_small(struct rt_sum *ret_sum)
@@ -149,7 +149,7 @@ void rt_forked_child(void)
 	rt_scope_handles_forked(rt_tls.scopes);
 	if (is_inside)
 		replace_ledger();
-	if (rt_phase_end(RT_STARTING) ||
+	if (rt_phase_end(RT_STARTING) || rt_ledger_is_half_made() ||
 	    (is_inside && outer && rt_walk_is_inside(__builtin_frame_address(0), outer)))
 		stay_unrecorded();
 }
@@ -280,11 +280,6 @@ bool rt_fork_end(enum ledger_ended ended)
 {
 	struct rt_sum sum;
 
-	/* Attaching has only begun. */
-	if (rt_header.origin == LEDGER_ORIGIN_ATTACH && !rt_ledger_is_named) {
-		rt_ledger_remove();
-		return true;
-	}
 	if (!is_unnamed())
 		return false;
 	/* By another thread. */

@@ -29,9 +29,6 @@ RT_EXPORT uint64_t seep_rt_entry_pages[LEDGER_ENTRY_MODULES_MAX];
 /* The ledger that was left last is not given back yet: somebody was in bookkeeping. */
 static bool is_unsettled;
 
-/* There is a ledger that nobody sees, and no call leads to us. */
-static bool is_begun;
-
 /*
  * Nobody writes to the ledger that was left any more, so its memory and the page map's go. False: a
  * thread is in bookkeeping, and stays there; it may be stopped.
@@ -147,7 +144,7 @@ static bool have_pages(const struct ledger_attach *how)
 static enum ledger_attached detach(struct ledger_attach *how)
 {
 	struct ledger_state *state = rt_global.state;
-	const bool was_recorded = !is_begun;
+	const bool was_seen = !rt_ledger_is_half_made();
 
 	if (!rt_mine.control)
 		return LEDGER_ATTACH_ALREADY;
@@ -157,9 +154,8 @@ static enum ledger_attached detach(struct ledger_attach *how)
 	__atomic_store_n(&rt_mine.control, NULL, __ATOMIC_RELEASE);
 	is_unsettled = true;
 	rt_bind(false);
-	if (!was_recorded)
+	if (!was_seen)
 		rt_ledger_remove();
-	is_begun = false;
 	(void)rt_threads_are_out();
 	rt_store(&state->ended_ns, rt_now_ns());
 	rt_store_release(&state->ended, LEDGER_ENDED_DETACH);
@@ -167,25 +163,10 @@ static enum ledger_attached detach(struct ledger_attach *how)
 	rt_futex_wake(&state->attention);
 	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
 	(void)settle();
-	return was_recorded ? LEDGER_ATTACH_DONE : LEDGER_ATTACH_ALREADY;
+	return was_seen ? LEDGER_ATTACH_DONE : LEDGER_ATTACH_ALREADY;
 }
 
-static enum ledger_attached bind(struct ledger_attach *how, bool have_entries)
-{
-	if (!is_begun)
-		pause_recording();
-	rt_entries_take(how, have_entries);
-	rt_bind(true);
-	rt_store_release(&rt_mine.control->mode, mode_before);
-	if (is_begun && !rt_ledger_publish()) {
-		(void)detach(how);
-		return LEDGER_ATTACH_NO_LEDGER;
-	}
-	is_begun = false;
-	return LEDGER_ATTACH_DONE;
-}
-
-static enum ledger_attached begin(struct ledger_attach *how)
+static enum ledger_attached begin_ledger(struct ledger_attach *how)
 {
 	const struct rt_start first = {
 		.options = how->options,
@@ -200,33 +181,51 @@ static enum ledger_attached begin(struct ledger_attach *how)
 		return LEDGER_ATTACH_BUSY;
 	rt_next_find();
 	rt_phase_pass(rt_phase_now(), start, &first);
-	if (!rt_mine.control)
+	if (!rt_mine.control) {
+		rt_ledger_remove();
 		return LEDGER_ATTACH_NO_LEDGER;
+	}
 	pause_recording();
 	register_once();
-	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
-	is_begun = true;
-	how->begun = true;
+	how->has_begun = true;
 	return LEDGER_ATTACH_MORE;
 }
 
-/* In parts, each by itself of use to nobody: no thread is away for long. */
+static enum ledger_attached bind(struct ledger_attach *how, bool have_entries)
+{
+	const bool is_new = rt_ledger_is_half_made();
+
+	if (!is_new)
+		pause_recording();
+	rt_entries_take(how, have_entries);
+	rt_bind(true);
+	rt_store_release(&rt_mine.control->mode, mode_before);
+	if (is_new && !rt_ledger_publish()) {
+		(void)detach(how);
+		return LEDGER_ATTACH_NO_LEDGER;
+	}
+	(void)rt_text(how->ledger, sizeof(how->ledger), rt_ledger_dir, "/", rt_ledger_name);
+	return LEDGER_ATTACH_DONE;
+}
+
+/* In parts, so that no thread is away for long: to load the library was the first. */
 static enum ledger_attached attach(struct ledger_attach *how)
 {
-	static bool is_loaded;
-	const bool was_loaded = is_loaded;
+	static bool was_called;
+	const bool is_loaded = was_called;
 
-	is_loaded = true;
-	if (!was_loaded)
+	was_called = true;
+	if (!is_loaded)
 		return LEDGER_ATTACH_MORE;
-	if (rt_control() && (how->begun || how->gives_up))
+	if (!rt_control())
+		return begin_ledger(how);
+	if (how->has_begun || how->gives_up)
 		return bind(how, !how->gives_up && have_pages(how));
-	if (rt_control() && !is_begun)
+	if (!rt_ledger_is_half_made())
 		return LEDGER_ATTACH_ALREADY;
 	/* Whoever has begun was killed. */
-	if (is_begun)
-		(void)detach(how);
-	return begin(how);
+	(void)detach(how);
+	return LEDGER_ATTACH_MORE;
 }
 
 static void answer(struct ledger_attach *how, enum ledger_attached (*act)(struct ledger_attach *))

@@ -27,7 +27,7 @@ enum {
 char rt_ledger_name[LEDGER_NAME_BYTES];
 const char *rt_ledger_dir = "";
 bool rt_ledger_moved, rt_ledger_is_crowding;
-bool rt_ledger_is_named;
+_Atomic bool rt_ledger_is_named;
 static const char *wanted_dir;
 static size_t program_bytes; /* of rt_ledger_name: what it begins with */
 
@@ -218,13 +218,15 @@ static bool give_name(long dir)
 		ret = rt_syscall6(SYS_renameat, dir, from, dir, to, 0, 0);
 	/* Of two threads that fork at once, one finds it done. */
 	if (ret == 0)
-		rt_ledger_is_named = true;
+		rt_store(&rt_ledger_is_named, true);
 	return ret == 0;
 }
 
 static void remove_it(long dir)
 {
 	(void)rt_syscall3(SYS_unlinkat, dir, (long)unfinished_name, 0);
+	if (rt_global.sums)
+		(void)rt_syscall3(SYS_unlinkat, dir, (long)sums_name, 0);
 }
 
 static void point_at(uint8_t *base)
@@ -366,6 +368,7 @@ static void share_sums(long dir)
 void rt_ledger_leave(void)
 {
 	left = rt_global.base;
+	rt_global.sums = NULL;
 	left_bytes = rt_page_up(rt_header.file_bytes);
 	(void)rt_syscall6(SYS_mmap, (long)left, (long)left_bytes, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -435,16 +438,21 @@ static void publish_header(void)
 	memcpy(header->magic, rt_header.magic, sizeof(rt_header.magic));
 }
 
+static bool publish(long dir)
+{
+	rt_header.created_ns = rt_now_ns();
+	rt_header.created_realtime_ns = rt_realtime_ns();
+	publish_header();
+	/* Before the name: whoever reads it then has both. */
+	share_sums(dir);
+	return give_name(dir);
+}
+
 static bool fill_first(struct file *file, const struct rt_start *first)
 {
 	fill_header(first, file->text);
 	fill_strings(first, file);
-	if (first->attaches)
-		return true;
-	publish_header();
-	/* Before the name: whoever reads it then has both. */
-	share_sums(file->dir);
-	return give_name(file->dir);
+	return first->attaches || publish(file->dir);
 }
 
 static bool fill_fork(void)
@@ -461,7 +469,7 @@ static bool make_file(struct file *file, const struct rt_start *first)
 {
 	bool made = false;
 
-	rt_ledger_is_named = false;
+	rt_store(&rt_ledger_is_named, false);
 	file->dir = open_directory(rt_header.uid, &file->dir_is);
 	if (file->dir < 0)
 		return false;
@@ -530,16 +538,24 @@ void rt_ledger_give_name(bool shares)
 		return;
 	if (shares)
 		share_sums(dir);
-	if (!rt_ledger_is_named)
+	if (!rt_load(&rt_ledger_is_named))
 		(void)give_name(dir);
 	close_it(dir);
 }
 
+bool rt_ledger_is_half_made(void)
+{
+	return rt_header.origin == LEDGER_ORIGIN_ATTACH && !rt_load(&rt_ledger_is_named);
+}
+
 bool rt_ledger_publish(void)
 {
-	publish_header();
-	rt_ledger_give_name(true);
-	return rt_ledger_is_named;
+	const long dir = open_again();
+	const bool is_published = dir >= 0 && publish(dir);
+
+	if (dir >= 0)
+		close_it(dir);
+	return is_published;
 }
 
 void rt_ledger_remove(void)

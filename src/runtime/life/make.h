@@ -20,8 +20,8 @@ struct rt_start {
 };
 
 /*
- * Make a ledger, give it its name, and point rt_global and rt_header at it. @first has a dir that
- * lasts as long as the process. False when none can be made, with nothing left behind.
+ * Make a ledger, publish it unless the process is attached to, and point rt_global and rt_header at it. @first
+ * has a dir that lasts as long as the process. False when none can be made, with nothing left behind.
  *
  * In a forked child @first is NULL: its ledger is made by what rt_header says of its parent, and for
  * itself of ancestors and of rows from rt_mine.first_row on; nobody else is in the parent's ledger
@@ -36,11 +36,15 @@ bool rt_ledger_make(const struct rt_start *first);
 void rt_ledger_leave(void);
 
 /* The ledger that was made last has its name. As long as it has none: */
-extern RT_HIDDEN bool rt_ledger_is_named;
+extern RT_HIDDEN _Atomic bool rt_ledger_is_named;
 void rt_ledger_remove(void);
 
-/* That of a process that is attached to is nobody's to see until then. False: its folder is out of reach. */
+/*
+ * Write header and name, which make a ledger one that others see; of a process that is attached to not before calls
+ * lead to us. False: its folder cannot be reached any more, or the file.
+ */
 bool rt_ledger_publish(void);
+bool rt_ledger_is_half_made(void); /* that is still to come; in a forked child: to its parent's */
 
 /* @shares: there may be children, which get sums to add to, and later these could not be made. */
 void rt_ledger_give_name(bool shares);

@@ -307,21 +307,22 @@ static bool is_replaced(const struct rt_next *next, const char *symbol)
 }
 
 /* One object after the other: to find where its symbols are takes longer than to look one up. */
-static void find_from(const struct link_map *map, const char *const *names,
-		      struct rt_definition *ret, size_t count)
+static void find_from(const struct link_map *map, const char *const *names, size_t count,
+		      struct rt_definition *ret_all)
 {
 	const struct link_map *own = rt_own_map();
 	size_t missing = count;
 	struct symbols s;
 
-	memset(ret, 0, count * sizeof(*ret));
+	memset(ret_all, 0, count * sizeof(*ret_all));
 	for (; map && missing; map = map->l_next) {
 		if (map == own || !symbols_of(map, &s))
 			continue;
 		for (size_t i = 0; i < count; i++)
-			if (!ret[i].symbol) {
-				ret[i] = (struct rt_definition){ map, find_among(&s, names[i]) };
-				missing -= ret[i].symbol != NULL;
+			if (!ret_all[i].symbol) {
+				ret_all[i] = (struct rt_definition){ map,
+								     find_among(&s, names[i]) };
+				missing -= ret_all[i].symbol != NULL;
 			}
 	}
 }
@@ -329,12 +330,11 @@ static void find_from(const struct link_map *map, const char *const *names,
 bool rt_next_is_behind(void)
 {
 	const struct link_map *own = rt_own_map();
-
-	const char *name = "malloc";
 	struct rt_definition definition = { 0 };
+	const char *name = "malloc";
 
 	if (own)
-		find_from(own->l_next, &name, &definition, 1);
+		find_from(own->l_next, &name, 1, &definition);
 	return definition.symbol;
 }
 
@@ -343,18 +343,18 @@ bool rt_next_is_behind(void)
  * programs have no operators, it would allocate its message and leave it for the program's
  * dlerror().
  */
-void rt_next_definitions(const char *const *names, struct rt_definition *ret, size_t count)
+void rt_next_definitions(const char *const *names, size_t count, struct rt_definition *ret_all)
 {
 	const struct link_map *own = rt_own_map();
 
-	find_from(own && rt_next_is_behind() ? own->l_next : _r_debug.r_map, names, ret, count);
+	find_from(own && rt_next_is_behind() ? own->l_next : _r_debug.r_map, names, count, ret_all);
 }
 
 struct rt_definition rt_next_definition(const char *name)
 {
 	struct rt_definition definition;
 
-	rt_next_definitions(&name, &definition, 1);
+	rt_next_definitions(&name, 1, &definition);
 	return definition;
 }
 

@@ -72,7 +72,8 @@ struct rt_definition {
 	const ElfW(Sym) * symbol; /* NULL: there is none */
 };
 struct rt_definition rt_next_definition(const char *name);
-void rt_next_definitions(const char *const *names, struct rt_definition *ret, size_t count);
+/* Of @count names at once, which is faster. */
+void rt_next_definitions(const char *const *names, size_t count, struct rt_definition *ret_all);
 /* In the objects that have the next malloc and, from the start on, operators: they are never unloaded. */
 struct rt_definition rt_next_lasting_definition(const char *name);
 /* The function itself. NULL: there is none. */
