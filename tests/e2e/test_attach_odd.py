@@ -3,6 +3,7 @@
 alone, and go on as they would have."""
 
 import itertools
+import json
 import signal
 import subprocess
 import time
@@ -103,6 +104,24 @@ def build(seep, source, name, *words):
 def test_a_library_is_not_taken_for_another_by_its_name(seep, name):
     source = SOURCE / "tests" / "programs" / "lib_attach_plugin.c"
     attach_often(seep, program("attach_odd"), "files", build(seep, source, name))
+
+
+def test_its_loader_may_have_no_room_for_thread_local_storage(seep):
+    """Then each part would fail: it is asked once."""
+    source = seep.directory / "tls.c"
+    source.write_text('__thread __attribute__((tls_model("initial-exec"))) char bytes[BYTES] = { 1 };\n'
+                      "char *address_of_bytes(void) { return bytes; }\n")
+    fits, too_large = 16, 4096
+    while too_large - fits > 16:
+        middle = (fits + too_large) // 32 * 16
+        library = build(seep, source, f"tls{middle}.so", f"-DBYTES={middle}")
+        done = run_plain([program("attach_odd"), "files", library])
+        fits, too_large = (middle, too_large) if done.status == 0 else (fits, middle)
+    with target(program("attach_odd"), "files", seep.directory / f"tls{fits}.so") as process:
+        done = seep.command("attach", "--json", str(process.pid))
+        assert b"does not load libseep.so" in done.stderr
+        assert json.loads(done.stdout)["tries"] < 100, done.stdout
+        process.ask("afterwards")
 
 
 ALLOCATOR = """
