@@ -24,7 +24,7 @@ struct taking {
 	struct seep_census *census;
 	const char *dir;
 	bool may_be_reaped; /* what is in it */
-	bool tidies;	    /* figures are not asked for, and what is half-made goes */
+	bool lacks_figures; /* they are not asked for */
 	/* Folders that were looked through. */
 	struct stat taken[LEDGER_ROOT_COUNT + 1];
 	unsigned taken_count;
@@ -158,12 +158,12 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 		if (!name.is_unnamed)
 			add_problem(taking, &err);
 		/* Its magic is written last. */
-		else if (taking->tidies && (err.code == SEEP_ECORRUPT || err.code == SEEP_ETRUNC))
+		else if (err.code == SEEP_ECORRUPT || err.code == SEEP_ETRUNC)
 			tidy_half_made(dir_fd, file_name, &name);
 		return;
 	}
 	entry = SEEP_APPEND(census->entries, census->count);
-	fill_entry(entry, &ledger, taking->dir, !taking->tidies);
+	fill_entry(entry, &ledger, taking->dir, !taking->lacks_figures);
 	entry->may_be_reaped = taking->may_be_reaped;
 	if (seep_ledger_is_cut(&ledger)) {
 		entry_done(entry);
@@ -338,7 +338,7 @@ static bool is_spare(const struct seep_census_entry *entry)
 void seep_census_tidy(int dir_fd)
 {
 	struct seep_census census = { 0 };
-	struct taking taking = { .census = &census, .dir = "", .tidies = true };
+	struct taking taking = { .census = &census, .dir = "", .lacks_figures = true };
 
 	if (seep_folder_each(dir_fd, count_file, &taking, NULL) == 0) {
 		mark_needed(&census, is_spare);

@@ -98,8 +98,8 @@ const char *seep_census_state_name(enum seep_census_state state);
  * seep_census_tidy - remove what nobody needs from one folder
  *
  * Ledgers that are recorded, whose process and recorder are gone and which no ledger of a living
- * process names; and half-made ones of dead processes, a minute after their last change. Ledgers
- * without a recording are never removed.
+ * process names. Ledgers without a recording are never removed. Half-made ones of dead processes are, a
+ * minute after their last change, whatever a folder is looked through for.
  */
 void seep_census_tidy(int dir_fd);
 

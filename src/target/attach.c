@@ -165,6 +165,7 @@ static int call(struct attach *a, const char *name, struct seep_error *err)
 /* Of the process's answer. */
 static int conclude(struct attach *a, const struct ledger_attach *how, struct seep_error *err)
 {
+	struct seep_attach_facts facts;
 	struct seep_error unrestored;
 	int restored = 0;
 
@@ -195,6 +196,10 @@ static int conclude(struct attach *a, const struct ledger_attach *how, struct se
 				restored);
 		return restored < 0 ? restored : 0;
 	case LEDGER_ATTACH_NO_LEDGER:
+		/* What it could do when it was looked at may have changed. */
+		seep_attach_look(a->pid, &facts);
+		if (seep_attach_check(&facts, err) < 0)
+			return -err->code;
 		return seep_fail(
 			err, SEEP_EREFUSED,
 			"it has no folder for a ledger (/dev/shm, /run/user/UID, /var/tmp or "

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum {
@@ -350,10 +351,12 @@ static bool hide_from_children(uint8_t *base, uint64_t bytes)
 static void share_sums(long dir)
 {
 	uint8_t *page = rt_global.base + LEDGER_FIXED_BYTES - LEDGER_PAGE_BYTES;
-	long fd;
+	long fd = -EFBIG;
 
-	fd = rt_syscall6(SYS_openat, dir, (long)sums_name,
-			 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0);
+	/* It may be lower than when the ledger was made, and exceeding it is a fatal signal. */
+	if (rt_limit_of(RLIMIT_FSIZE) >= LEDGER_PAGE_BYTES)
+		fd = rt_syscall6(SYS_openat, dir, (long)sums_name,
+				 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0);
 	if (fd >= 0 && rt_syscall3(SYS_ftruncate, fd, LEDGER_PAGE_BYTES, 0) == 0 &&
 	    rt_syscall6(SYS_mmap, (long)page, LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_FIXED, fd, 0) == (long)page &&
