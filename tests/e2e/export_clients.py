@@ -83,6 +83,18 @@ def run(*words, text=True, **how):
     return done.stdout
 
 
+def browse(folder, page):
+    """The document that Chromium makes of a page. It may print all of it, and not end."""
+    words = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+             f"--user-data-dir={folder / 'browser'}", "--virtual-time-budget=60000", "--dump-dom", page]
+    try:
+        return subprocess.run(words, capture_output=True, check=True, timeout=harness.LIMIT_S / 2).stdout
+    except subprocess.TimeoutExpired as late:
+        if not (late.stdout or b"").rstrip().endswith(b"</html>"):
+            raise
+        return late.stdout
+
+
 # ---- go tool pprof ---------------------------------------------------------------------------
 
 
@@ -242,11 +254,8 @@ def speedscope(release, folder, path):
     data = base64.b64encode(path.read_bytes()).decode()
     loader = folder / "loader.js"
     loader.write_text(f"speedscope.loadFileFromBase64({json.dumps(path.name)}, {json.dumps(data)})")
-    page = run("chromium", "--headless=new", "--no-sandbox", "--disable-gpu",
-               f"--user-data-dir={folder / 'browser'}", "--allow-file-access-from-files",
-               "--virtual-time-budget=60000", "--dump-dom",
-               f"file://{release}/saves.html#localProfilePath={loader}")
-    return json.loads(base64.b64decode(re.search(r'<pre id="saved">([^<]+)</pre>', page)[1]))
+    page = browse(folder, f"file://{release}/saves.html#localProfilePath={loader}")
+    return json.loads(base64.b64decode(re.search(rb'<pre id="saved">([^<]+)</pre>', page)[1]))
 
 
 def speedscope_stacks(profile, frames):

@@ -9,7 +9,7 @@ import re
 import subprocess
 
 import harness
-from export_clients import addresses, name_of, no_stack, raw_name, shown, sums
+from export_clients import addresses, browse, name_of, no_stack, raw_name, shown, sums
 
 
 def run(*words, **how):
@@ -229,12 +229,9 @@ def dhat(path, folder):
         "</body>", CHOOSE % base64.b64encode(path.read_bytes()).decode() + "</body>", 1))
     for name in ("dh_view.js", "dh_view.css"):
         (folder / name).write_bytes((VIEWER.parent / name).read_bytes())
-    done = subprocess.run(
-        ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
-         f"--user-data-dir={folder / 'browser'}", "--virtual-time-budget=60000", "--dump-dom",
-         f"file://{page}"], capture_output=True, check=True, timeout=harness.LIMIT_S)
-    found = re.search(rb'<pre id="tree">([^<]+)</pre>', done.stdout)
-    assert found, re.sub(rb"<script.*?</script>", b"", done.stdout, flags=re.S)[-2000:]
+    shown_page = browse(folder, f"file://{page}")
+    found = re.search(rb'<pre id="tree">([^<]+)</pre>', shown_page)
+    assert found, re.sub(rb"<script.*?</script>", b"", shown_page, flags=re.S)[-2000:]
     return json.loads(base64.b64decode(found[1]))
 
 

@@ -41,7 +41,8 @@ def show(seep, tmp_path):
 def test_two_hidden_leaks_are_named_and_explained(seep, show, columns, rows):
     with told(seep, "top_leaks") as target:
         screen = show(columns, rows, target.pid, *QUICK)
-        text = screen.wait("2 growing: +")
+        # What is above the rows is drawn first.
+        text = screen.wait("2 growing: +", "GROWING produce", "GROWING remember")
         for name in ("produce", "remember"):
             assert re.search(rf"GROWING {name} .*top_leaks\.c:\d+ *$", text, re.M), text
         assert "GROWING fill_cache" not in text and "GROWING serve" not in text
