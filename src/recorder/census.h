@@ -61,7 +61,8 @@ struct seep_census {
 /**
  * seep_census_take - look through the default folder and $SEEP_DIR
  *
- * Folders that are missing count as empty, and so do those of others, which are a problem.
+ * Folders that are missing count as empty, and so do those of others, which are a problem. What dead
+ * processes left half-made is removed.
  *
  * Returns: 0, or -SEEP_ESYS when a folder of ours cannot be read.
  */

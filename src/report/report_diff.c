@@ -68,13 +68,6 @@ static void add_factor(struct seep_strbuf *line, uint64_t before, uint64_t after
 		seep_strbuf_addf(line, ", ×%.2g", factor);
 }
 
-/* Of one figure. */
-static uint64_t change_error(const struct seep_counts counts[2], int figure)
-{
-	return seep_error_join(seep_counts_figure_error(&counts[BEFORE], figure),
-			       seep_counts_figure_error(&counts[AFTER], figure));
-}
-
 /* "+1.1 MB (0.2 MB → 1.3 MB, ×6), blocks 80 ±9 → 200 ±15", "allocations +7 (5 → 12, ×2)" */
 static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			const struct seep_diff_row *row)
@@ -130,6 +123,12 @@ static void print_row(const struct seep_printer *printer, const struct seep_diff
 			row->blocks[b].address, row->blocks[b].size);
 }
 
+static uint64_t total_error(const struct seep_diff *diff, int figure)
+{
+	return seep_error_join(seep_counts_figure_error(&diff->counts[BEFORE], figure),
+			       seep_counts_figure_error(&diff->counts[AFTER], figure));
+}
+
 static struct seep_things_text change_text(int64_t change, uint64_t error,
 					   struct seep_unit_text (*text)(uint64_t))
 {
@@ -180,8 +179,7 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].before).text);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].after).text);
 		seep_table_add(table, change_text(lines[i].after - lines[i].before,
-						  change_error(diff->counts, lines[i].figure),
-						  lines[i].text)
+						  total_error(diff, lines[i].figure), lines[i].text)
 					      .text);
 	}
 	seep_table_print(table, printer, 0);

@@ -86,7 +86,7 @@ static void register_once(void)
 	rt_store(&rt_exit_is_shared, 1);
 }
 
-static uint32_t mode_before;
+static uint32_t mode_before; /* recording was paused */
 
 /*
  * Frees of what is recorded must all be seen, and words are changed one by one: so nothing is recorded
@@ -182,6 +182,7 @@ static enum ledger_attached begin_ledger(struct ledger_attach *how)
 	rt_next_find();
 	rt_phase_pass(rt_phase_now(), start, &first);
 	if (!rt_mine.control) {
+		/* If it was made, and something else could not be. */
 		rt_ledger_remove();
 		return LEDGER_ATTACH_NO_LEDGER;
 	}
